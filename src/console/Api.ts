@@ -1,4 +1,4 @@
-/** The session of a person in the console: how the page signs in and gets its access tokens for all other routes. */
+/** The console's session: the page signs in here and gets access tokens for all other routes. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { SessionEnded } from "../people/auth/Problems.ts"
@@ -14,16 +14,16 @@ import { AccountSuspended, NotAMember } from "../people/tenants/Problems.ts"
 
 const Providers = Schema.Struct({
   service_name: Schema.String,
-  /** The configured ways to sign in; `email` is a mailed link. A sign-in starts at `/console/sign-in/{id}`. */
+  /** The configured sign-in methods. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether browsers offer passkeys at this address. */
   passkeys: Schema.Boolean,
-  /** Whether this is a sandbox, which signs in the person named by `login_hint`. */
+  /** Whether this is a sandbox. It signs in the user that `login_hint` names. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
 /**
- * `tenant_id` must be a tenant of the person; the default is the tenant of the last request. `code` comes from a link that opens the console once.
+ * `tenant_id` must be one of the user's tenants. It defaults to the previous request's tenant. `code` comes from a single-use console link.
  */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
@@ -35,11 +35,11 @@ export const SessionRequest = Schema.Struct({
 export const ConsoleToken = Schema.Struct({
   access_token: Schema.String,
   token_type: Schema.Literal("Bearer"),
-  /** Seconds. */
+  /** The token's lifetime in seconds. */
   expires_in: Schema.Int,
   account_id: AccountId,
   tenant_id: TenantId,
-  /** Each use of the session extends this. */
+  /** Each use of the session extends its expiry. */
   session_expires_at: Moment
 }).annotations({ identifier: "ConsoleToken" })
 

@@ -1,4 +1,4 @@
-/** Reads the JSON body of a request that only the console's own page may send. */
+/** Reads the JSON body of requests from the console's own page. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { parse } from "../http/transport/Json.ts"

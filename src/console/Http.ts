@@ -25,7 +25,7 @@ import { ConsoleSettings } from "./Settings.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const readRequest = reading(SessionRequest)
-/** Not an error status: browsers log every 4xx, and a first visit has no session. */
+/** 204, because browsers log every 4xx as an error and a first visit has no session. */
 const noSession = HttpServerResponse.empty({ status: 204, headers: { "cache-control": "no-store" } })
 
 const encodeToken = Schema.encodeSync(ConsoleToken)
@@ -48,7 +48,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
 
     const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
 
-    /** A request of the console's page, with its browser's cookie. */
+    /** Checks that the console's own page sent the request. Returns the session cookie. */
     const ownCookie = (request: Request) =>
       whenServed.pipe(
         Effect.zipRight(sameOrigin(request, service.public_url)),

@@ -1,6 +1,6 @@
 /**
- * The built page of the console: its files with their types and precompressed encodings. `index.html` answers every path that is not a file, because
- * the page has client-side routes. Its `<base>` names the console's path, which the build does not know.
+ * The console's built files, with content types and precompressed encodings. Every path without a file gets `index.html`, because the page has
+ * client-side routes. Its `<base>` is set to the console's path, which the build does not know.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -10,12 +10,12 @@ import * as PageFiles from "./PageFiles.ts"
 
 export type Encoding = "br" | "gzip"
 
-/** A file as sent. */
+/** A file as it is sent. */
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer
   readonly encoding: Encoding | undefined
-  /** Differs between encodings of the same text. */
+  /** Each encoding has a different `ETag`. */
   readonly etag: string
   /** The file name contains a hash of the content. */
   readonly immutable: boolean
@@ -23,14 +23,14 @@ export interface PageFile {
 
 export interface Page {
   /**
-   * The file at a path relative to the page's root, in the first of these encodings that exists. Otherwise `index.html`, or `undefined` for a file
-   * of an earlier build.
+   * Returns the file in the first of these encodings that exists, or uncompressed. `path` is relative to the page's root. Returns `index.html` for
+   * an unknown path, and `undefined` for an asset from an earlier build.
    */
   readonly find: (path: string, encodings: ReadonlyArray<Encoding>) => Promise<PageFile | undefined>
 }
 
 const index = "index.html"
-/** All names in this folder have a hash of the content. */
+/** Every file name in this folder contains a content hash. */
 const hashed = "assets/"
 const endings = { br: ".br", gzip: ".gz" } as const
 
@@ -53,7 +53,7 @@ const typeOf = (path: string): string => types[path.slice(path.lastIndexOf(".") 
 
 const etagOf = (bytes: Buffer): string => `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`
 
-/** The page for a console at this path of its origin (`/console/`); `undefined` if it was not built. */
+/** Loads the page for a console at the path `base`, such as `/console/`. Returns `undefined` if the page was not built. */
 export const load = (base: string): Effect.Effect<Page | undefined> =>
   Effect.promise(async () => {
     const names = new Set(await PageFiles.list())

@@ -1,14 +1,14 @@
-/** Locates the built page: in `dist/console`, next to the bundle. The single executable replaces this module. */
+/** Locates the built page in `dist/console`, next to the bundle. The single executable replaces this module. */
 import { readdir, readFile } from "node:fs/promises"
 
 const place = (module: string): string => {
   if (module.endsWith("/console/PageFiles.ts")) return "../../dist/console/"
-  // In the package the modules are below the bundle.
+  // The package's modules are in folders below the bundle.
   return module.endsWith("/console/PageFiles.js") ? "../../console/" : "./console/"
 }
 const folder = new URL(place(import.meta.url), import.meta.url)
 
-/** The paths of all files, relative to the page's root. Empty if the page was not built. */
+/** Returns the paths of all files, relative to the page's root. The list is empty if the page was not built. */
 export const list = async (): Promise<ReadonlyArray<string>> => {
   const found = await readdir(folder, { recursive: true }).catch(() => [])
   return found.map((name) => name.replaceAll("\\", "/"))

@@ -1,11 +1,11 @@
 /**
- * The console's page over HTTP, and the redirect of `/`.
+ * Serves the console's page over HTTP, and redirects `/`.
  *
  * Where the specification is silent:
  * - `/` redirects a browser to the console and other clients to the documents.
- * - Links in letters (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the page of invitations. The token moves behind the `#`, so
- *   browsers do not send it and servers and proxies do not log it.
- * - The page loads nothing from another origin. Generated images and videos also come through the service.
+ * - Links in letters (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the page of invitations. The token moves into the
+ *   fragment (`#`). Browsers do not send fragments, so servers and proxies cannot log it.
+ * - The page loads nothing from another origin. The service proxies generated images and videos.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ const notBuilt: Reply.Reply = {
   body: "The console's page has not been built. Run `npm run build`, then load this page again.\n"
 }
 
-/** `/`, `/console` and everything below it, for a service whose routes begin with `prefix`. */
+/** Serves `/`, `/console` and all paths below `/console`. `prefix` is the prefix of the service's routes. */
 export const page = (prefix: "" | `/${string}`) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
@@ -41,7 +41,7 @@ export const page = (prefix: "" | `/${string}`) =>
       }
 
       let loaded: Page.Page | undefined
-      // Each request looks for the page until it has been built.
+      // Until the page has been built, each request looks for it.
       const current = Effect.suspend(() =>
         loaded === undefined
           ? Effect.tap(Page.load(`${root}/console/`), (page) => Effect.sync(() => (loaded = page)))
@@ -60,7 +60,7 @@ export const page = (prefix: "" | `/${string}`) =>
     })
   )
 
-/** The paths of links in letters, and the page's names for their tokens. */
+/** The paths of links in letters. `name` is the token's name in the fragment. */
 const letters = [
   { path: "/transfer-invites/:token", name: "transfer" },
   { path: "/invites/:token", name: "team" }
@@ -80,7 +80,7 @@ const lead =
     return HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store", vary: "Accept" } })
   }
 
-/** Relative to the page's root: the part after `/console/`. */
+/** Returns the path after `/console/`, which is relative to the page's root. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?#]/, 1)[0]!.replace(/^.*?\/console\/?/, "")
   try {
@@ -90,7 +90,7 @@ const pathOf = (url: string): string => {
   }
 }
 
-/** Encodings that the client accepts, smaller ones first. */
+/** The encodings that the client accepts, in order of preference. */
 const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): ReadonlyArray<Encoding> => {
   const taken = (headers["accept-encoding"] ?? "").split(",").map((one) => one.replaceAll(" ", "").toLowerCase())
   const takes = (name: Encoding) => taken.some((one) => one === name || (one.startsWith(`${name};`) && !refuses(one)))
@@ -98,7 +98,7 @@ const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): Readonly
 }
 const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
 
-/** Scripts, styles and requests only from the page's own origin. Images and media also from the page's own data (`blob:`). */
+/** Allows scripts, styles and requests from the page's own origin only. Images and media may also come from `blob:` URLs that the page creates. */
 const security: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'self'",

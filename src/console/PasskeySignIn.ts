@@ -1,4 +1,4 @@
-/** Signs in to the console with a passkey: a challenge for this browser, then a session for the signed challenge. */
+/** Passkey sign-in: the browser gets a challenge, signs it, and receives a session. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Duration, Effect } from "effect"

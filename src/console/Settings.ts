@@ -1,4 +1,4 @@
-/** Whether the console is served: `console` of the configuration file. */
+/** The `console` section of the configuration file. It decides whether the console is served. */
 import { Context, Layer, Schema } from "effect"
 
 const Console = Schema.Struct({

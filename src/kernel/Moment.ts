@@ -38,14 +38,19 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
 export const day = 86_400_000
 export const hour = 3_600_000
 
-/** The start of the next calendar month, in UTC. */
-export const nextMonthOf = (millis: number): number => {
+/** The calendar month that the last caller asked for: nearly every instant lies in the same month, and a `Date` is expensive. */
+let month = { start: 0, end: 0 }
+
+const monthAround = (millis: number): typeof month => {
+  if (millis >= month.start && millis < month.end) return month
   const date = toDate(millis)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
+  const [year, number] = [date.getUTCFullYear(), date.getUTCMonth()]
+  month = { start: Date.UTC(year, number), end: Date.UTC(year, number + 1) }
+  return month
 }
 
+/** The start of the next calendar month, in UTC. */
+export const nextMonthOf = (millis: number): number => monthAround(millis).end
+
 /** The start of the instant's calendar month, in UTC. */
-export const monthOf = (millis: number): number => {
-  const date = toDate(millis)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth())
-}
+export const monthOf = (millis: number): number => monthAround(millis).start

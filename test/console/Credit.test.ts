@@ -95,7 +95,7 @@ describe("a card that is declined", () => {
       await section.getByText(failures < 3 ? "Failed" : "Paused", { exact: true }).waitFor()
       await desk.service.control("/clock", { advance_ms: 660_000 })
     }
-    await section.getByText(/Auto-reload is paused: three charges in a row failed/).waitFor()
+    await section.getByText(/Auto-reload is paused because three charges in a row failed/).waitFor()
     expect(await tab.axe()).toEqual([])
     await section.getByRole("button", { name: "Turn on again" }).click()
     await page.getByLabel("With").selectOption({ label: "Visa ···· 4242" })

@@ -259,7 +259,7 @@ describe("an operator", () => {
     })
     await go(tab, "upstreams", "Upstreams")
     await page.getByText(/^in cooldown until /).waitFor()
-    await page.getByText("· key refused").waitFor()
+    await page.getByText("· key rejected").waitFor()
     const row = page.getByRole("region", { name: "Routing of the latest calls" }).getByRole("row").last()
     const text = await row.textContent()
     for (const words of [

@@ -112,7 +112,7 @@ describe("a chat", () => {
     await choose(tab, "sandbox-small")
     await desk.service.control("/faults", { service: "chat", status: 500, times: 1 })
     await ask(tab, "hello there")
-    await page.getByRole("alert").getByText("The model did not answer").waitFor()
+    await page.getByRole("alert").getByText("The model did not respond").waitFor()
     await page.getByRole("button", { name: "Send again" }).click()
     await page.locator(".playground-answer").nth(1).getByText("hello there").waitFor()
     tab.done()
@@ -174,7 +174,7 @@ describe("media", () => {
     await page.getByLabel("Prompt").fill("a lighthouse at dusk")
     await page.getByLabel("How many").fill("2")
     await page.locator(".playground-quote").getByText("$0.08").first().waitFor({ state: "attached" })
-    await page.getByRole("button", { name: "Make it" }).click()
+    await page.getByRole("button", { name: "Generate" }).click()
     const job = page.locator(".playground-job").first()
     await job.getByText("Done", { exact: true }).waitFor()
     await job.getByText("Charged").waitFor()
@@ -194,7 +194,7 @@ describe("media", () => {
 
     await page.getByLabel("Model", { exact: true }).selectOption("sandbox-video")
     await page.getByLabel("Resolution").fill("9999p")
-    await page.getByRole("button", { name: "Make it" }).click()
+    await page.getByRole("button", { name: "Generate" }).click()
     tab.allowed.push(/400/)
     await page.getByText("one of 480p, 720p").first().waitFor()
     // As a person types: a field takes its refusal back when it is left.
@@ -202,7 +202,7 @@ describe("media", () => {
     await resolution.fill("")
     await resolution.pressSequentially("720p")
     await resolution.press("Tab")
-    await page.getByRole("button", { name: "Make it" }).click()
+    await page.getByRole("button", { name: "Generate" }).click()
     await job.getByText("Sandbox Video", { exact: true }).waitFor()
     const { records } = (
       await desk.service.call("/v1/tools/media/jobs", { token: (await desk.service.signIn("mia@example.com")).token })
@@ -215,7 +215,7 @@ describe("media", () => {
     // A film comes when it is asked for, and is played here.
     await resolution.fill("")
     await page.getByLabel("Seconds").fill("2")
-    await page.getByRole("button", { name: "Make it" }).click()
+    await page.getByRole("button", { name: "Generate" }).click()
     await job.getByText("Done", { exact: true }).waitFor()
     await job.getByText("854 × 480 · 2 sec").waitFor()
     await job.getByRole("button", { name: "Show" }).click()

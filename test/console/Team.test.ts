@@ -30,7 +30,7 @@ describe("on a phone", () => {
     await page.getByRole("button", { name: "New team" }).click()
     await page.getByLabel("Name").fill("Lighthouse")
     await page.getByRole("dialog").getByRole("button", { name: "Create the team" }).click()
-    await page.getByText("The members of Lighthouse, its payers, and spending by member.").waitFor()
+    await page.getByText("Members, payers and spending of Lighthouse.").waitFor()
     await page.getByRole("button", { name: "Start the team plan" }).click()
     await page.getByLabel("Seats").fill("3")
     await page.getByRole("dialog").getByRole("button", { name: "Start the team plan" }).click()

@@ -348,7 +348,7 @@ export const requests: ReadonlyArray<RequestCase> = [
           { role: "user", parts: [{ fileData: { fileUri: "https://a.example/b.png", mimeType: "image/png" } }] }
         ]
       },
-      bedrock: "the upstream of this model takes images as data, not by address"
+      bedrock: "the upstream of this model takes images as data, not by URL"
     }
   },
   {

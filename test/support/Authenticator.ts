@@ -1,10 +1,10 @@
-/** A software authenticator: ES256 passkeys. Every part of its answers can be changed. */
+/** A software authenticator with ES256 passkeys. Tests can change every part of its responses. */
 import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 import type { KeyObject } from "node:crypto"
 
 type Cbor = number | string | Uint8Array | ReadonlyMap<number | string, Cbor>
 
-/** The head of a CBOR item: its major type and its length or value. */
+/** Encodes the head of a CBOR item: its major type and its length or value. */
 const head = (major: number, n: number): Buffer => {
   if (n < 24) return Buffer.from([(major << 5) | n])
   if (n < 256) return Buffer.from([(major << 5) | 24, n])
@@ -24,17 +24,17 @@ const present = 0x01
 const verified = 0x04
 const attested = 0x40
 
-/** Changes of an answer. */
+/** Changes to a response. */
 export interface Spoiled {
   readonly origin?: string
   readonly rp_id?: string
   readonly type?: string
   readonly challenge?: string
-  /** Whether the person was verified, not only present. */
+  /** Whether the user was verified, not only present. */
   readonly verified?: boolean
   readonly counter?: number
   readonly userHandle?: string
-  /** Signs with another key. */
+  /** Signs with a different key. */
   readonly forged?: boolean
 }
 
@@ -43,7 +43,7 @@ export class Authenticator {
   readonly #origin: string
   readonly #keys: { readonly privateKey: KeyObject; readonly publicKey: KeyObject }
   #user = ""
-  /** Grows with each signature. A multi-device authenticator keeps it at 0. */
+  /** The signature counter. A multi-device authenticator keeps it at 0. */
   counter: number
   readonly #counts: boolean
 
@@ -54,7 +54,7 @@ export class Authenticator {
     this.#keys = generateKeyPairSync("ec", { namedCurve: "P-256" })
   }
 
-  /** Answers `navigator.credentials.create`. */
+  /** Acts as `navigator.credentials.create`. */
   create(
     options: {
       readonly challenge: string
@@ -96,7 +96,7 @@ export class Authenticator {
     }
   }
 
-  /** Answers `navigator.credentials.get`. */
+  /** Acts as `navigator.credentials.get`. */
   get(options: { readonly challenge: string; readonly rpId: string }, spoiled: Spoiled = {}) {
     if (this.#counts) this.counter++
     const clientData = this.#clientData("webauthn.get", options.challenge, spoiled)

@@ -1,6 +1,6 @@
 /**
- * A room's service as a program calls it, without HTTP: over books in memory, with the sandbox's vendors as upstreams. A person is a caller with
- * their own balance.
+ * Calls a room's service like a program, without HTTP. The books are in memory, and the sandbox's vendors are the upstreams. `person` creates a
+ * caller with a balance.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
@@ -23,7 +23,7 @@ export class Outside extends Context.Tag("test/Outside")<Outside, Sandbox.Sandbo
   static readonly layer = Layer.scoped(Outside, Sandbox.make({}))
 }
 
-/** The sandbox's vendor below this path, under the name `vendor`. */
+/** The sandbox's vendor at this path, named `vendor`. */
 const vendorAt = (path: string) =>
   Layer.unwrapEffect(
     Effect.map(Outside, ({ url }) =>
@@ -33,7 +33,7 @@ const vendorAt = (path: string) =>
     )
   )
 
-/** A room with its settings, and the vendor below this path of the sandbox as its only upstream. It logs nothing, because vendors fail often here. */
+/** Runs a room with the sandbox's vendor at this path as its only upstream. It logs nothing, because vendors fail often in tests. */
 export const over = <A, E, R>(
   room: Layer.Layer<A, E, R>,
   path: string,
@@ -49,11 +49,11 @@ export const over = <A, E, R>(
     Layer.provideMerge(Logger.remove(Logger.defaultLogger))
   )
 
-// ---- people ---------------------------------------------------------------------------------------------------------------------
+// ---- callers --------------------------------------------------------------------------------------------------------------------
 
 let people = 0
 
-/** A caller whose tenant has this balance. */
+/** Creates a caller whose tenant has this balance. */
 export const person = Effect.fnUntraced(function* (balance: Nano) {
   const name = `person${++people}`
   const caller: Caller = {
@@ -75,7 +75,7 @@ export const person = Effect.fnUntraced(function* (balance: Nano) {
   return caller
 })
 
-/** The books of a caller without open calls: the balance, and the outcome of each call. */
+/** Returns the caller's balance and the outcome of each call. The caller must have no open calls. */
 export const booksOf = Effect.fnUntraced(function* (caller: Caller) {
   const sql = yield* SqlClient
   const [account] = yield* sql<{ balance: string; reserved: string }>`
@@ -99,7 +99,7 @@ interface Ended {
   readonly usage_source: string
 }
 
-/** Waits until none of the caller's calls is open. */
+/** Waits until all of the caller's calls are settled. */
 export const settled = Effect.fnUntraced(function* (caller: Caller) {
   const sql = yield* SqlClient
   const open = sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_ledger_reservations r
@@ -122,19 +122,19 @@ const control = (method: string, path: string, json?: object) =>
     })
   )
 
-/** Sets a fault of the next call to this vendor. */
+/** Sets a fault for the next call to this vendor. */
 export const fault = (service: string, more: object) => control("POST", "/faults", { service, times: 1, ...more })
 
-/** Clears the faults and answers the calls that they hold. */
+/** Clears all faults and releases the calls that they hold. */
 export const forgetFaults = control("DELETE", "/faults")
 
 export interface Received {
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect responses of any shape
   readonly body: any
   readonly aborted: boolean
 }
 
-/** The calls that this vendor has received, newest first. */
+/** Returns the calls that this vendor has received, newest first. */
 export const received = (service: string) =>
   Effect.map(control("GET", `/calls?service=${service}`), (calls) => calls as ReadonlyArray<Received>)
 
@@ -143,7 +143,7 @@ export const received = (service: string) =>
 /** A fault that holds a call until `interruptedAtWork` has interrupted it. */
 export const holds = { delay_ms: 600_000 }
 
-/** Starts a call, interrupts it while its vendor holds it (`holds`), lets the vendor answer, and waits for the end. */
+/** Starts a call and interrupts it while its vendor holds it (`holds`). Then releases the vendor's response and waits for the call to end. */
 export const interruptedAtWork = Effect.fnUntraced(function* <A, E, R>(service: string, call: Effect.Effect<A, E, R>) {
   const before = (yield* received(service)).length
   const fiber = yield* Effect.fork(call)

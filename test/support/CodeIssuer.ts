@@ -1,4 +1,4 @@
-/** An OpenID Connect issuer with the code flow, and GitHub's OAuth beside it. It checks PKCE and the client's secret, and accepts a code once. */
+/** An OpenID Connect issuer with the code flow, and a fake of GitHub's OAuth. It checks PKCE and the client secret, and accepts a code once. */
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import type { JWTPayload } from "jose"
 import { createHash, randomBytes } from "node:crypto"
@@ -18,19 +18,19 @@ const encoded = (text: string) => new URLSearchParams({ v: text }).toString().sl
 const basic = `Basic ${Buffer.from(`${encoded(client.id)}:${encoded(client.secret)}`).toString("base64")}`
 
 export class CodeIssuer {
-  /** The person signed in by the sign-in page. */
+  /** The claims of the user whom the sign-in page signs in. */
   claims: JWTPayload = { sub: "ada", email: "ada@corp.example", email_verified: true, name: "Ada" }
-  /** Claims only in the userinfo endpoint. */
+  /** Claims that only the userinfo endpoint returns. */
   more: JWTPayload = {}
-  /** Replaces claims of the ID token, to invalidate it. */
+  /** Replaces claims in the ID token to make it invalid. */
   spoiled: JWTPayload = {}
-  /** The addresses known to GitHub. */
+  /** The email addresses that GitHub reports. */
   emails: ReadonlyArray<object> = []
-  /** The person whom GitHub signs in. */
+  /** The user whom GitHub signs in. */
   user: object = { id: 42, login: "octocat", name: null }
-  /** Whether the sign-in page shows a link back, and leads no browser back by itself. */
+  /** Whether the sign-in page shows a link back instead of redirecting. */
   asks = false
-  /** The error with which the sign-in page returns every browser. */
+  /** If set, the sign-in page sends every browser back with this error. */
   refusal: string | undefined
   readonly port: number
   readonly url: string
@@ -128,7 +128,7 @@ export class CodeIssuer {
     response.end()
   }
 
-  /** The authorization of a code, which works once. */
+  /** Redeems a code. Each code works once. */
   #spend(form: URLSearchParams, known: boolean): Asked | undefined {
     const code = form.get("code") ?? ""
     const asked = this.#codes.get(code)

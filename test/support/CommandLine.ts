@@ -1,6 +1,6 @@
 /**
- * Runs commands within the test's process, which saves the half second that a process takes to start. `command` of `Service.ts` starts a real
- * process, to test the exit, the bundle and the files that it creates.
+ * Runs commands in the test's process, because starting a process takes half a second. `command` in `Service.ts` starts a real process. Use it to
+ * test the exit code, the bundle and the files that the command creates.
  */
 import { ConfigProvider, Effect } from "effect"
 import { format } from "node:util"
@@ -9,7 +9,7 @@ import { exitCode } from "../../src/app/commands/Report.ts"
 import { environmentOf } from "./Service.ts"
 import type { Finished } from "./Service.ts"
 
-/** A command's output: the printed text, and the console that prints to it. */
+/** A console that collects the printed text. */
 const output = () => {
   const lines: Array<string> = []
   return {
@@ -18,7 +18,7 @@ const output = () => {
   }
 }
 
-/** Runs a command to its end in this process, which must have no open connection to the same database. */
+/** Runs a command in this process and waits for it. The process must have no open connection to the same database. */
 export const commandHere = async (args: ReadonlyArray<string>, env: Record<string, string> = {}): Promise<Finished> => {
   const argv = [process.execPath, "dist/main.js", ...args]
   const [stdout, stderr] = [output(), output()]

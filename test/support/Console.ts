@@ -1,19 +1,19 @@
-/** The console's browser in tests, by requests only: its cookies, and the headers that tell the origin of a request. */
+/** The console in tests, without a real browser: requests with cookies, and with headers that state their origin. */
 import { Browser, fieldsOf, text } from "./OAuth.ts"
 import type { Answer, Service } from "./Service.ts"
 
-/** From a link on the console's own page. */
+/** The headers of a request from the console's own page. */
 export const ownPage = { "sec-fetch-site": "same-origin" }
 
 export const cookieOf = (browser: Browser): Record<string, string> => ({
   cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
 })
 
-/** Posts the self-submitting form of the provider's page to the service, and follows the redirect. */
+/** Posts the provider's self-submitting form to the service and follows the redirect. */
 export const goOn = (browser: Browser, html: string, change: Record<string, string> = {}) =>
   browser.open(text(/action="([^"]+)"/.exec(html)![1]!), { ...fieldsOf(html), ...change })
 
-/** Signs this person in, up to the redirect to the console's page. */
+/** Signs this user in and stops at the redirect to the console's page. */
 export const signIn = async (service: Service, who: string, to = "", browser = new Browser(service)) => {
   const query = new URLSearchParams({ to, login_hint: who })
   const begun = await service.call(`/console/sign-in/google?${query}`, {

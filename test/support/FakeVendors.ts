@@ -1,4 +1,4 @@
-/** Chat vendors in one server, each below its name. A test sets the next answers; otherwise a vendor gives the usual one. */
+/** Fake chat vendors in one server, each at a path with its name. A vendor gives the default response unless the test has set the next ones. */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { ServerResponse } from "node:http"
@@ -7,11 +7,11 @@ import type { AddressInfo } from "node:net"
 export interface Asked {
   readonly vendor: string
   readonly headers: NodeJS.Dict<string | ReadonlyArray<string>>
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect requests of any shape
   readonly body: any
 }
 
-/** The course of one call. The answer begins after `held` resolves. `broken`: the connection ends without an answer. */
+/** The response to one call. It begins after `held` resolves. If `broken` is set, the connection closes without a response. */
 export interface Turn {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ export interface Turn {
 
 export const usage = { prompt_tokens: 10, completion_tokens: 5 }
 
-/** The usual answer, which names its vendor. */
+/** The default response, which names its vendor. */
 export const answerOf = (vendor: string) => ({
   choices: [{ index: 0, message: { role: "assistant", content: `by ${vendor}` }, finish_reason: "stop" }],
   usage
@@ -38,7 +38,7 @@ const streamOf = (vendor: string): string =>
 
 export class FakeVendors {
   readonly origin: string
-  /** Requests, oldest first. */
+  /** The received requests, oldest first. */
   readonly asked: Array<Asked> = []
   readonly #turns = new Map<string, Array<Turn>>()
   readonly close: () => void
@@ -68,18 +68,18 @@ export class FakeVendors {
     return vendors
   }
 
-  /** Sets the next calls to this vendor, one after another. */
+  /** Queues the responses to the next calls to this vendor. */
   next(vendor: string, ...turns: ReadonlyArray<Turn>): void {
     this.#turns.set(vendor, [...(this.#turns.get(vendor) ?? []), ...turns])
   }
 
-  /** Clears received calls and planned turns. */
+  /** Clears the received requests and the queued responses. */
   forget(): void {
     this.asked.length = 0
     this.#turns.clear()
   }
 
-  /** The called vendors, first to last. */
+  /** The called vendors in order. */
   get order(): ReadonlyArray<string> {
     return this.asked.map(({ vendor }) => vendor)
   }

@@ -1,4 +1,4 @@
-/** The service over its sandbox within this process, on two servers: one with the fast lane, and one without. */
+/** The service and its sandbox in this process, on two servers. Only one server has the fast lane. */
 import { Context, Effect, Exit, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
 import { domains, face } from "../../src/app/App.ts"
 import * as Config from "../../src/app/Config.ts"
@@ -36,7 +36,7 @@ const facts = {
 
 const server = Effect.map(Layer.build(NodeServer.layer(facts)), Context.get(NodeServer.Listening))
 
-/** Upstreams and models beside those of the sandbox. */
+/** Upstreams and models to add to the sandbox's. */
 export interface More {
   readonly upstreams?: Readonly<Record<string, object>>
   readonly models?: ReadonlyArray<object>
@@ -107,13 +107,13 @@ export class InProcess implements Ports {
 
   static async start(more: More = {}): Promise<InProcess> {
     const scope = Effect.runSync(Scope.make())
-    // The service warns of each failure of an upstream, and in tests they are many.
+    // The service warns of each upstream failure, and tests cause many.
     const quiet = Effect.provide(served(more), Logger.remove(Logger.defaultLogger))
     const parts = await Effect.runPromise(Scope.extend(quiet, scope))
     return new InProcess(parts, () => Effect.runPromise(Scope.close(scope, Exit.void)))
   }
 
-  /** Makes or changes a budget of a tenant, or of the operator if there is none; `null` ends it. */
+  /** Creates or changes a tenant's budget. Without a tenant, the budget is the operator's. `null` ends the budget. */
   setBudget(id: string, terms: Partial<BudgetTerms> | null, tenant?: string): Promise<unknown> {
     const posting = {
       _tag: "SetBudget",

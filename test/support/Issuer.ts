@@ -1,4 +1,4 @@
-/** An OpenID Connect issuer on its own port. It signs anything and can be broken. */
+/** An OpenID Connect issuer on its own port. It signs any claims, and tests can break it. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import type { CryptoKey, JWK, JWTPayload } from "jose"
@@ -17,14 +17,14 @@ interface SignAs {
 
 interface Contract {
   readonly url: string
-  /** An id token for `audience`, valid for an hour; `claims` replace or add. */
+  /** Signs an ID token for `audience` that is valid for an hour. `claims` adds or replaces claims. */
   readonly sign: (claims: JWTPayload, as?: SignAs) => Effect.Effect<string>
-  /** A new key under a new id. The old key is no longer published. */
+  /** Publishes a new key under a new id instead of the old key. */
   readonly rotate: Effect.Effect<void>
-  /** The future answer of its key set, and the status of its discovery document. */
+  /** Sets the response for the key set, and the status of the discovery document. */
   readonly answerKeysWith: (status: number, body?: string) => Effect.Effect<void>
   readonly close: Effect.Effect<void>
-  /** The number of requests to each path. */
+  /** The request count of each path. */
   readonly asked: Map<string, number>
 }
 

@@ -1,4 +1,4 @@
-/** A local OpenAI-compatible server, such as Ollama: one chat model, one for embeddings. It refuses the key `wrong`. */
+/** A local OpenAI-compatible server like Ollama, with a chat model and an embedding model. It rejects the key `wrong`. */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { Server } from "node:http"

@@ -1,4 +1,4 @@
-/** The code flow in tests: by requests only, and in a browser. */
+/** The OAuth code flow in tests, with a browser that has no scripts. */
 import { createHash, randomBytes } from "node:crypto"
 import type { Answer, Person, Service } from "./Service.ts"
 
@@ -7,7 +7,7 @@ export const redirect_uri = "http://127.0.0.1:4711/callback"
 export const verifierOf = () => randomBytes(32).toString("base64url")
 export const challengeOf = (verifier: string) => createHash("sha256").update(verifier).digest("base64url")
 
-/** The request of the sandbox's application. */
+/** The authorization request of the sandbox's application. */
 export const request = (verifier: string, more: object = {}) => ({
   client_id: "sandbox-oauth",
   redirect_uri,
@@ -19,7 +19,7 @@ export const request = (verifier: string, more: object = {}) => ({
   ...more
 })
 
-/** The tokens for an application that requests this scope, with the person's consent. */
+/** Gets the tokens of an application that requests this scope. The user consents. */
 export const tokensFor = async (
   service: Service,
   who: Person,
@@ -37,7 +37,7 @@ export const tokensFor = async (
   })
 }
 
-/** A browser without scripts: follows no redirects, keeps the cookies of each origin, sends forms. */
+/** A browser without scripts. It keeps cookies for each origin and sends forms, but does not follow redirects. */
 export class Browser {
   /** The service's cookies. */
   readonly cookies = new Map<string, string>()
@@ -86,7 +86,7 @@ export const fieldsOf = (html: string) =>
     [...html.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, text(value!)])
   )
 
-/** From an application's address to the consent page, signed in as this person. */
+/** Opens an application's authorization URL, signs in as this user, and stops at the consent page. */
 export const toTheQuestion = async (browser: Browser, page: string, email: string) => {
   const welcome = await browser.follow(page)
   const signIn = await browser.open(text(/href="([^"]+)">Continue with Google/.exec(welcome.html)![1]!))

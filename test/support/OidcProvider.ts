@@ -1,4 +1,4 @@
-/** An issuer with an independent implementation: `oidc-provider` on the loopback interface, with its own pages for sign-in and consent. */
+/** An issuer with an independent implementation: `oidc-provider` on the loopback interface, with its own sign-in and consent pages. */
 import { createHash, generateKeyPairSync, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import type { Server } from "node:http"
@@ -7,7 +7,7 @@ import { fieldsOf, text } from "./OAuth.ts"
 import type { Browser } from "./OAuth.ts"
 
 export const client = { id: "tollgate", secret: "the-secret-of-tollgate" }
-/** Another application of the same issuer. */
+/** Another application at the same issuer. */
 export const otherClient = {
   id: "another-application",
   secret: "the-secret-of-another",
@@ -28,7 +28,7 @@ const basic = ({ id, secret }: { readonly id: string; readonly secret: string })
 
 export class OidcProvider {
   readonly url: string
-  /** The people, by login name. */
+  /** The users by login name. */
   readonly people = new Map<string, Person>()
   readonly #port: number
   readonly #server: Server
@@ -76,7 +76,7 @@ export class OidcProvider {
     })
   }
 
-  /** Signs a person in on the provider's own pages, from its authorization address to the address to which it returns the browser. */
+  /** Signs a user in on the provider's pages, starting at the authorization URL. Returns the URL to which the provider redirects the browser. */
   async through(browser: Browser, url: string, login: string): Promise<string> {
     let page = await browser.open(url)
     for (;;) {
@@ -91,7 +91,7 @@ export class OidcProvider {
     }
   }
 
-  /** An ID token that the provider issued to the other application for this person. */
+  /** Gets an ID token for this user that the provider issues to the other application. */
   async tokenForAnother(browser: Browser, login: string): Promise<string> {
     const verifier = randomBytes(32).toString("base64url")
     const { id, redirect_uri } = otherClient

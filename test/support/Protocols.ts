@@ -1,23 +1,23 @@
-/** Each client protocol of the service: a test's requests, and the fields of the answers. */
+/** The service's client protocols: a test's requests and the fields of the responses. */
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
+// oxlint-disable-next-line typescript/no-explicit-any -- tests inspect responses of any shape
 type Body = Record<string, any>
 
 export interface Spoken {
   readonly name: "chat" | "messages" | "responses"
   readonly path: string
-  /** A request to repeat a text, with at most 50 tokens. */
+  /** Builds a request to repeat a text, with at most 50 tokens. */
   readonly ask: (text: string, more?: Body) => Body
-  /** Offers a tool of this name. */
+  /** The request fields that offer a tool with this name. */
   readonly tool: (name: string) => Body
   readonly think: Body
   readonly textOf: (answer: Body) => string
   readonly callsOf: (answer: Body) => ReadonlyArray<{ readonly name: string; readonly input: unknown }>
-  /** The tokens reported by the vendor. */
+  /** The tokens that the response reports. */
   readonly usageOf: (answer: Body) => { readonly prompt: number; readonly completion: number }
-  /** The message of a refusal, and our code in it. */
+  /** The message and our code in an error response. */
   readonly refusalOf: (body: Body) => { readonly message: string; readonly code: string | null }
-  /** The text of a stream. */
+  /** The text in a stream's events. */
   readonly textIn: (events: ReadonlyArray<Body>) => string
   /** The type of the last event of a complete stream. */
   readonly last: string | undefined
@@ -98,10 +98,10 @@ const chat: Spoken = {
 
 export const spoken: ReadonlyArray<Spoken> = [messages, responses]
 
-/** The same with chat. */
+/** All client protocols, including chat. */
 export const all: ReadonlyArray<Spoken> = [chat, ...spoken]
 
-/** The data of server-sent events, without data that is not JSON. */
+/** The data of server-sent events. Data that is not JSON is omitted. */
 export const eventsIn = (stream: string): ReadonlyArray<Body> =>
   stream
     .split("\n\n")

@@ -1,11 +1,11 @@
-/** A service with fake vendors as upstreams, and a person's key. */
+/** A service with fake vendors as upstreams, and an API key. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { FakeVendors } from "./FakeVendors.ts"
 import { freePort, freshFolder, start } from "./Service.ts"
 import type { Answer, Person, Service } from "./Service.ts"
 
-/** A model of the configuration file at 1 and 2 USD per million tokens, with additional fields. */
+/** A model for the configuration file. Prompt tokens cost 1 USD per million, answer tokens 2 USD. `more` adds fields. */
 export const modelOf = (id: string, upstreams: ReadonlyArray<string | object>, more: object = {}) => ({
   id,
   context_length: 8_000,
@@ -30,7 +30,7 @@ export class Routed {
     this.key = key
   }
 
-  /** `upstreams` are names of vendors, each with additional fields. `closed` is a vendor that accepts no connection. */
+  /** `upstreams` maps vendor names to additional fields. The vendor `closed` accepts no connections. */
   static async start(upstreams: Readonly<Record<string, object>>, file: object): Promise<Routed> {
     const vendors = await FakeVendors.start()
     const world = await start()
@@ -70,7 +70,7 @@ export class Routed {
     })
   }
 
-  /** The vendors called by one request, in order. */
+  /** Returns the vendors that one request called, in order. */
   async askedBy(call: () => Promise<unknown>): Promise<ReadonlyArray<string>> {
     const before = this.vendors.asked.length
     await call()

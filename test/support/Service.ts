@@ -1,4 +1,4 @@
-/** The real service from a user's perspective: a separate process on its own folder, over HTTP. */
+/** The real service, used over HTTP. It runs in a separate process with its own data folder. */
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -13,7 +13,7 @@ export const root = join(import.meta.dirname, "..", "..")
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect responses of any shape
   readonly body: any
 }
 
@@ -25,7 +25,7 @@ export interface Call {
   readonly raw?: string | Uint8Array
 }
 
-/** A person who has signed in to a sandbox. */
+/** A user who has signed in to a sandbox. */
 export interface Person {
   readonly token: string
   readonly refresh_token: string
@@ -62,7 +62,7 @@ export class Service {
       },
       ...((json !== undefined || raw !== undefined) && { body: raw ?? JSON.stringify(json) })
     } as RequestInit)
-    // Live events have no end, so only their beginning is awaited.
+    // Live events never end, so read only the head of the response.
     const isLive =
       json === undefined && raw === undefined && response.headers.get("content-type") === "text/event-stream"
     if (isLive) await response.body?.cancel()
@@ -71,12 +71,12 @@ export class Service {
     try {
       body = JSON.parse(text)
     } catch {
-      // Not every answer is JSON.
+      // Not every response is JSON.
     }
     return { status: response.status, headers: response.headers, body }
   }
 
-  /** The address of the sandbox's levers. */
+  /** Returns the addresses of the sandbox's issuer and control API. */
   async sandbox(): Promise<{ issuer: string; control: string; client_id: string }> {
     return (await this.call("/v1/sandbox")).body
   }
@@ -89,7 +89,7 @@ export class Service {
     ).body
   }
 
-  /** Signs a person in. `at` is the issuer of another service's sandbox, with the client that this service knows. */
+  /** Signs a user in. `at` can name the issuer of another service's sandbox, and the client that this service knows. */
   async signIn(
     email: string,
     claims: object = {},
@@ -104,7 +104,7 @@ export class Service {
     return { token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email }
   }
 
-  /** An API key of the person's tenant. */
+  /** Creates an API key in the user's tenant. */
   async key(person: Person): Promise<string> {
     const made = await this.call(`/v1/tenants/${person.tenant_id}/applications`, {
       token: person.token,
@@ -145,7 +145,7 @@ export class Service {
   async discard(): Promise<void> {
     await this.end("SIGKILL")
     if (Postgres.isWanted()) await Postgres.drop(this.folder)
-    // Another service of the folder may still write to it.
+    // Another service may still write to this folder.
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
 }
@@ -162,26 +162,26 @@ export const freePort = (): Promise<number> =>
 export const freshFolder = (): string => mkdtempSync(join(tmpdir(), "tollgate-"))
 
 export interface StartOptions {
-  /** The folder of `dist/`: this build by default. */
+  /** The folder that contains `dist/`. The default is this build. */
   readonly build?: string
   readonly folder?: string
   readonly port?: number
   readonly args?: ReadonlyArray<string>
   readonly env?: Record<string, string>
-  /** The largest file that the process may write, in bytes. Beyond it, writes fail as on a full disk. */
+  /** The largest file that the process may write, in bytes. Larger writes fail, like on a full disk. */
   readonly file_bytes_max?: number
 }
 
-/** How often another port is tried if a concurrent test has taken a free one. */
+/** The number of ports to try. A concurrent test may have taken a port that was free. */
 const portsMax = 5
 
-/** Starts `serve` and waits until it is ready. If it ends instead, fails with its output. */
+/** Starts `serve` and waits until it is ready. If the process exits first, fails with its output. */
 export const start = async (options: StartOptions = {}, tries = 1): Promise<Service> => {
   const port = options.port ?? (await freePort())
   const folder = options.folder ?? freshFolder()
-  // As in `npm start`.
+  // The flags of `npm start`.
   const serve = [process.execPath, "--max-semi-space-size=32", "dist/main.js", "serve", ...(options.args ?? [])]
-  // The shell replaces itself with the service, so the pid is the service's.
+  // `exec` replaces the shell, so the pid is the service's.
   const [program, ...args] =
     options.file_bytes_max === undefined
       ? serve
@@ -225,14 +225,14 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** The environment of a process. If tests use PostgreSQL, each data folder has its own database there. */
+/** Builds a process environment. If tests use PostgreSQL, each data folder has its own database. */
 export const environmentOf = async (own: Record<string, string>): Promise<NodeJS.ProcessEnv> => {
   const { DATA_DIR: folder } = own
   if (!Postgres.isWanted() || folder === undefined) return { ...process.env, ...own }
   return { ...process.env, DATABASE_URL: await Postgres.databaseOf(folder), ...own }
 }
 
-/** Runs a command to its end, as a process. */
+/** Runs a command in a separate process and waits for it. */
 export const command = async (args: ReadonlyArray<string>, own: Record<string, string> = {}): Promise<Finished> => {
   const env = await environmentOf(own)
   return new Promise((resolve) => {

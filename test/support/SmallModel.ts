@@ -1,4 +1,4 @@
-/** A model of the vendor `vendor`: one nano-USD per prompt token, ten per answer token. */
+/** A model at `vendor`. A prompt token costs 1 nano-USD, an answer token 10. */
 import type { Model } from "../../src/calls/prompts/Model.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 

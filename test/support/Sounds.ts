@@ -1,4 +1,4 @@
-/** Audio files with almost empty frames: silence needs no more. */
+/** Builds silent audio files. Their frames are almost empty. */
 
 const crcOf = (bytes: Buffer): number => {
   let crc = 0
@@ -9,13 +9,13 @@ const crcOf = (bytes: Buffer): number => {
   return crc
 }
 
-/** The header of a frame of 4,096 samples. */
+/** The header of a frame with 4,096 samples. */
 export const flacFrame = ({ rate = 0 } = {}): Buffer => {
   const header = Buffer.from([0xff, 0xf8, (12 << 4) | rate, 0x08, 0])
   return Buffer.concat([header, Buffer.from([crcOf(header)])])
 }
 
-/** `samples` is the count in the header. Each frame has this many `bytes` after its own header. */
+/** Builds a FLAC file. `samples` is the count in the file's header. `bytes` is each frame's size without its header. */
 export const flac = ({ bytes = 8, frames = 0, rate = 44_100, samples = 0 }): Buffer => {
   const info = Buffer.alloc(34)
   info.writeUInt16BE(4_096, 0)
@@ -32,7 +32,7 @@ export const flac = ({ bytes = 8, frames = 0, rate = 44_100, samples = 0 }): Buf
   ])
 }
 
-/** One page per packet. */
+/** Builds Ogg pages, one per packet. */
 export const oggPages = (packets: ReadonlyArray<Buffer>, positions: ReadonlyArray<bigint> = []): Buffer =>
   Buffer.concat(
     packets.flatMap((packet, i) => {
@@ -53,7 +53,7 @@ export const opus = (packets: ReadonlyArray<Buffer>, positions: ReadonlyArray<bi
     [0n, 0n, ...positions]
   )
 
-/** At 44,100 samples per second, in blocks of up to 2,048. */
+/** Builds Vorbis audio with 44,100 samples per second, in blocks of up to 2,048 samples. */
 export const vorbis = (packets: number): Buffer => {
   const head = Buffer.alloc(30)
   head.write("\x01vorbis", "latin1")
@@ -62,7 +62,7 @@ export const vorbis = (packets: number): Buffer => {
   return oggPages([head, ...Array.from({ length: 2 + packets }, () => Buffer.from([0]))])
 }
 
-/** One byte per sample. */
+/** Builds a WAVE file with one byte per sample. */
 export const wave = ({ rate = 8_000, bytes = 500 }): Buffer => {
   const head = Buffer.alloc(44)
   head.write("RIFF")
@@ -80,14 +80,14 @@ export const wave = ({ rate = 8_000, bytes = 500 }): Buffer => {
 
 export const mp3 = (bytes = 500): Buffer => Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0x00]), Buffer.alloc(bytes)])
 
-/** With an ID3 tag in front. */
+/** Adds an ID3 tag in front. */
 export const tagged = (audio: Buffer): Buffer =>
   Buffer.concat([Buffer.from("ID3\x04\x00\x00\x00\x00\x0f\x50", "latin1"), Buffer.alloc(15 * 128 + 80), audio])
 
-/** Frames of 128 kbit/s at 44,100 Hz. */
+/** Builds MP3 frames with 128 kbit/s at 44,100 Hz. */
 export const mp3s = (frames: number): Buffer => Buffer.concat(Array.from({ length: frames }, () => mp3(413)))
 
-/** Frames of these types, with this many bytes after the first. */
+/** Builds AMR frames. Each has a type, and a number of bytes after the first byte. */
 export const amr = (magic: string, ...frames: ReadonlyArray<readonly [type: number, bytes: number]>): Buffer =>
   Buffer.concat([
     Buffer.from(magic),

@@ -1,15 +1,15 @@
-/** The sandbox's model vendors, called as the service calls them: the events of their streams, and ways to cut or break one. */
+/** Calls the sandbox's model vendors directly. Returns their stream events, and builds streams that are cut or broken. */
 import { frame } from "../../src/sandbox/Bedrock.ts"
 import { all } from "./Protocols.ts"
 
 export const vendorNames = ["chat", "messages", "responses", "google", "bedrock"] as const
 export type VendorName = (typeof vendorNames)[number]
 
-/** The sandbox's address of each vendor. */
+/** The path of each vendor in the sandbox. */
 export const baseOf = (vendor: VendorName): string =>
   vendor === "google" ? "/google/v1beta" : vendor === "bedrock" ? "/bedrock" : "/chat-a/v1"
 
-/** The vendor's name of the model. Bedrock's test model has a colon in it, like real ones. */
+/** The vendor's model name. Bedrock's test model has a colon in its name, like real ones. */
 export const modelOf = (vendor: VendorName): string =>
   vendor === "bedrock" ? "anthropic.claude-sandbox-v1:0" : `vendor-${vendor}`
 
@@ -56,11 +56,11 @@ const asked = async (origin: string, vendor: VendorName, text: string, stream: b
   return bytes
 }
 
-/** The JSON of a complete answer with this text. */
+/** Returns the JSON of a complete response with this text. */
 export const answerOf = async (origin: string, vendor: VendorName, text: string): Promise<string> =>
   (await asked(origin, vendor, text, false)).toString()
 
-/** The events of a stream with this text, each as received. */
+/** Returns the events of a stream with this text, as received. */
 export const eventsOf = async (origin: string, vendor: VendorName, text: string): Promise<ReadonlyArray<Buffer>> => {
   const bytes = await asked(origin, vendor, text, true)
   if (vendor !== "bedrock")
@@ -74,7 +74,7 @@ export const eventsOf = async (origin: string, vendor: VendorName, text: string)
   return frames
 }
 
-/** A fault of the sandbox that answers with these events. */
+/** A sandbox fault that responds with these events. */
 export const streamOf = (vendor: VendorName, events: ReadonlyArray<Buffer>, more: object = {}): object => ({
   status: 200,
   headers: { "content-type": vendor === "bedrock" ? "application/vnd.amazon.eventstream" : "text/event-stream" },
@@ -82,7 +82,7 @@ export const streamOf = (vendor: VendorName, events: ReadonlyArray<Buffer>, more
   ...more
 })
 
-/** The vendor's error within a stream. */
+/** A vendor's error inside a stream. */
 export const failureOf = (vendor: VendorName): Buffer => {
   switch (vendor) {
     case "bedrock":

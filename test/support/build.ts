@@ -1,4 +1,4 @@
-/** Before the tests, builds `dist/` from the current source. Tests that start the real process use it, and so does the writer's thread. */
+/** Builds `dist/` from the current source before the tests. Tests that start the real process need it, and the writer's thread does too. */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 

@@ -1,5 +1,5 @@
 /**
- * The database of a test within this process: SQLite in memory, or with `TEST_DATABASE=postgres` a database of the tests' server. Each build of
+ * The database of a test in this process. It is SQLite in memory. With `TEST_DATABASE=postgres` it is a database on the tests' server. Each build of
  * `sql` gets a new database with empty tables.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -16,16 +16,16 @@ import * as Client from "../../src/storage/postgres/Client.ts"
 import * as Sql from "../../src/storage/sqlite/Sql.ts"
 import * as Postgres from "./postgres.ts"
 
-/** Whether tests use PostgreSQL. Tests of SQLite-only behavior are skipped (`it.skipIf(isPostgres)`), with the reason above them. */
+/** Whether tests use PostgreSQL. Use `it.skipIf(isPostgres)` to skip a test of SQLite-only behavior, and state the reason above it. */
 export const isPostgres = Postgres.isWanted()
 
-/** Tests of SQLite-only features: files, their locks and permissions, the writer's thread, migrations of earlier versions. */
+/** Tests of SQLite-only features: files, locks and permissions, the writer's thread, and migrations from earlier versions. */
 export const describeSqlite = describe.skipIf(isPostgres)
 
 /** Tests of PostgreSQL-only features. */
 export const describePostgres = describe.runIf(isPostgres)
 
-/** Readers may also write, as in memory, because tests set up data with them. */
+/** Lets readers write too, as in memory, because tests set up data with them. */
 const connectTo = (url: string): Layer.Layer<SqlClient> =>
   Layer.orDie(
     Client.layer({
@@ -37,7 +37,7 @@ const connectTo = (url: string): Layer.Layer<SqlClient> =>
 
 let databases = 0
 
-/** Unused databases. Emptying one takes a third of the time of creating and dropping one. */
+/** Unused databases. Emptying a database takes a third of the time that creating and dropping one takes. */
 const unused: Array<string> = []
 
 const take = async (): Promise<string> => {
@@ -46,7 +46,7 @@ const take = async (): Promise<string> => {
   return Postgres.databaseOf(`test_${process.pid}_${++databases}`, { migrated: true })
 }
 
-/** Databases whose tables a test has changed. */
+/** Databases in which a test has changed the tables. */
 const changed = new Set<string>()
 
 const fresh = Layer.unwrapScoped(
@@ -60,7 +60,7 @@ const fresh = Layer.unwrapScoped(
 
 export const sql: Layer.Layer<SqlClient> = isPostgres ? fresh : Layer.orDie(Sql.layerMemory)
 
-/** The writer over `sql`. It needs the services that `sql` provides besides the client. */
+/** The writer for `sql`. It needs the other services that `sql` provides besides the client. */
 export const writer: Layer.Layer<Writer, never, SqlClient> = isPostgres
   ? (PostgresWriter.layer as unknown as Layer.Layer<Writer, never, SqlClient>)
   : Writer.layer
@@ -69,7 +69,7 @@ export const layer = Layer.provideMerge(writer, sql)
 
 let bytes: Uint8Array | undefined
 
-/** Creates a SQLite file with empty tables, unless it exists: migrated once, then copied. */
+/** Creates a SQLite file with empty tables, unless it exists. The file is a copy of one that was migrated once. */
 export const makeFile = (file: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (existsSync(file)) return Effect.void
@@ -81,7 +81,7 @@ export const makeFile = (file: string): Effect.Effect<void> =>
     })
   })
 
-/** A database that outlives its layers, by the path of a file in its own folder: a writer on a thread, beside the readers. */
+/** A database that outlives its layers. `file` is a path in its own folder. The writer runs on a thread, beside the readers. */
 export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
   isPostgres
     ? Layer.unwrapEffect(
@@ -95,7 +95,7 @@ export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
 export const writerAt = (file: string): Layer.Layer<Writer, never, SqlClient> =>
   isPostgres ? writer : Writer.layerThread(file)
 
-/** Runs statements without the tables' checks, to create the state that a damaged file or a manual change may leave. */
+/** Runs statements without the tables' checks. This creates states that a damaged file or a manual change may leave. */
 export const unchecked = (...statements: ReadonlyArray<string>): Effect.Effect<void, SqlError, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) => {
     const run = (texts: ReadonlyArray<string>) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })
@@ -106,7 +106,7 @@ export const unchecked = (...statements: ReadonlyArray<string>): Effect.Effect<v
     )
   })
 
-/** A row trigger: `on` is `AFTER UPDATE OF column ON table`, `body` its statements. */
+/** Creates a row trigger. `on` is like `AFTER UPDATE OF column ON table`. `body` contains the trigger's statements. */
 export const trigger = (
   name: string,
   { body, on, when = "true" }: { readonly on: string; readonly when?: string; readonly body: string }

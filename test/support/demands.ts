@@ -1,4 +1,4 @@
-/** The routes that demand more of an application's token than `calls`, by the contract. */
+/** The routes that require more than the scope `calls` from an application's token, according to the contract. */
 const tenant = "/v1/tenants/:tenant_id"
 
 export const demands: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
-/** A stream of server-sent events, as a page reads it. */
+/** Reads a stream of server-sent events, like a page. */
 import type { Service } from "./Service.ts"
 
 export interface Received {
   readonly event: string
   readonly id: string | undefined
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect answers of any shape
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect events of any shape
   readonly data: any
 }
 
@@ -41,7 +41,7 @@ export class Events {
         for (const event of events) this.take(event)
       }
     } catch {
-      // It was closed.
+      // The test closed the stream.
     }
     this.over = true
   }
@@ -62,7 +62,7 @@ export class Events {
     return this.received.filter((one) => one.event === event)
   }
 
-  /** Waits for this many events of a kind, and returns them. */
+  /** Waits for `count` events of a type and returns them. */
   async until(event: string, count = 1, seconds = 15): Promise<ReadonlyArray<Received>> {
     for (let i = 0; i < seconds * 20; i++) {
       if (this.of(event).length >= count) return this.of(event)

@@ -1,9 +1,9 @@
-/** Generation jobs in a program over the sandbox's vendors: moved as a test requires, with control over the time of polls. */
+/** Controls generation jobs at the sandbox's vendors, and the time of their polls. */
 import { Effect } from "effect"
 import { Jobs } from "../../src/calls/media/Jobs.ts"
 import { Outside } from "./Called.ts"
 
-/** Sets the vendor's status of the job. */
+/** Sets the job's status at the vendor. */
 export const move = Effect.fnUntraced(function* (request_id: string, status: "IN_PROGRESS" | "COMPLETED" | "FAILED") {
   const sandbox = yield* Outside
   const { vendorId } = yield* Jobs
@@ -18,7 +18,7 @@ export const move = Effect.fnUntraced(function* (request_id: string, status: "IN
   )
 })
 
-/** On the sandbox's clock, which `pass` advances. */
+/** Runs an effect on the sandbox's clock, which `pass` advances. */
 export const atSandboxTime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Outside, ({ clock }) => Effect.withClock(effect, clock))
 

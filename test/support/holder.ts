@@ -1,6 +1,6 @@
 /**
- * A second program on one database, like a second host on one file. It admits a call that never ends and a held one with an Idempotency-Key, reports
- * this, and waits to be killed. Argument: the file.
+ * A second program on the same database, like a second host on one file. It admits a call that never ends, and a held call with an Idempotency-Key.
+ * Then it reports this and waits to be killed. Its argument is the file.
  */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer } from "effect"

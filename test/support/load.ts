@@ -1,6 +1,6 @@
 /**
- * Calls and transfers that continue during a crash, and their expected state in the books: acknowledged ones exist once, others completely or not at
- * all, and nothing stays reserved.
+ * Calls and transfers that continue during a crash, and the check of the books afterwards. Each acknowledged change must exist exactly once. Other
+ * changes must be complete or absent. No credit may stay reserved.
  */
 import { expect } from "vitest"
 import type { Answer, Person, Service } from "./Service.ts"
@@ -19,9 +19,9 @@ export class Load {
   readonly #sent = new Set<number>()
   /** The last acknowledged state, by Idempotency-Key. */
   readonly #transfers = new Map<string, { readonly id: string; readonly status: string }>()
-  /** Answers other than success or a conflict, as `status code`. */
+  /** Counts unsuccessful responses, by `status code`. */
   readonly refusals = new Map<string, number>()
-  /** The number of requests to a service without an answer. */
+  /** Counts the requests to each service that got no response. */
   readonly cutOff = new Map<Service, number>()
 
   private constructor(ada: Person, bob: Person, key: string) {
@@ -38,16 +38,16 @@ export class Load {
     return new Load(ada, bob, key)
   }
 
-  /** States of acknowledged transfers. */
+  /** Returns the states of the acknowledged transfers. */
   moved(): ReadonlySet<string> {
     return new Set([...this.#transfers.values()].map(({ status }) => status))
   }
 
-  /** Sixteen callers and four senders of credit, one request after another, until it is over. */
+  /** Runs sixteen callers and four senders of credit until `isOver`. Each sends one request after another. */
   async run(service: Service, isOver: () => boolean): Promise<void> {
     const again = async (one: () => Promise<void>) => {
       while (!isOver()) {
-        // A request that was cut off is not acknowledged.
+        // A request without a response is not acknowledged.
         await one().catch(() => void this.cutOff.set(service, (this.cutOff.get(service) ?? 0) + 1))
       }
     }
@@ -67,7 +67,7 @@ export class Load {
       json: { model: "sandbox-small", max_tokens: 1, stream, messages: [{ role: "user", content }] }
     })
     if (answer.status !== 200) return this.#refused(answer)
-    // A stream is acknowledged by its end.
+    // The end of a stream acknowledges the call.
     if (!stream || String(answer.body).includes("data: [DONE]")) this.acknowledged.add(words)
   }
 
@@ -82,7 +82,7 @@ export class Load {
     })
     // A tenant may create 1,000 transfers a day.
     if (made.body?.code === "too_many_transfers") return new Promise((resolve) => setTimeout(resolve, 20))
-    // 200: the transfer was found, since the answer to its commit was lost.
+    // 200 means that the transfer already exists, because the response to its commit was lost.
     if (made.status !== 201 && made.status !== 200) return this.#refused(made)
     const { id } = made.body.result
     this.#transfers.set(key, { id, status: "pending" })
@@ -101,7 +101,7 @@ export class Load {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  /** Compares with the books, in which nothing is under way any more. */
+  /** Compares the acknowledged changes with the books. All calls must be settled. */
   async compare(ask: Ask): Promise<void> {
     const charged = await ask<{ words: number; times: number }>(
       "SELECT prompt_tokens AS words, count(*) AS times FROM tollgate_usage_records WHERE success = 1 GROUP BY 1"
@@ -111,7 +111,7 @@ export class Load {
     )
     const states = new Map(found.map(({ id, key, status }) => [key, { id, status }]))
     for (const [key, { id, status }] of this.#transfers) {
-      // An unacknowledged change may have been made.
+      // A later change may exist without an acknowledgement.
       const state = states.get(key)
       expect([key, state?.id]).toEqual([key, id])
       if (status !== "pending") expect([key, state?.status]).toEqual([key, status])
@@ -124,7 +124,7 @@ export class Load {
   }
 }
 
-/** Open reservations of calls. */
+/** Returns the number of open reservations and their total. */
 export const open = async (ask: Ask): Promise<{ readonly calls: number; readonly amount: number }> => {
   const [found] = await ask<{ calls: number; amount: number }>(
     `SELECT (SELECT count(*) FROM tollgate_ledger_reservations) AS calls,
@@ -133,7 +133,7 @@ export const open = async (ask: Ask): Promise<{ readonly calls: number; readonly
   return found!
 }
 
-/** Waits until calls have no reservations, as long as that may take on a busy machine. */
+/** Waits up to a minute until no reservation is open, because the machine may be busy. */
 export const settled = async (ask: Ask): Promise<void> => {
   for (let i = 0; i < 600 && (await open(ask)).calls > 0; i++) await new Promise((resolve) => setTimeout(resolve, 100))
 }

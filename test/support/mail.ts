@@ -1,4 +1,4 @@
-/** Letters received by a sandbox. */
+/** Reads the letters that a sandbox has received. */
 import type { Service } from "./Service.ts"
 
 export interface Letter {
@@ -12,7 +12,7 @@ export const lettersTo = async (service: Service, email: string): Promise<Readon
 
 const tokenOf = ({ text }: Letter): string | undefined => /\/(?:transfer-)?invites\/([0-9a-f]{64})/.exec(text)?.[1]
 
-/** The token in the `n`-th letter to the address that has a link (from 1), once it has arrived. */
+/** Waits for the `n`-th letter with a link to this address, counted from 1. Returns the link's token. */
 export const linkTo = async (service: Service, email: string, n = 1): Promise<string> => {
   for (let i = 0; i < 100; i++) {
     const tokens = (await lettersTo(service, email)).map(tokenOf).filter((token) => token !== undefined)

@@ -1,6 +1,6 @@
 /**
- * Nodes of a test, within its process: each has its own connections, writer, gate, outbox and lease, over one PostgreSQL database. A node's
- * statements can be changed (a mistake) and cut off (a lost connection, a kill).
+ * Nodes in the test's process on one PostgreSQL database. Each has its own connections, writer, gate, outbox and lease. A test can change a node's
+ * statements (a mistake) or cut them off (a lost connection, a kill).
  */
 import { Clock, Context, Duration, Effect, Layer, Logger, LogLevel, ManagedRuntime, Redacted } from "effect"
 import type { Client } from "pg"
@@ -21,13 +21,13 @@ import { Runs } from "../../src/storage/engine/Runs.ts"
 import { Mail } from "../../src/upstream/mail/Mail.ts"
 import { asked, startServer } from "./postgres.ts"
 
-/** A separate, migrated database. */
+/** A separate database with all migrations applied. */
 export interface Database {
   readonly url: string
   readonly drop: () => Promise<unknown>
 }
 
-/** A server that creates databases one after another. */
+/** Starts a server that creates databases. */
 export const startDatabases = async () => {
   const { stop, url } = await startServer(["fsync=off"])
   const urlOf = (database: string): string => {
@@ -51,18 +51,18 @@ export const startDatabases = async () => {
 }
 export type Databases = Awaited<ReturnType<typeof startDatabases>>
 
-/** Changes the text of statements, like a mistake in them. */
+/** Changes the text of statements, as a programming mistake would. */
 export type Mistake = (text: string) => string
 export const none: Mistake = (text) => text
 
-/** An event at a statement of a node's writer. */
+/** A fault at one statement of a node's writer. */
 export interface Cut {
-  /** How many statements, or commits, come first. */
+  /** The number of statements or commits before the fault. */
   left: number
   readonly of: "statements" | "commits"
-  /** Whether the statement is executed and only its answer is lost. */
+  /** Whether the server executes the statement, so only its result is lost. */
   readonly reaches: boolean
-  /** Whether the whole node ends, not only the connection. */
+  /** Whether the fault kills the node, not only the connection. */
   readonly kills: boolean
 }
 
@@ -71,20 +71,20 @@ export interface NodeOptions {
   readonly mistake?: Mistake | undefined
   /** The commit's time limit in milliseconds. */
   readonly limit?: number
-  /** The test decides when leases are renewed and lapse, not the time. */
+  /** The test decides when leases are renewed and when they lapse. */
   readonly steered?: boolean
   /** Receives letters, by Message-ID. */
   readonly send?: (id: string) => void
   readonly clock?: Clock.Clock
   /** The number of records after which the rollup lag is folded into the rollups. */
   readonly tailMax?: number
-  /** The number of writing connections; one by default. */
+  /** The number of writing connections. The default is one. */
   readonly writers?: number
-  /** Its name. Without a name it replaces no former process. */
+  /** The node's name. A node without a name does not replace an earlier process. */
   readonly name?: string
-  /** A thread renews its lease too. */
+  /** A thread also renews the lease. */
   readonly hasThread?: boolean
-  /** The newest migration of its version; all by default. */
+  /** The newest migration that the node's version knows. The default is the newest. */
   readonly knows?: number
 }
 
@@ -94,7 +94,7 @@ let named = 0
 
 const socketOf = (client: Client): Socket => (client as unknown as { connection: { stream: Socket } }).connection.stream
 
-/** Time-dependent statements, changed so that the test decides. */
+/** Changes time-dependent statements so that the test decides about leases. */
 const steeredTexts: Mistake = (text) =>
   text.startsWith("UPDATE tollgate_sql_nodes SET until = now() +")
     ? "SELECT ?::text AS run"
@@ -202,7 +202,7 @@ export const nodeOf = ({
       Layer.provideMerge(Layer.provide(PostgresWriter.layer, Layer.succeed(CommitLimit, Duration.millis(limit)))),
       Layer.provideMerge(Runs.layer),
       Layer.provideMerge(connections),
-      // Lost connections are the subject of some tests.
+      // Some tests cut connections, so the warnings are expected.
       Layer.provide([
         Logger.minimumLogLevel(LogLevel.None),
         Layer.setClock(clock),
@@ -216,18 +216,18 @@ export const nodeOf = ({
     kill,
     isDead: () => dead,
     died,
-    /** Takes effect at the next statement. */
+    /** Arms a fault. It takes effect at the next statement. */
     cut: (one: Cut) => void (cut = one),
-    /** Holds the next batch before its commit. `reached` resolves when it is there. */
+    /** Holds the next batch before its commit. `reached` resolves when the batch arrives there. */
     hold: () => {
       let release = () => {}
       const released = new Promise<void>((go) => (release = go))
       const reached = new Promise<void>((there) => (held = { reached: there, released }))
       return { reached, release }
     },
-    /** Ends its faults. */
+    /** Removes the pending fault. */
     heal: () => void (cut = undefined),
-    /** Waits until the server has no connection of a killed node. Until then it may still commit statements of that node. */
+    /** Waits until the server has closed a killed node's connections. Until then it may still commit their statements. */
     gone: async () => {
       const left = () =>
         asked(url, (client) =>

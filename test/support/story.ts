@@ -1,4 +1,4 @@
-/** Stories of these tests: `FC_RUNS` multiplies their number, `FC_SEED` repeats a run. */
+/** The stories of these tests. `FC_RUNS` multiplies their number, and `FC_SEED` repeats a run. */
 import * as Story from "../../src/testing/Story.ts"
 
 export type { Step } from "../../src/testing/Story.ts"

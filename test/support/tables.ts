@@ -1,4 +1,4 @@
-/** Reads and changes the database of a service from outside, with either engine. */
+/** Reads and changes a service's database from outside, with either engine. */
 import Sqlite from "better-sqlite3"
 import { Client } from "pg"
 import { postgres } from "../../src/storage/postgres/Dialect.ts"
@@ -6,7 +6,7 @@ import * as Postgres from "./postgres.ts"
 
 type Row = Record<string, unknown>
 
-/** Runs statements in one transaction on the database of a data folder. Returns the rows of the last. */
+/** Runs statements in one transaction on a data folder's database. Returns the last statement's rows. */
 export const ask = async <A = Row>(folder: string, ...texts: ReadonlyArray<string>): Promise<ReadonlyArray<A>> =>
   Postgres.isWanted() ? askAt(await Postgres.databaseOf(folder), ...texts) : askSqlite(folder, texts)
 
@@ -26,11 +26,11 @@ const askSqlite = <A>(folder: string, texts: ReadonlyArray<string>): ReadonlyArr
   }
 }
 
-/** The same on the PostgreSQL database at this URL. */
+/** Runs statements in one transaction on the PostgreSQL database at `url`. Returns the last statement's rows. */
 export const askAt = async <A = Row>(url: string, ...texts: ReadonlyArray<string>): Promise<ReadonlyArray<A>> => {
   const client = new Client({
     connectionString: url,
-    // Numbers as numbers, as in SQLite.
+    // Parses whole numbers as numbers, like SQLite.
     types: { getTypeParser: (oid: number) => (wholeNumbers.has(oid) ? Number : String) } as never
   })
   await client.connect()
@@ -45,20 +45,20 @@ export const askAt = async <A = Row>(url: string, ...texts: ReadonlyArray<string
   }
 }
 
-/** bigint, smallint, integer, numeric. */
+/** The type ids of bigint, smallint, integer and numeric. */
 const wholeNumbers: ReadonlySet<number> = new Set([20, 21, 23, 1700])
 
-/** Copies the unused database of a data folder, unless it is a file in that folder. */
+/** Copies a data folder's unused PostgreSQL database. SQLite files are copied with their folder. */
 export const copy = async (from: string, to: string): Promise<void> => {
   if (Postgres.isWanted()) await Postgres.databaseOf(to, { template: await Postgres.databaseOf(from) })
 }
 
-/** Selects the names of the tables. */
+/** A statement that selects the names of all tables. */
 export const selectNames = Postgres.isWanted()
   ? "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"
   : "SELECT name FROM sqlite_master WHERE type = 'table'"
 
-/** Every row of every table, as text. */
+/** Returns every row of every table as text. */
 export const everything = async (folder: string): Promise<string> => {
   const names = await ask<{ name: string }>(folder, selectNames)
   const tables: Array<string> = []
@@ -66,14 +66,14 @@ export const everything = async (folder: string): Promise<string> => {
   return tables.join("\n")
 }
 
-/** Before a service starts: its writer must give up waiting for `hold` well before the commit's limit. With a file it does so by itself. */
+/** Call this before a service starts. It limits the writer's wait for `hold`, well below the commit limit. SQLite already has such a limit. */
 export const boundLocks = async (folder: string): Promise<void> => {
   if (!Postgres.isWanted()) return
   const url = await Postgres.databaseOf(folder)
   await askAt(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET lock_timeout = '200ms'`)
 }
 
-/** Blocks changes of the books, but not reads. Returns a function that releases them. */
+/** Blocks changes to the books but not reads. Returns a function that ends the block. */
 export const hold = async (folder: string): Promise<() => Promise<void>> => {
   if (!Postgres.isWanted()) {
     const db = new Sqlite(`${folder}/tollgate.db`)
@@ -83,7 +83,7 @@ export const hold = async (folder: string): Promise<() => Promise<void>> => {
   const client = new Client(await Postgres.databaseOf(folder))
   await client.connect()
   await client.query("BEGIN")
-  // Leases continue: the node and its connection are well.
+  // Leaves the nodes' table unlocked, so that leases can still be renewed.
   const { rows } = await client.query(
     "SELECT string_agg(tablename, ', ' ORDER BY tablename) AS names FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'tollgate_sql_nodes'"
   )
@@ -91,12 +91,12 @@ export const hold = async (folder: string): Promise<() => Promise<void>> => {
   return () => client.end()
 }
 
-/** Lets the leases of killed nodes lapse at once. A file has no leases: a run ends with its process. */
+/** Makes the leases of killed nodes lapse immediately. SQLite has no leases, because a lease ends with its process. */
 export const lapse = async (folder: string): Promise<void> => {
   if (Postgres.isWanted()) await ask(folder, "UPDATE tollgate_sql_nodes SET until = now() - interval '1 second'")
 }
 
-/** Makes a change that the table's own checks would refuse: `UPDATE <table> <change>`. */
+/** Runs `UPDATE <table> <change>` without the table's checks. */
 export const unchecked = async (folder: string, table: string, change: string): Promise<void> => {
   if (Postgres.isWanted()) {
     await ask(folder, Postgres.takeChecks, `UPDATE ${table} ${change}`, Postgres.giveChecksBack)

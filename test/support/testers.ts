@@ -1,4 +1,4 @@
-/** Gives each test file its own testers of `it`. `layer` of @effect/vitest replaces them on the only `it`, which the files of a worker share. */
+/** Gives each test file its own testers on `it`. The files of a worker share one `it`, and `layer` of @effect/vitest replaces its testers. */
 import { effect, it, live, scoped, scopedLive } from "@effect/vitest"
 
 Object.assign(it, { effect, live, scoped, scopedLive })

@@ -11,33 +11,55 @@ export interface RatesAt extends Rates {
 
 const none: Headers = {}
 
-/** The headers of OpenAI's protocols: `x-ratelimit-remaining-requests`. Times are durations like `1m30s`. */
-export const rateHeaders = (rates: RatesAt | undefined): Headers =>
-  rates === undefined
-    ? none
-    : { ...openAi("requests", rates.requests, rates.at), ...openAi("tokens", rates.tokens, rates.at) }
+/** The header names for a unit, built once because every metered call with a budget sends them. */
+const namesOf = (name: (field: string) => string) => ({
+  limit: name("limit"),
+  remaining: name("remaining"),
+  reset: name("reset")
+})
+type Names = ReturnType<typeof namesOf>
 
-const openAi = (unit: string, rate: Rate | undefined, now: number): Headers =>
-  rate === undefined
-    ? none
-    : {
-        [`x-ratelimit-limit-${unit}`]: `${rate.limit}`,
-        [`x-ratelimit-remaining-${unit}`]: `${rate.remaining}`,
-        ...(rate.resets_at > 0 && { [`x-ratelimit-reset-${unit}`]: durationOf(rate.resets_at - now) })
-      }
+const openAi = {
+  requests: namesOf((field) => `x-ratelimit-${field}-requests`),
+  tokens: namesOf((field) => `x-ratelimit-${field}-tokens`)
+}
+
+const anthropic = {
+  requests: namesOf((field) => `anthropic-ratelimit-requests-${field}`),
+  tokens: namesOf((field) => `anthropic-ratelimit-tokens-${field}`)
+}
+
+/** The headers of OpenAI's protocols: `x-ratelimit-remaining-requests`. Times are durations like `1m30s`. */
+export const rateHeaders = (rates: RatesAt | undefined): Headers => {
+  if (rates === undefined) return none
+  const headers: Record<string, string> = {}
+  const reset = ({ resets_at }: Rate) => durationOf(resets_at - rates.at)
+  add(headers, openAi.requests, rates.requests, reset)
+  add(headers, openAi.tokens, rates.tokens, reset)
+  return headers
+}
 
 /** The headers of Anthropic's protocol: `anthropic-ratelimit-requests-remaining`. Times are instants. */
-export const anthropicRateHeaders = (rates: Rates | undefined): Headers =>
-  rates === undefined ? none : { ...anthropic("requests", rates.requests), ...anthropic("tokens", rates.tokens) }
+export const anthropicRateHeaders = (rates: Rates | undefined): Headers => {
+  if (rates === undefined) return none
+  const headers: Record<string, string> = {}
+  const reset = ({ resets_at }: Rate) => toIso(resets_at)
+  add(headers, anthropic.requests, rates.requests, reset)
+  add(headers, anthropic.tokens, rates.tokens, reset)
+  return headers
+}
 
-const anthropic = (unit: string, rate: Rate | undefined): Headers =>
-  rate === undefined
-    ? none
-    : {
-        [`anthropic-ratelimit-${unit}-limit`]: `${rate.limit}`,
-        [`anthropic-ratelimit-${unit}-remaining`]: `${rate.remaining}`,
-        ...(rate.resets_at > 0 && { [`anthropic-ratelimit-${unit}-reset`]: toIso(rate.resets_at) })
-      }
+const add = (
+  headers: Record<string, string>,
+  names: Names,
+  rate: Rate | undefined,
+  reset: (rate: Rate) => string
+): void => {
+  if (rate === undefined) return
+  headers[names.limit] = `${rate.limit}`
+  headers[names.remaining] = `${rate.remaining}`
+  if (rate.resets_at > 0) headers[names.reset] = reset(rate)
+}
 
 /** Whether a header is one of these. `name` is in lower case. */
 export const isRateHeader = (name: string): boolean =>
@@ -46,7 +68,7 @@ export const isRateHeader = (name: string): boolean =>
 /** `1h5m`, `12s`, `0s`: whole seconds, rounded up. */
 const durationOf = (millis: number): string => {
   const seconds = Math.max(0, Math.ceil(millis / 1_000))
-  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60]
-  const text = parts.map((part, place) => (part === 0 ? "" : `${part}${"hms"[place]}`)).join("")
-  return text === "" ? "0s" : text
+  const [hours, minutes, rest] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60]
+  const text = (hours > 0 ? `${hours}h` : "") + (minutes > 0 ? `${minutes}m` : "")
+  return rest > 0 || text === "" ? `${text}${rest}s` : text
 }

@@ -10,12 +10,12 @@ import { MeteredRefusal } from "../metered/Problems.ts"
 
 const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
-/** Prices of separately billed tokens. Without a field, such tokens cost the same as others of their kind. Clients expect these names. */
+/** Prices of separately billed tokens. If a field is missing, the ordinary price applies. Clients expect these names. */
 const details = {
   input_audio_cache_read: Usd,
   input_cache_read: Usd,
   input_cache_write: Usd,
-  /** Written to a cache for an hour. */
+  /** The price of tokens written to a cache for an hour. */
   input_cache_write_1h: Usd,
   internal_reasoning: Usd,
   audio: Usd,
@@ -24,23 +24,23 @@ const details = {
   image_output: Usd
 }
 
-/** USD as decimal strings, per token and per request; `-1` if they depend on the chosen model. */
+/** USD as decimal strings, per token and per request. `-1` means that the price depends on the chosen model. */
 const Pricing = Schema.Struct({
   prompt: Schema.String,
   completion: Schema.String,
   request: Schema.String,
   ...details,
-  /** Prices of all tokens of a call with a longer prompt. Without a field, the price stays the same. */
+  /** Prices of a call with a longer prompt. They apply to all its tokens. If a field is missing, the base price applies. */
   long_context: Schema.optionalWith(
     Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
     { exact: true }
   )
 })
 
-/** A field beyond a plain request, and the price of a call with it. */
+/** A request field that changes a call's price. */
 const ModelExtra = Schema.Struct({
   field: Schema.String,
-  /** The allowed values or types of tools; all if missing. */
+  /** The allowed values or tool types. If missing, all are allowed. */
   values: Schema.optional(Schema.Array(Schema.String)),
   /** The factor on the ordinary price, as a decimal string. */
   price_factor: Schema.String,
@@ -65,9 +65,9 @@ export const ModelEntry = Schema.Struct({
   }),
   top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
   pricing: Pricing,
-  /** The protocols of its routes. */
+  /** The client protocols that can call the model. */
   protocols: Schema.Array(ClientProtocol),
-  /** The protocols that its first upstream speaks. Requests in the others are translated. */
+  /** The protocols of its first upstream. Requests in other protocols are translated. */
   native_protocols: Schema.Array(ClientProtocol),
   extras: Schema.optional(Schema.Array(ModelExtra))
 }).annotations({ identifier: "ModelEntry" })
@@ -122,7 +122,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       })
       .annotate(Metered, { charge_known: true })
       .annotate(Streams, true)
-      .annotate(OpenApi.Summary, "Chat completion, streamed or not; fields unknown here pass through to the model")
+      .annotate(OpenApi.Summary, "Chat completion, whole or streamed; unknown fields pass through to the model")
   )
   .add(
     HttpApiEndpoint.post("completion", "/v1/completions")
@@ -134,7 +134,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(Example, { body: { model: "auto", prompt: "The sky is blue because", max_tokens: 200 } })
       .annotate(Metered, { charge_known: true })
       .annotate(Streams, true)
-      .annotate(OpenApi.Summary, "Text completion (legacy), streamed or not")
+      .annotate(OpenApi.Summary, "Text completion (legacy), whole or streamed")
   )
   .add(
     HttpApiEndpoint.get("models", "/v1/models")
@@ -149,7 +149,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(OpenApi.Summary, "One model, with its prices")
   )
   .add(
-    // One model, by an id with unescaped slashes.
+    // One model. Its id may contain unescaped slashes.
     HttpApiEndpoint.get("modelBelow", "/v1/models/*")
       .setPath(Schema.Struct({ "*": Schema.String }))
       .addSuccess(ModelEntry)

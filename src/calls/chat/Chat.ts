@@ -14,16 +14,16 @@ export interface ChatCall extends Call<ChatPrompt> {}
 /** A request for one text completion. */
 export interface TextCall extends Call<TextPrompt> {}
 
-/** Each method sets the form of its answer. `EngineContract` describes refusals and interruption. */
+/** The method determines the form of the response. `EngineContract` describes refusals and interruption. */
 export interface ChatContract {
   readonly complete: (call: ChatCall) => Effect.Effect<Completed<ChatCompletion>, ChatProblem>
-  /** Answers once an upstream has begun to answer. */
+  /** Returns once an upstream has begun to respond. */
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
   /** The client protocols of the model. */
   readonly reach: (model: string) => Reach
-  /** The price of the cheapest possible call; 0 if a model is free. */
+  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
   readonly least: Nano
 }
 

@@ -44,7 +44,7 @@ export const ChatHttp = group(
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** The rows of all models and their aliases. A model without a known date gets the service's start. */
+/** The rows of all models and their aliases. If a model's date is unknown, its row has the service's start. */
 const listed = (
   { aliases = none, auto, models }: Catalogue,
   reach: ChatContract["reach"],
@@ -64,7 +64,7 @@ const listed = (
     ...row,
     id: "auto",
     name: "Auto",
-    description: "The model that the service chooses; its price is that model's.",
+    description: "The service chooses the model, which determines the price.",
     pricing: { prompt: "-1", completion: "-1", request: "-1" }
   }
   return [byAuto, ...rows]

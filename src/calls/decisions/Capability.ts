@@ -1,4 +1,4 @@
-/** Decisions as one value. */
+/** The decisions capability. */
 import { Effect } from "effect"
 import { DecisionsHttp } from "./Http.ts"
 import * as settings from "./Settings.ts"

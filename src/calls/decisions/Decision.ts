@@ -7,10 +7,10 @@ import { isObject } from "../../upstream/wire/Failures.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
 import type { DecisionModel } from "./Settings.ts"
 
-/** Every call reserves this, whatever the question. */
+/** The reservation of every call, in nano-USD. */
 export const reservation: Nano = (usd * 30n) / 100n
 
-/** The documented shape. The model itself validates questions, so that its newer types pass. */
+/** The documented shape. Only the model validates questions, because newer question types must pass. */
 export const DecisionRequest = Schema.Struct({
   /** The full context: a string, or any JSON but null. */
   state: Schema.Unknown,
@@ -40,7 +40,7 @@ export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionReque
   readonly [member: string]: unknown
 }
 
-/** The body for the upstream: the request with the upstream's name of the model, or the rule that the request breaks. */
+/** The upstream body, with the upstream's model name. The left side is the broken rule. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

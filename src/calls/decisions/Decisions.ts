@@ -1,6 +1,6 @@
 /**
- * Decisions: typed questions to one model, without retries. The model's own refusals fail with `DecisionRefused`, its other failures with
- * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
+ * Decisions: typed questions to one model, without retries. If the model refuses a request, the call fails with `DecisionRefused`. Other
+ * upstream failures are `DecisionUpstreamFailed` and `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -41,9 +41,9 @@ export interface DecisionCall {
   readonly endpoint?: string | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`: before the model is called, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`, either before the model is called or after an overlong response is charged. */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 
@@ -55,12 +55,12 @@ export interface Decision {
   readonly provider: string
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: Nano }
   readonly receipt: Receipt
-  /** The model's whole answer, including unknown members. */
+  /** The model's whole response, including unknown members. */
   readonly upstream: UpstreamAnswer
 }
 
 export interface UpstreamAnswer {
-  /** From 200 to 299. */
+  /** The HTTP status, 200 to 299. */
   readonly status: number
   readonly retry_after: string | undefined
   readonly body: Readonly<Record<string, unknown>>
@@ -77,16 +77,16 @@ export type DecisionProblem =
   | DecisionUpstreamUnreachable
 
 export interface DecisionsContract {
-  /** The model that answers. */
+  /** The configured model. */
   readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
-  /** Asks the model once, for up to 30 seconds. Reserves 0.30 USD and charges the input tokens. */
+  /** Calls the model once, with a timeout of 30 seconds. Reserves 0.30 USD and charges the input tokens. */
   readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
 }
 
-/** The model's time limit, up to the last byte. */
+/** The model's timeout, up to the last byte. */
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
-/** The members of an answer that can be long. */
+/** Response members that can be long. */
 const long = { names: new Set(["answers"]), depth: 1 }
 
 export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
@@ -140,7 +140,7 @@ const decide = (parts: Parts): DecisionsContract["decide"] => {
     })
 }
 
-/** Asks the model and settles the call by its answer. */
+/** Calls the model and settles the call. */
 const ask = Effect.fnUntraced(function* (
   parts: Parts,
   admission: Admission,
@@ -175,11 +175,11 @@ const ask = Effect.fnUntraced(function* (
   }
   const isAnswer = status >= 200 && status < 300
   const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
-  // Even without room for the whole answer, its outline is enough to charge it.
+  // If the whole response does not fit, its outline is enough to charge it.
   const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
   if (parsed === undefined) {
     const { usage } = isAnswer ? reportsIn(answer) : noBody
-    // An answer that is too long is always charged. An answer that is not JSON is charged if it reports its usage.
+    // An overlong response is always charged. Any other unusable response is charged only if it reports its usage.
     if (isAnswer && (lost !== undefined || isObject(usage))) {
       const measured = measuredOf(model, usage, Buffer.byteLength(body))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
@@ -229,8 +229,8 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
   })
 
 /**
- * The charge. Input tokens are bounded by the request's bytes, since a token is at least a byte, and by the reservation. A larger figure is
- * charged at the bound. Without a figure, four bytes count as a token. Both are marked estimated. Output tokens cost nothing.
+ * The measured usage and its charge. A reported input token count above `tokensMax` is charged at `tokensMax`. If the model reports no count, four
+ * bytes count as a token. Both cases are marked estimated. Output tokens are free.
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
   const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
@@ -251,11 +251,11 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
   }
 }
 
-/** The most input tokens of a request of so many bytes. */
+/** The largest chargeable input token count: one token per byte plus the model's additions, within the reservation. */
 const tokensMax = ({ input_price }: DecisionModel, bytes: number): number =>
   Math.min(bytes + tokensBeyondText, affordable(reservation, input_price))
 
-/** A whole number from 0 to `most`. */
+/** `value`, if it is an integer from 0 to `most`. */
 const count = (value: unknown, most: number): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most ? value : undefined
 

@@ -1,4 +1,4 @@
-/** The decisions routes: bytes to a request, a decision to bytes. */
+/** The decisions routes. */
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
@@ -23,7 +23,7 @@ import type { DecisionRefused } from "./Problems.ts"
 
 const bodyBytesMax = 1024 * 1024
 
-/** Handlers by route name. Idempotency keys and usage records carry that name. Without a model they refuse before reading a body. */
+/** Handlers by route name, which idempotency keys and usage records contain. Without a model they reject a request before reading its body. */
 const routes = Effect.gen(function* () {
   const decisions = yield* Decisions
   const idempotency = yield* Idempotency
@@ -76,7 +76,7 @@ const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | De
 
 const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON object" }))
 
-/** The model's own status and body, with the charged figures in place of the model's. */
+/** The model's status and body, with the charged token counts. */
 const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): Reply => ({
   status: upstream.status,
   headers: {

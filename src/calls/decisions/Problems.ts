@@ -14,10 +14,10 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
   error: "The decision request body is too large"
 }) {}
 
-/** The upstream's name in the configuration. For programs; not shown to clients. */
+/** The upstream's configured name, for programs. Clients do not see it. */
 const upstream = { upstream: Schema.optional(Schema.String) } as const
 
-/** The model answered with any other status. The text names the status: `The decision model upstream failed with status 500`. */
+/** The model responded with any other error status. The text contains it: `The decision model upstream failed with status 500`. */
 export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
   status: 502,
   error: "The decision model upstream failed with status N",
@@ -44,11 +44,11 @@ export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("Decis
   code: "decisions_unavailable"
 }) {}
 
-/** The model's own refusal, unchanged. It costs nothing, and the usage record has its `error_type`. */
+/** The model's refusal, passed on unchanged. It is free. The usage record has its `error_type`. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
   "DecisionRefused",
   {
-    /** The request is invalid, there were too many requests, or the model is overloaded. */
+    /** In this order: an invalid request, too many requests, an overloaded model. */
     error_type: Schema.Literal("upstream_rejected", "upstream_rate_limited", "upstream_overloaded"),
     /** The model's status, which corresponds to the error type. */
     status: Schema.Literal(422, 429, 529),

@@ -1,17 +1,17 @@
-/** The decision model of the configuration file: `decisions`. */
+/** The configuration section `decisions`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { NonEmpty, readAs } from "../../kernel/Setting.ts"
 
 const DecisionEntry = Schema.Struct({
-  /** The name of the upstream in the configuration. */
+  /** The upstream's configured name. */
   upstream: NonEmpty,
-  /** Below the upstream's address. */
+  /** The path below the upstream's address. */
   path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
-  /** The upstream's name of the model. */
+  /** The model's name at the upstream. */
   model: NonEmpty,
-  /** The names that callers may request. A request without a model takes the first. */
+  /** The names that callers may request. A request without a model uses the first. */
   spellings: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), {
     default: () => ["jev-1.13", "jev-1.13.0", "jev-latest"] as const
   }),
@@ -28,13 +28,13 @@ export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
 }))
 export interface DecisionModel extends Schema.Schema.Type<typeof DecisionModel> {}
 
-/** The deployment's decision model; `undefined` if it has none. */
+/** The deployment's decision model, if one is configured. */
 export class ConfiguredDecisionModel extends Context.Tag("tollgate/decisions/ConfiguredDecisionModel")<
   ConfiguredDecisionModel,
   DecisionModel | undefined
 >() {
   static readonly layer = (model: DecisionModel) => Layer.succeed(ConfiguredDecisionModel, model)
-  /** No decisions: the route answers 503. */
+  /** Without a decision model, the routes respond with 503. */
   static readonly layerNone = Layer.succeed(ConfiguredDecisionModel, undefined)
 }
 

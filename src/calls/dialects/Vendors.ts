@@ -1,4 +1,4 @@
-/** Upstream protocols that no client speaks. The path names the model and says whether to stream. */
+/** Protocols that only upstreams speak. The request path contains the model and the streaming mode. */
 import { eventsOf } from "../../upstream/wire/EventFrames.ts"
 import { serverSentEvents } from "../prompts/Protocol.ts"
 import type { Spoken } from "../prompts/Protocol.ts"

@@ -1,4 +1,4 @@
-/** Mail to oneself as one value. Its price and mail server are settings of `people/mail`. */
+/** The email capability. Its price and mail server are settings of `people/mail`. */
 import { Effect } from "effect"
 import { MailHttp } from "./Http.ts"
 import { SelfMail } from "./SelfMail.ts"

@@ -2,8 +2,8 @@
  * Mail to oneself: an account writes to its own verified address.
  *
  * Where the specification is silent:
- * - Mail to oneself is offered to the mail server within the call, for up to ten seconds. A permanent refusal fails the call, which then costs
- *   nothing. If the server cannot be reached or defers the letter, the letter stays in the outbox and is charged as accepted.
+ * - The call offers the letter to the mail server for up to ten seconds. If the server rejects it permanently, the call fails and costs nothing. If
+ *   the server cannot be reached or defers the letter, the letter stays in the outbox and is charged.
  */
 import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"

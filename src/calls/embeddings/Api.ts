@@ -1,4 +1,4 @@
-/** Embeddings, and the models that make them. */
+/** Embeddings and the embedding models. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -17,9 +17,9 @@ export const EmbeddingModelList = Schema.Struct({
       owned_by: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** The limit of one input, in tokens. */
+      /** The longest input, in tokens. */
       context_length: Schema.Int,
-      /** The length of an embedding, if known. */
+      /** The embedding's length, if known. */
       dimensions: Schema.optional(Schema.Int),
       /** USD per token as a decimal string. */
       pricing: Schema.Struct({ prompt: Schema.String })
@@ -41,7 +41,7 @@ export class EmbeddingsApi extends HttpApiGroup.make("embeddings")
   .add(
     HttpApiEndpoint.get("embeddingModels", "/v1/embeddings/models")
       .addSuccess(EmbeddingModelList)
-      .annotate(OpenApi.Summary, "The models that make embeddings, with prices")
+      .annotate(OpenApi.Summary, "Embedding models with prices")
   )
   .addError(MeteredRefusal)
   .annotate(RefusalShape, openAiRefusal)

@@ -1,4 +1,4 @@
-/** Embeddings as one value. */
+/** The embeddings capability. */
 import { Effect } from "effect"
 import { EmbeddingsHttp } from "./Http.ts"
 import * as settings from "./Settings.ts"

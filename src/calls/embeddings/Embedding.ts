@@ -1,12 +1,11 @@
 /**
- * A request for embeddings: its validation and the most tokens that it can cost.
+ * A request for embeddings: its validation and its maximum token count.
  *
  * Where the specification is silent:
- * - A token is at least a byte, so the bytes of a text bound its tokens. A list of tokens counts its length. Each input may count `max_added_tokens`
- *   more, and no input counts more than `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so their figure is accepted up to
- *   `max_input_tokens` for each input.
- * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. Every other field passes unchanged.
- * - `GET /v1/embeddings/models` lists embedding models, and `GET /v1/models` does not, because clients choose chat models from it.
+ * - A text counts as one token per byte, a list of tokens by its length. `max_added_tokens` are added to each input, and an input counts as at most
+ *   `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so a reported count is accepted up to `max_input_tokens` for each input.
+ * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. All other fields pass unchanged.
+ * - `GET /v1/models` omits embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
  */
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"
@@ -26,9 +25,9 @@ export const EmbeddingRequest = Schema.Struct({
     Schema.Array(Schema.Int),
     Schema.Array(Schema.Array(Schema.Int))
   ),
-  /** `float` by default. `base64`: the numbers as 32-bit floats, little-endian. */
+  /** `float` is the default. `base64` encodes the numbers as 32-bit floats, little-endian. */
   encoding_format: Schema.optional(Schema.NullOr(Schema.Literal("float", "base64"))),
-  /** A smaller length than the model's own, if the model can shorten. */
+  /** A length below the model's own, if the model can shorten embeddings. */
   dimensions: Schema.optional(Schema.NullOr(Schema.Int)),
   user: Schema.optional(Schema.NullOr(Schema.String))
 }).annotations({ identifier: "EmbeddingRequest" })
@@ -57,7 +56,7 @@ export interface Asked {
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
-  /** The maximum number of tokens that the model can read for the request. */
+  /** The maximum token count that the upstream may report. */
   readonly context: number
   /** The tokens to charge if the upstream does not report them. */
   readonly estimate: number
@@ -66,7 +65,7 @@ export interface Asked {
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with its bounds, or the rule that it breaks. */
+/** The request with its bounds. The left side is the broken rule. */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
   request: unknown
@@ -108,7 +107,7 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
     : `a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
 }
 
-/** The refusal of a field that changes the vendor's bill, or that a vendor may mistake for such a field. */
+/** The refusal of a field that changes the vendor's bill or resembles such a field. */
 export const billedOtherwise = (request: Readonly<Record<string, unknown>>): InvalidRequest | undefined => {
   for (const field in request) {
     const rule = billed.get(field)
@@ -126,7 +125,7 @@ export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Inv
 
 type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
 
-const rule = "required: a text, or a list of texts, of tokens, or of lists of tokens; none of them empty"
+const rule = "required: a text, or a list of texts, tokens or token lists, each non-empty"
 const wrong = refused("input", rule)
 
 const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, InvalidRequest> => {
@@ -160,20 +159,20 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** The length to assume if it is unknown: that of large models. */
+/** The assumed length of an embedding if it is unknown. Large models have this length. */
 const dimensionsUsual = 4_096
-/** Bytes of a number as JSON with all digits, of a number as base64, and of the JSON around an embedding. */
+/** Sizes in bytes: a number as JSON with all digits, a number as base64, and the JSON around an embedding. */
 const numberBytes = 24
 const encodedBytes = 6
 const frameBytes = 100
 
-/** The expected size of the answer in bytes. */
+/** The expected response size in bytes. */
 export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   const numbers = request.dimensions ?? model.dimensions ?? dimensionsUsual
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
-/** The fault of an answer, for the log; `undefined` if it holds an embedding for each input. */
+/** The response's fault, for the log; `undefined` if it has an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>
@@ -184,11 +183,11 @@ export const faultIn =
 const hasEmbedding = (one: unknown): boolean =>
   isObject(one) && (typeof one.embedding === "string" || Array.isArray(one.embedding))
 
-/** The tokens that an answer reports. */
+/** The tokens that a response reports. */
 export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
-/** The answer in base64 if it was requested and the upstream sent numbers; otherwise `undefined`. Clients that request base64 accept nothing else. */
+/** The response in base64, if the client requested base64 and the upstream sent numbers. Such clients accept only base64. */
 export const encoded = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>

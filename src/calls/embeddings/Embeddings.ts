@@ -1,4 +1,4 @@
-/** Embeddings over OpenAI's route, from the first upstream of a model that answers, charged per input token. */
+/** Embeddings over OpenAI's route. The first upstream that succeeds serves the call. The charge is per input token. */
 import { Context, Effect, Layer } from "effect"
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -15,15 +15,15 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 /** A request to embed inputs. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** `{ data: [{ index, embedding }], model, usage }`: the upstream's bytes, unless the caller requested base64 and the upstream sent numbers. */
+/** `{ data: [{ index, embedding }], model, usage }`, as the upstream's bytes unless embeddings had to be converted to base64. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem
 
 export interface EmbeddingsContract {
-  /** An invalid request fails with `InvalidRequest`, a request for an unknown model with `UnknownModel`. */
+  /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
-  /** The price of the cheapest possible call; 0 if a model is free. */
+  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
   readonly least: Nano
 }
 

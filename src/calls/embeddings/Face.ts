@@ -1,4 +1,4 @@
-/** The shared part of the routes of embeddings and reranking. */
+/** Shared code of the embeddings and rerank routes. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
@@ -17,8 +17,8 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 const bodyBytesMax = 8 * 1024 * 1024
 
 /**
- * A route with this name, which separates its idempotency keys from those of other routes. `least` is its cheapest possible call. `answer`
- * validates.
+ * A route. Its name separates its idempotency keys from other routes' keys. `least` is the cheapest possible call's price. `answer` validates
+ * the request.
  */
 export const single = Effect.fnUntraced(function* (
   name: string,

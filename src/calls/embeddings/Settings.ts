@@ -1,16 +1,16 @@
-/** The embedding models of the configuration file: `embeddings`. */
+/** The configuration section `embeddings`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
 
-/** Tried in this order. Each upstream serves OpenAI's route `/embeddings` below its address. */
+/** The upstreams, in the order of attempts. Each serves OpenAI's route `/embeddings` below its address. */
 export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 
-/** The routes of a model. An upstream may have its own name for it. */
+/** The routes of a model. An upstream may use another name for the model. */
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 
-/** The configuration of a model that does not answer chat, apart from its price. */
+/** The configuration of an embedding or rerank model, except its price. */
 export const modelFields = {
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
@@ -28,9 +28,9 @@ export const EmbeddingModel = readAs(
     ...modelFields,
     /** The longest input, in tokens. */
     input_tokens_max: Schema.propertySignature(Count).pipe(Schema.fromKey("max_input_tokens")),
-    /** The maximum number of inputs of one request. */
+    /** The maximum number of inputs per request. */
     inputs_max: Schema.optionalWith(Count, { default: () => 2_048 }).pipe(Schema.fromKey("max_inputs")),
-    /** The length of an embedding. */
+    /** The embedding's length. */
     dimensions: Schema.optional(Count),
     /** Whether a request may choose a smaller length. */
     shortens: Schema.optionalWith(Schema.Boolean, { default: () => false }),

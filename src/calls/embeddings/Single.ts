@@ -1,4 +1,4 @@
-/** One request to a model with one whole answer, from the first upstream that succeeds. Shared by embeddings and reranking. */
+/** Calls that get one whole response from the first upstream that succeeds. Embeddings and reranking use this. */
 import { Effect, Either } from "effect"
 import { written } from "../prompts/Outgoing.ts"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -27,27 +27,27 @@ export interface SingleCall<Request> {
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Without room for the expected answer, the call fails with `Busy` before an upstream is called. If the answer is longer than expected and finds no
-   * room, the call is charged and fails with `Busy`.
+   * Without room for the expected response, the call fails with `Busy` before an upstream is called. If the response is longer than expected and
+   * does not fit, the call is charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 
 type Json = Readonly<Record<string, unknown>>
 
 export interface SingleAnswer {
-  /** The upstream's answer. */
+  /** The upstream's response. */
   readonly answer: Json
-  /** The answer as bytes: the upstream's own, unless the answer was completed. */
+  /** The response as bytes. They are the upstream's bytes unless parts were added. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
 
 export type SingleProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
-/** A model with its upstreams' names for it, in the order of attempts. */
+/** A model with its routes, in the order of attempts. */
 interface Routed {
   readonly id: string
   readonly routes: ReadonlyArray<{ readonly upstream: string; readonly model: string }>
@@ -59,34 +59,34 @@ interface Valid<Model> {
   readonly request: Json
 }
 
-/** One kind of such requests. */
+/** One kind of call. */
 export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
-  /** The route's name in usage records and below an upstream's address. */
+  /** The route's name in usage records and in upstream addresses. */
   readonly protocol: Extract<ProtocolName, "embeddings" | "rerank">
-  /** The noun for one of its models in an error message. */
+  /** The noun for a model in error messages. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
   /** The member of a request that can be long. */
   readonly long: string
-  /** The request with its bounds, or the rule that it breaks. */
+  /** The request with its bounds. The left side is the broken rule. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
-  /** The model's cheapest possible call. */
+  /** The price of the model's cheapest possible call. */
   readonly leastOf: (model: Model) => Nano
   readonly mostOf: (asked: Asked) => Nano
-  /** The most prompt tokens of a request. */
+  /** The maximum number of prompt tokens. */
   readonly tokensOf: (asked: Asked) => number
-  /** The expected size of the answer in bytes. */
+  /** The expected response size in bytes. */
   readonly answerBytesOf: (asked: Asked) => number
-  /** The list in an answer, and the member of its items that can be long. */
+  /** The list in a response, and the item member that can be long. */
   readonly items: { readonly list: string; readonly long: string }
-  /** A long member in the form that the client requested. */
+  /** A long member in the requested form. */
   readonly filled: (asked: Asked, value: unknown) => unknown
-  /** The fault of an answer, for the log. Here and below, a long answer is represented by its outline. */
+  /** The response's fault, for the log. Here and below, a long response is represented by its outline. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
-  /** The answer with the requested parts that the upstream left out; `undefined` if nothing is missing. */
+  /** The response with the requested parts that the upstream omitted; `undefined` if it is complete. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
-  /** Whether an answer reports its usage. */
+  /** Whether a response reports its usage. */
   readonly reports: (answer: Json) => boolean
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
@@ -160,15 +160,15 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   return { call, least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n) }
 })
 
-/** The ways to a model, for budgets; `undefined` if it has one. */
+/** The ways to a model, for budgets; `undefined` for a single way. */
 const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
   routes.length === 1 ? undefined : routes.map(({ upstream }) => ({ model: id, provider: upstream }))
 
-/** The routes to a model that budgets leave open. */
+/** The model's routes that budgets allow. */
 const openRoutes = ({ routes }: Routed, admission: Admission): Routed["routes"] =>
   admission.barred === undefined ? routes : routes.filter((_, place) => admission.mayServe(place))
 
-/** Settles an answer and returns its bytes. Adds what the caller requested and the upstream did not send. */
+/** Settles the call and returns the response. Adds the requested parts that the upstream omitted. */
 const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
   kind: Kind<Model, Asked>,
   asked: Asked,
@@ -200,7 +200,7 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
 /** Bytes to parse before yielding to other work. */
 const pieceOfAnswer = 256 * 1024
 
-/** The whole answer: its outline with all long members filled in. */
+/** The whole response: its outline with all long members filled in. */
 const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   { filled, items }: Pick<Kind<never, never>, "items"> & { readonly filled: (asked: Asked, value: unknown) => unknown },
   asked: Asked,
@@ -231,7 +231,7 @@ const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   return { ...outline, [items.list]: list } as Json
 })
 
-/** A long answer, parsed on first access. */
+/** A long response, parsed on first access. */
 class LongAnswer implements SingleAnswer {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -1,4 +1,4 @@
-/** The worker thread for long answers. It parses one at a time, and translates or counts it. */
+/** The worker thread for long answers. It parses them one at a time, then translates or counts each. */
 import { Either } from "effect"
 import { parentPort } from "node:worker_threads"
 import { messages } from "../dialects/messages/Protocol.ts"
@@ -23,13 +23,13 @@ export type Task =
     }
 
 export interface Done {
-  /** The fault of the answer. With a fault, the other members are empty. */
+  /** The answer's fault. If there is one, the other members are empty. */
   readonly fault: string | undefined
-  /** The answer in the client's protocol; empty if it was only counted. */
+  /** The answer in the client's protocol. Empty if the answer was only counted. */
   readonly bytes: Uint8Array
   readonly usage: Usage | undefined
   readonly tokens_counted: number
-  /** The ids that an answer in the client's own protocol hands out. */
+  /** The ids in an answer that was not translated. */
   readonly ids: ReadonlyArray<string>
 }
 

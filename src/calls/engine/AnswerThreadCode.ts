@@ -1,8 +1,8 @@
-/** The location of the code for the thread of long answers: a file next to the bundle. The single executable has its own. */
+/** The code's location for the long answer thread: a file next to the bundle. The single executable replaces this module. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 
-// Node 20 cannot run TypeScript on a thread, so running from source uses the built file too.
+// Node 20 cannot run TypeScript on a thread, so the built file is used even when the service runs from source.
 const module = import.meta.url.endsWith(".ts") ? "../../../dist/AnswerThread.js" : "./AnswerThread.js"
 
 export const startAnswers = (options: WorkerOptions): Worker => new Worker(new URL(module, import.meta.url), options)

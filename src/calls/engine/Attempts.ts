@@ -1,15 +1,15 @@
 /**
- * All attempts of one call: the upstreams of its model, repeated after a pause if none served the call, then the model's fallbacks.
+ * All attempts of one call: first its model's upstreams, then further rounds after a pause, then the model's fallbacks.
  *
  * Where the specification is silent:
- * - A round tries each upstream once. The next round (`retries`) repeats only those that certainly did no work: they could not be connected, or
- *   answered 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No round
- *   begins later than `retry_seconds` after the call.
+ * - A round tries each upstream once. The next round (`retries`) repeats only upstreams that certainly did no work: the connection failed, or the
+ *   status was 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No
+ *   round begins later than `retry_seconds` after the call.
  * - A fallback (`fallbacks`) is tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
  *   caller may not call it, if it cannot carry the request, or if its cost could exceed the reservation. A request that an upstream rejected as
- *   invalid gets no fallback. A fallback uses its own routing, but not its own rounds and fallbacks.
- * - An upstream is not asked if a budget has taken it away from the call. If that leaves none of the model's, its fallbacks are asked. If none
- *   of them can take over, the call ends with the budget's refusal, at no cost.
+ *   invalid gets no fallback. A fallback uses its own routing, but has no further rounds or fallbacks.
+ * - An upstream is skipped if a budget excludes it from the call. If budgets exclude all upstreams of the model, the fallbacks are tried. If no
+ *   fallback can serve the call either, the call ends with the budget's refusal and costs nothing.
  */
 import { Clock, Duration, Effect } from "effect"
 import type { BudgetExceeded, RateLimitReached } from "../../books/gate/Problems.ts"
@@ -23,32 +23,32 @@ import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import type { Model, Retries } from "../prompts/Model.ts"
 import type { Choice, Routed } from "./Choice.ts"
 
-/** The refusal of upstreams that budgets have taken away. */
+/** The refusal by a budget that excludes upstreams. */
 type Barred = BudgetExceeded | RateLimitReached
 
 export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
-/** The failure of all attempts. */
+/** The failure after all attempts. */
 export type CallProblem = AttemptProblem | Barred
 
-/** One model's part of a call. */
+/** A model's ways for a call, in the order of attempts. */
 export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
   /** The maximum number of tokens in each answer. */
   readonly limit: number
-  /** For a fallback: the model and price of its usage record. */
+  /** A fallback's model and price for the usage record. */
   readonly served: { readonly model: string; readonly price: string } | undefined
 }
 
 export interface Attempts<Way, A> {
   readonly first: Plan<Way>
-  /** `isLast`: no other attempt can follow. */
+  /** Calls one upstream. `isLast` means that no further attempt can follow. */
   readonly ask: (plan: Plan<Way>, way: Way, isLast: boolean) => Effect.Effect<A, AttemptProblem | Spent>
   readonly retries: Retries | undefined
-  /** Model ids. */
+  /** The fallbacks' model ids. */
   readonly fallbacks: ReadonlyArray<string>
-  /** The plan of a fallback; `undefined` if it cannot take over the call. */
+  /** The plan of a fallback; `undefined` if the fallback cannot serve the call. */
   readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>
-  /** Why upstreams are missing from the plans; `undefined` if none is. */
+  /** The refusal that excludes upstreams from the plans, if any. */
   readonly barred: Barred | undefined
   readonly request_id: string | undefined
   readonly observe: (decision: Decision) => void
@@ -71,9 +71,9 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
 /** The attempts so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The ways of the last round that may be retried, each with the delay in seconds that it requested. */
+  /** The last round's ways that may be retried, each with its requested delay in seconds. */
   readonly unserved = new Map<Way, number>()
-  /** The call is settled. No further attempt is allowed. */
+  /** Whether the call is settled. Then no further attempt is allowed. */
   isCharged = false
 
   add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {
@@ -104,7 +104,7 @@ export const outcomeOf = ({ _tag }: AttemptProblem | Spent): AttemptOutcome => {
   }
 }
 
-/** Each way of a plan once, in order. */
+/** Tries each way of a plan once, in order. */
 const round = <Way extends Routed, A>(
   { ask, goesOn }: Attempts<Way, A>,
   trail: Trail<Way>,
@@ -122,7 +122,7 @@ const round = <Way extends Routed, A>(
     { goesOn, failed: (way, problem) => trail.failed(plan, way, problem) }
   )
 
-/** Whether another attempt may follow after all ways of a plan. */
+/** Whether another attempt may follow after all of a plan's ways failed. */
 const mayGoOn = (trail: Trail<never>, { _tag }: CallProblem): boolean => !trail.isCharged && goesOnAfter.has(_tag)
 
 const goesOnAfter: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"]>([

@@ -1,8 +1,8 @@
 /**
- * The order of a model's upstreams for one request. A model has a chooser if it has a routing rule, or an upstream with a cooldown.
+ * The order of a model's upstreams for one request. A model has a chooser if it has a routing rule or an upstream with a cooldown.
  *
  * Where the specification is silent:
- * - A request that may refer to objects kept by its vendor uses the configured order, because the first upstream keeps them.
+ * - A request that may refer to a vendor's stored objects uses the configured order, because the first upstream stores them.
  */
 import type { Clock } from "effect"
 import { createHash, randomInt } from "node:crypto"
@@ -24,10 +24,10 @@ export interface Routed {
 }
 
 export interface Choice<Way> {
-  /** First to last. */
+  /** The ways in the order of attempts. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
-  /** Must be called when an upstream has begun to answer. */
+  /** Must be called when an upstream has begun to respond. */
   readonly answered?: ((upstream: string) => void) | undefined
 }
 
@@ -35,7 +35,7 @@ export type Chooser = <Way extends Routed>(ways: ReadonlyArray<Way>, prompt: Val
 
 const usual: Routing = { policy: "order", sticky: false }
 
-/** The choosers of these models, by id. */
+/** The choosers by model id. */
 export const choosersOf = (
   models: ReadonlyArray<Model>,
   upstreamOf: (name: string) => Upstream,
@@ -81,7 +81,7 @@ const candidateOf = (
   latency_ms: policy === "latency" ? upstream.health.median() : undefined
 })
 
-/** The vendor's charge for the prompt and a usual answer. */
+/** The vendor's charge for the prompt and an answer of at most `answerTokensEnough` tokens. */
 const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint | undefined => {
   if (cost === undefined) return undefined
   const answer = Math.min(answerTokensAsked(model, prompt) ?? model.output_tokens_max, answerTokensEnough)
@@ -97,7 +97,7 @@ const range = 2 ** 47
 
 const chance = (): number => (randomInt(range) + 1) / range
 
-/** A chance derived from both names, equal on every node. */
+/** A pseudorandom chance derived from both names. It is equal on every node. */
 const chanceIn = (conversation: string, upstream: string): number => {
   const drawn = createHash("sha256").update(`${conversation}\n${upstream}`).digest()
   return (Math.floor(drawn.readUIntBE(0, 6) / 2) + 1) / range

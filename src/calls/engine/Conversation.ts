@@ -1,9 +1,9 @@
 /**
- * The conversation of a request. Its calls can go to the upstream whose prompt cache has its beginning.
+ * The conversation of a request. Its calls can go to the same upstream, which may have cached the beginning of the prompt.
  *
  * Where the specification is silent:
- * - `prompt_cache_key` names a conversation. Without it, its beginning does: the system prompt and the messages up to the first user message. Of
- *   a long text, the first 1,000 characters count. Conversations of two accounts are never the same.
+ * - `prompt_cache_key` identifies a conversation. Without it, the beginning identifies the conversation: the system prompt and the messages up to
+ *   the first user message. Only the first 1,000 characters of a long text count. Conversations of different accounts are always different.
  */
 import { createHash } from "node:crypto"
 import type { Caller } from "../../kernel/Caller.ts"

@@ -1,24 +1,23 @@
 /**
- * Answers of models: a relay over upstreams of several protocols, admitted and charged by the gate. Chat, text completions, messages and
- * responses use it, each with its own protocol.
+ * The relay of model calls to upstreams of several protocols. The gate admits and charges each call. Chat, text completions, messages and
+ * responses use it.
  *
- * A request passes unchanged to an upstream that speaks the client's protocol. For any other upstream, the request and the answer are
- * translated. Each attempt decides this separately, so a call may fail over from one protocol to another. A request with thoughts signed by
- * another vendor is always translated.
+ * A request passes unchanged to an upstream that speaks the client's protocol. For any other upstream, the request and the answer are translated.
+ * A call may therefore fail over from one protocol to another. A request with thoughts that another vendor signed is always translated.
  *
  * Where the specification is silent:
  * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has disconnected.
- * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own time limit, as for an answer that
- *   does not stream, because the upstream already has the whole prompt. The ten seconds of a stream begin no earlier than the head of its answer. The
- *   output up to that point is charged: at least the prompt.
- * - An answer with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. But a whole answer that reports its
- *   usage costs that usage even if the client cannot get it (it is too long, has no choices, is not JSON, or cannot be translated). No other upstream
- *   is tried then. A failing upstream's message is passed on without addresses and keys.
- * - A whole answer to a request for a stream is passed on as a stream, and costs the same as a whole answer.
+ * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own timeout, as for a whole answer,
+ *   because the upstream already has the whole prompt. A stream's ten seconds begin with its response head. The output up to that point is
+ *   charged, at least the prompt.
+ * - A response with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. However, a whole answer that
+ *   reports its usage costs that usage even if the client cannot receive it (it is too long, has no choices, is not JSON, or cannot be translated).
+ *   No other upstream is tried then. A failing upstream's message is passed on without addresses and keys.
+ * - If an upstream sends a whole answer to a streaming request, the client gets it as a stream, at the price of a whole answer.
  * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it
  *   reported. (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next
- *   upstream is tried. The client is not answered before the first event arrives.
- * - A client that disconnects during a stream pays for the reported tokens of the answer or the tokens counted so far, whichever is more.
+ *   upstream is tried. The client's response begins with the first event.
+ * - A client that disconnects during a stream pays for the answer's reported tokens or the tokens counted so far, whichever is more.
  * - An upstream that does not speak the client's protocol is called in the first of its protocols that can be translated. An upstream that cannot
  *   carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
  */
@@ -98,19 +97,19 @@ import { beyondIn, costOf, tokensOf } from "../prompts/Tokens.ts"
 import type { Figures, Most, Tokens } from "../prompts/Tokens.ts"
 import { bedrock, google } from "../dialects/Vendors.ts"
 
-/** One request for an answer. */
+/** One call of a model. */
 export interface Call<Prompt> {
   readonly caller: Caller
   readonly prompt: Prompt
-  /** The prompt's JSON, if the caller has it. This saves serializing the prompt again for its bound and for the upstream. */
+  /** The prompt's JSON, if the caller has it. Otherwise the prompt is serialized for its bound and for the upstream. */
   readonly json?: Buffer | undefined
-  /** Headers of the client's protocol, for upstreams that speak it. */
+  /** Headers of the client's protocol, for upstreams with the same protocol. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Statements in the transaction of the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`: before an upstream is called, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`, either before an upstream is called or after an overlong answer is charged. */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 
@@ -121,7 +120,7 @@ export interface Completed<A> {
   /** The answer as bytes. */
   readonly bytes: Buffer
   readonly receipt: Receipt
-  /** The fallback that answered; absent if the requested model did. */
+  /** The fallback that served the call; absent if the requested model did. */
   readonly fallback_model?: string | undefined
 }
 
@@ -130,9 +129,9 @@ export interface Streamed<A> {
   /** The id of the usage record, which is written when the stream ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last event, `data: [DONE]`, waits until the charge is committed. If that takes too long, the stream is cut off with an
-   * error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
-   * destroyed. After a destroy, reading the upstream continues for up to ten seconds, and the tokens received are charged.
+   * Server-sent events. The last event, `data: [DONE]`, is sent after the charge is committed. If that takes too long, the stream is cut off with
+   * an error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
+   * destroyed. After a destroy, the service reads the upstream for up to ten more seconds and charges the tokens received.
    */
   readonly bytes: Readable
   /** `bytes` as parsed chunks. Read either `events` or `bytes`. */
@@ -141,39 +140,39 @@ export interface Streamed<A> {
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
   /** The rate limits of the call; absent if no budget counts it. */
   readonly rates?: RatesAt | undefined
-  /** The fallback that answers; absent if the requested model answers. */
+  /** The fallback that serves the call; absent if the requested model does. */
   readonly fallback_model?: string | undefined
 }
 
 export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
 /**
- * The method picks the form of the answer; the prompt's `stream` is ignored. An invalid prompt fails with `InvalidRequest`, an unknown model with
- * `UnknownChatModel`.
+ * The method determines the form of the answer. The prompt's `stream` is ignored. Calls fail with `InvalidRequest` for an invalid prompt and with
+ * `UnknownChatModel` for an unknown model.
  *
- * Interruption means that the caller has disconnected. No further upstream is called. Reading the current one continues: up to ten seconds for a
- * stream that has begun, to the end for any other answer. The answer is charged. If no answer arrives, the call is recorded as `client_disconnected`
- * and costs nothing. The interrupting fiber waits for this; `Effect.disconnect` avoids the wait.
+ * Interruption means that the caller has disconnected. No further upstream is called. The service reads the current one for up to ten seconds if a
+ * stream has begun, and otherwise to the end. The answer is charged. If no answer arrives, the call is recorded as `client_disconnected` and costs
+ * nothing. The interrupting fiber waits for this. `Effect.disconnect` avoids the wait.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
-  /** Answers once an upstream has begun to answer. `eventsOf` parses the bytes. */
+  /** Returns once an upstream has begun to respond. `eventsOf` parses the bytes. */
   readonly stream: <Prompt, A>(
     protocol: Protocol,
     eventsOf: EventsOf<A>
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
-  /** How clients reach a model. An unknown model has no protocols. */
+  /** The client protocols of a model. An unknown model has no protocols. */
   readonly reach: (model: string) => Reach
-  /** The models with an upstream that keeps responses. The ids in their answers are stored (`Kept`). */
+  /** The models with an upstream that keeps responses. The service stores the ids in their answers (`Kept`). */
   readonly keeps_responses: ReadonlySet<string>
-  /** The price of the cheapest possible call; 0 if a model is free. */
+  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
   readonly least: Nano
 }
 
 /** The client protocols of a model. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
-  /** The protocols that the first upstream speaks. Their requests pass to it unchanged. */
+  /** The first upstream's protocols. Their requests pass to it unchanged. */
   readonly native_protocols: ReadonlyArray<ClientProtocol>
 }
 
@@ -215,7 +214,7 @@ const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
 /** The upstream protocols that the engine speaks. */
 const needed = protocolNames.filter((name) => protocols[name] !== undefined)
 
-/** The way over a route for clients of a protocol; `undefined` if no protocol of the upstream can be translated. */
+/** A route's way for a client protocol; `undefined` if none of the upstream's protocols can be translated. */
 const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
   const own = upstream.speaks.includes(protocol.name)
   const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
@@ -231,10 +230,10 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Whether the vendor learns which parts the client wants cached. */
+/** Whether the upstream request contains the client's cache marks. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** This way with the translation that the request requires. */
+/** The way with a translation, even between equal protocols. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -282,7 +281,7 @@ const make = Effect.gen(function* () {
     observe: yield* RoutingObserver
   }
 
-  // Every answer has at least one token.
+  // An answer has at least one token.
   const costs = [plain, ...factored.values()].flatMap((offers) =>
     [...offers.values()].map(({ model }) => charge([{ units: 1, price: leastOf(model) }]))
   )
@@ -303,7 +302,7 @@ const make = Effect.gen(function* () {
   } satisfies EngineContract
 })
 
-/** A model with the prices of a call, and the version of these prices. */
+/** A model with a call's prices and their version. */
 interface Offer {
   readonly model: Model
   readonly price: string
@@ -321,14 +320,14 @@ interface Setup {
   /** The offer of each model without extras. */
   readonly plain: Offers
   readonly factors: PriceFactors["Type"]
-  /** `plain` at each price factor. The key is the factor as a string. */
+  /** `plain` at each price factor. The keys are the factors as strings. */
   readonly factored: ReadonlyMap<string, Offers>
-  /** By model id; most models have none. */
+  /** The choosers by model id. Most models have no chooser. */
   readonly choosers: ReadonlyMap<string, Chooser>
   readonly observe: RoutingObserver["Type"]
 }
 
-/** By model id. */
+/** Offers by model id. */
 type Offers = ReadonlyMap<string, Offer>
 
 const offer = (versions: PriceVersions["Type"], model: Model): Effect.Effect<Offer, BooksUnavailable> =>
@@ -343,7 +342,7 @@ const offers = (
     (all) => new Map(all)
   )
 
-/** The offer of a model at a tenant's price factor, with the request's extras. */
+/** A model's offer at a tenant's price factor, with the request's extras. */
 const offerAt = (
   { factored, plain, versions }: Setup,
   found: Model,
@@ -355,7 +354,7 @@ const offerAt = (
   return offer(versions, factor === undefined ? model : withFactor(model, factor))
 }
 
-/** The ways to each model for clients of this protocol, in the order of attempts. */
+/** Returns the ways to a model for clients of this protocol, in the order of attempts. */
 const waysFor = (
   { catalogue, upstreamOf }: Setup,
   protocol: Protocol,
@@ -368,13 +367,13 @@ const waysFor = (
     })
   )
 
-/** The ways of a request to a model, and the extras that it requests. */
+/** A request's ways to a model, and its extras. */
 interface Reachable {
   readonly ways: ReadonlyArray<Way>
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** The ways of a request to a model, beginning with the first that can carry it, or the reason why the model cannot serve it. */
+/** A request's ways to a model, beginning with the first that can carry it. The left side is the reason why the model cannot serve it. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -400,7 +399,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
   const claimedOf = claimedWays(setup, waysOf)
   const isAnthropic = protocol.name === "messages"
   return Effect.fnUntraced(function* (request: Call<Prompt>) {
-    // Do not yield a right `Either`: that would cost a step of the fiber.
+    // Yielding a right `Either` would cost a fiber step.
     const read = protocol.read(request.prompt, request.json)
     if (Either.isLeft(read)) return yield* read.left
     const caller = Labels.ofBody(request.caller, request.prompt, isAnthropic, hashOf)
@@ -442,8 +441,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
 }
 
 /**
- * Returns everything that may serve a call, for budgets of models and providers; `undefined` if it has one way. Equal calls get the same
- * list.
+ * Returns all models and providers that may serve a call, for budgets; `undefined` for a single way. Equal calls get the same list.
  */
 const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
   const known = new Map<string, NonNullable<Claim["ways"]>>()
@@ -464,7 +462,7 @@ const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) =
   }
 }
 
-/** The fallbacks that may answer a call. */
+/** The fallbacks that may serve a call. */
 const fallbacksOf = (
   setup: Setup,
   protocol: Protocol,
@@ -484,7 +482,7 @@ interface Relayed<A> {
   readonly protocol: Protocol
   readonly form: Form<A>
   readonly waysOf: ReadonlyMap<string, ReadonlyArray<Way>>
-  /** The ways of its claim. */
+  /** The claim's ways. */
   readonly claimed: Claim["ways"]
   readonly admission: Admission
   readonly prompt: ValidPrompt
@@ -530,7 +528,7 @@ const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways
 const chosen = <A>({ call, prompt, setup }: Relayed<A>, { id }: Model, ways: ReadonlyArray<Way>): Choice<Way> =>
   ways.length === 0 ? inOrder(ways) : (setup.choosers.get(id)?.(ways, prompt, call.caller) ?? inOrder(ways))
 
-/** The ways to a model that budgets leave open. */
+/** The model's ways that budgets allow. */
 const openWays = <A>(
   { admission, claimed = none }: Relayed<A>,
   { id }: Model,
@@ -565,7 +563,7 @@ const keepsAt = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
 const mayBeKept = (setup: Setup, protocol: Protocol, model: Model, prompt: ValidPrompt): boolean =>
   prompt.names_kept !== undefined || keepsAt(setup, protocol, model)
 
-/** The plan of a fallback, within the credit that the call has reserved. */
+/** A fallback's plan, within the call's reservation. */
 const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) {
   const { admission, call, form, prompt, protocol, setup, waysOf } = relayed
   const found = findModel(setup.catalogue, id)
@@ -582,7 +580,7 @@ const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) 
   return { ...chosen(relayed, model, ways), model, limit, served: { model: model.id, price } } satisfies Plan<Way>
 })
 
-/** Asks one upstream. */
+/** Calls one upstream. */
 const attempt = <A>(
   relayed: Relayed<A>,
   { limit, model, served }: Plan<Way>,
@@ -634,7 +632,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** The body for an upstream, or the reason why it cannot be called. */
+/** The upstream body. The left side is the reason why the upstream cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -647,7 +645,7 @@ const bodyFor = (
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
 }
 
-/** The reason why this upstream cannot carry the request, if any. The answer's limit is not known yet. */
+/** The reason why this upstream cannot carry the request, if any. The answer's token limit is not known yet. */
 const hindrance = (
   { refusal }: Protocol,
   way: Way,
@@ -662,7 +660,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** The ways to try, beginning with the first that can carry the request. If none can, the reason. */
+/** The ways to try, beginning with the first that can carry the request. The left side is the reason why no way can carry it. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -696,14 +694,14 @@ interface Attempt {
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
-  /** For a fallback. */
+  /** Set for a fallback. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
-  /** The maximum number of tokens that the request to the upstream can cause. */
+  /** The maximum token counts that the upstream request can cause. */
   readonly most: Most
   /** Whether no further attempt can follow. */
   readonly is_last: boolean
-  /** The statements to commit together with the settlement of an answer with these ids; `undefined` if the model keeps nothing. */
+  /** Statements that store an answer's ids, committed together with its settlement; `undefined` if the vendor keeps no responses. */
   readonly handedOut: ((ids: ReadonlyArray<string>) => ReadonlyArray<Statement>) | undefined
   readonly room: Room | undefined
   readonly request_id: string | undefined
@@ -725,7 +723,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   const { bytes, ended, parsed, read } = whole.right
   const isBeyond = beyondIn(read.usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
-  // Write the ids first: the client may continue from the answer as soon as it arrives.
+  // The ids are written first, because the client may refer to the answer once it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
   return yield* admission.answer(ended, (receipt) =>
@@ -733,7 +731,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   )
 })
 
-/** Completes a call with a long answer. It is read by its outline, or on a thread if the outline is not enough. */
+/** Completes a call with a long answer. A thread parses the answer if its outline is not enough. */
 const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) {
   const { admission, room } = attempt
   const { body, lost } = answer
@@ -757,7 +755,7 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
   room?.become(bytes.length)
-  // Write the ids first: the client may continue from the answer as soon as it arrives.
+  // The ids are written first, because the client may refer to the answer once it arrives.
   if (attempt.handedOut !== undefined) yield* settledWith(attempt, ended, ids)
   return yield* admission.answer(ended, (receipt) =>
     byFallback<Completed<unknown>>(attempt, new LongAnswers.LongCompletion(bytes, receipt))
@@ -768,13 +766,13 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
 const byFallback = <A extends object>({ served }: Attempt, answer: A): A =>
   served === undefined ? answer : Object.assign(answer, { fallback_model: served.model })
 
-/** Ends a call whose answer is too long to keep. */
+/** Ends a call with an overlong answer. */
 const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =>
   unusable(attempt, reportsIn(answer), tooLong, LongAnswers.countedIn(outline))
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The maximum size of a whole answer that is passed on as a stream, in bytes. It is parsed on the main thread. */
+/** The maximum size of a whole answer that is passed on as a stream, in bytes. The main thread parses it. */
 const unstreamedBytesMax = 4 * 1024 * 1024
 
 /** A whole answer for the client, and its charge. */
@@ -786,7 +784,7 @@ interface WholeAnswer {
   readonly ended: Measured
 }
 
-/** Reads a whole answer of status 200. The left side ends the call. `reason` describes an answer that is not a JSON object. */
+/** Reads a whole answer of status 200. The left side is an effect that ends the call. `reason` describes an answer that is not a JSON object. */
 const wholeOf = (
   attempt: Attempt,
   answer: Wire.Whole,
@@ -812,8 +810,8 @@ const wholeOf = (
 }
 
 /**
- * Ends a call whose whole answer the client cannot get. It costs the reported usage. Without reported usage, an answer that is too long costs the
- * counted tokens. Any other answer is a failure, and the next upstream may be tried.
+ * Ends a call with a whole answer that the client cannot receive. It costs the reported usage. Without reported usage, an overlong answer costs
+ * the counted tokens. Any other answer is a failure, and the next upstream may be tried.
  */
 const unusable = (
   attempt: Attempt,
@@ -831,7 +829,7 @@ const unusable = (
 
 const noIds: ReadonlyArray<string> = []
 
-/** Settles a call together with the ids of its answer. */
+/** Settles a call and stores its answer's ids in one transaction. */
 const settledWith = (
   { admission, handedOut }: Attempt,
   ended: Measured,
@@ -839,10 +837,10 @@ const settledWith = (
 ): Effect.Effect<Receipt, BooksUnavailable> =>
   handedOut === undefined
     ? admission.settle(ended)
-    : // Its statements do not require a row, so they cannot conflict.
+    : // The statements require no row, so they cannot conflict.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
-/** An answer in the client's own protocol, or its fault. */
+/** An untranslated answer. The left side is its fault. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined
@@ -854,7 +852,7 @@ const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.
     : Either.left(fault)
 }
 
-/** The id and model for a translated answer: the call's id, and the client's name of the model. */
+/** The id and model of a translated answer: the call's id, and the client's name for the model. */
 const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: admission.call,
@@ -924,7 +922,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Whether the stream has bytes for the client, or a charge. If not, the next upstream may be tried. */
+/** Whether the stream has bytes for the client or a charge. If not, the next upstream may be tried. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
   // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
@@ -971,7 +969,7 @@ const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
 
 const noWaiters: ReadonlyArray<never> = []
 
-/** Parses its events and waits for its receipt only on demand. (A `Deferred` per stream would cost more than the fiber that settles it.) */
+/** A stream in progress. Its events and receipt are computed on demand. (A `Deferred` per stream would cost more than the fiber that settles it.) */
 class Arriving<A> implements Streamed<A> {
   readonly fallback_model?: string
   readonly usage_id: string
@@ -1011,7 +1009,7 @@ class Arriving<A> implements Streamed<A> {
 
 // ---- charges --------------------------------------------------------------------------------------------------------------
 
-/** The measure of a call with these tokens. Runs for every call, so it avoids spreads. */
+/** The measure of a call with these tokens. Every call runs this, so it avoids spreads. */
 const measured = (
   { model, served, upstream }: Attempt,
   tokens: Tokens,
@@ -1029,14 +1027,14 @@ const measured = (
   token_details: tokens.token_details
 })
 
-/** The counted tokens of a call. A prompt stored elsewhere cannot be counted, so its bound is used. */
+/** The call's counted tokens. A prompt with content stored elsewhere cannot be counted, so its bound is used. */
 const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
   prompt_tokens: prompt.attached_elsewhere ? most.prompt_tokens : promptTokensEstimate(model, prompt),
   completion_tokens
 })
 
 const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
-  // A broken stream costs the usage that the upstream had reported. So does a stream that ended before its answer began.
+  // A stream that broke, or that ended before its answer began, costs the usage that the upstream had reported.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
@@ -1050,7 +1048,7 @@ const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report
 
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
 
-/** The usage of an unfinished stream. A report is dropped if more tokens have arrived since; the counted tokens are used then. */
+/** The usage of an unfinished stream. If more tokens arrived after the report, its count is dropped and the counted tokens are used. */
 const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
   usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted
     ? { ...usage, completion_tokens: undefined }
@@ -1061,15 +1059,15 @@ const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 const beyondWords = {
   total: {
     message: "an upstream reports more tokens than the request can cause",
-    hint: "if its answers are longer than the limit that was sent, it may expect the limit in the other limit_field"
+    hint: "if its answers exceed the limit that was sent, it may expect the other limit_field"
   },
   hour: {
     message: "an upstream reports one-hour caching that was not requested",
-    hint: "it is charged as five-minute caching: if the vendor bills the hour, find out what requests it"
+    hint: "it is charged as five-minute caching; if the vendor bills an hour, find the cause"
   }
 } as const
 
-/** Warns the operator that an upstream did more, or reports more, than was requested. */
+/** Warns the operator that an upstream did or reported more than was requested. */
 const beyond = (
   { model, most, request_id, upstream }: Attempt,
   usage: Usage,

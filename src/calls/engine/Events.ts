@@ -1,10 +1,10 @@
-/** Answers of a model as values: whole answers, and the chunks of a stream. Upstreams may omit or add fields. */
+/** Model answers as values: whole answers and chunks of a stream. Upstreams may omit or add fields. */
 import { Effect, Stream } from "effect"
 import type { Readable } from "node:stream"
 import { parse } from "../../upstream/wire/Failures.ts"
 import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
 
-/** Tokens as the upstream reports them. The receipt and the usage record have the charge. */
+/** The upstream's reported tokens. The receipt and the usage record have the charge. */
 export interface ReportedUsage {
   readonly prompt_tokens?: number
   readonly completion_tokens?: number
@@ -27,7 +27,7 @@ interface Choice {
   readonly [field: string]: unknown
 }
 
-/** An assistant's message, or a piece of it. */
+/** An assistant's message, or a delta of one. */
 export interface Said {
   readonly role?: string
   readonly content?: string | null

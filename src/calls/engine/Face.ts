@@ -1,4 +1,4 @@
-/** The engine's routes: from a JSON prompt to the upstream's answer or events, once per idempotency key. */
+/** The engine's routes. They convert a JSON prompt to a call and its answer to a response, once per idempotency key. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { shortMax } from "../../http/transport/Bytes.ts"
@@ -14,7 +14,7 @@ import { meteredRoutes } from "../metered/Routes.ts"
 import { headersOf, usageHeader } from "../metered/ReceiptHeaders.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 
-/** The longest request body. It may contain images. */
+/** The request body limit. A body may contain images. */
 export const requestBytesMax = 32 * 1024 * 1024
 
 /** A service's methods for one route. They validate the prompt themselves. */
@@ -24,13 +24,13 @@ export interface Methods<E extends ProblemInstance<string>> {
 }
 
 export interface Protocolled {
-  /** The shape of the route's refusals. */
+  /** The shape of refusals. */
   readonly shape: Shape
-  /** Members of the call that the protocol reads from headers. */
+  /** Returns the call's members that come from headers. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 
-/** Makes routes of a service; `least` is its cheapest possible call. Each route has a name, which scopes its idempotency keys. */
+/** Creates a service's routes. `least` is the cheapest possible call's price. A route's name scopes its idempotency keys. */
 export const routes = Effect.fnUntraced(function* (least: Nano) {
   const meteredRoute = yield* meteredRoutes([least])
   return <E extends ProblemInstance<string> = never>(
@@ -40,7 +40,7 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
   ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders, shape), shape })
 })
 
-/** The body of a request as bytes and parsed. */
+/** The request body as bytes and as a parsed value. */
 export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
   const json = yield* inbound.read(requestBytesMax)
   const parsed = yield* parseInPieces(json)
@@ -89,5 +89,5 @@ const streamReply = (
   body: bytes
 })
 
-/** Names the model that answered in place of the requested one. The id may be any text, and a header must be ASCII. */
+/** The header with the fallback's id. The id may be any text, but a header must be ASCII. */
 const fallbackHeader = (model: string) => ({ "x-fallback-model": encodeURI(model) })

@@ -1,7 +1,6 @@
 /**
- * Whole answers that are too long to parse on the main thread. An answer that passes unchanged is checked by its outline. An answer that is
- * translated, or reports no usage, is parsed on a separate thread, one at a time. After ten idle seconds the thread ends, which frees its
- * memory.
+ * Whole answers that are too long to parse on the main thread. An answer that passes unchanged is checked by its outline. A separate thread parses
+ * answers that are translated or report no usage, one at a time. The thread ends after ten idle seconds, which frees its memory.
  */
 import { Effect, Either } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -20,11 +19,11 @@ import type { Pair } from "./Translated.ts"
 export interface LongAnswer {
   readonly protocol: Protocol
   readonly pair: Pair | undefined
-  /** `undefined` if there was no room for it. */
+  /** The whole body; `undefined` without room for it. */
   readonly body: Buffer | undefined
   readonly outline: JsonOutline
   readonly options: () => Effect.Effect<AnswerOptions>
-  /** Whether the caller records the ids that the answer hands out. */
+  /** Whether the caller records the answer's ids. */
   readonly needsIds: boolean
 }
 
@@ -33,11 +32,11 @@ export interface ReadLong {
   readonly bytes: Buffer | undefined
   readonly usage: Usage
   readonly tokens_counted: number
-  /** The ids that the answer hands out, if needed. */
+  /** The answer's ids, if needed. */
   readonly ids: ReadonlyArray<string>
 }
 
-/** The tokens of an answer's long members, counted by their bytes. */
+/** The token count of an answer's long members, estimated from their bytes. */
 export const countedIn = ({ emptied }: JsonOutline): number =>
   tokensOfString(emptied.reduce((sum, { from, to }) => sum + to - from, 0))
 
@@ -104,7 +103,7 @@ interface Job {
   readonly done: (done: Done | undefined) => void
 }
 
-/** Megabytes for parsing one answer. The thread dies with an answer that needs more. */
+/** The thread's heap limit, in megabytes. An answer that needs more kills the thread. */
 const heapMax = 512
 /** Idle milliseconds before the thread ends. */
 const idleMax = 10_000
@@ -114,7 +113,7 @@ let current: Job | undefined
 let worker: Worker | undefined
 let idle: NodeJS.Timeout | undefined
 
-/** Transfers the body to the thread. `undefined` if the thread died on the task. */
+/** Transfers the body to the thread. Returns `undefined` if the task killed the thread. */
 const onThread = (task: Task): Effect.Effect<Done | undefined> =>
   Effect.async((resume) => {
     jobs.push({ task, done: (done) => resume(Effect.succeed(done)) })

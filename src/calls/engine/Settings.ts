@@ -1,4 +1,4 @@
-/** The models of the configuration file: `models`, `aliases` and `auto`. */
+/** The configuration sections `models`, `aliases` and `auto`. */
 import { Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { billed as messagesBilled } from "../dialects/messages/Billed.ts"
@@ -25,11 +25,11 @@ const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as Unit
 
 const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
 
-/** Prices of tokens that the upstream bills separately. Without a price, a part costs the same as the whole that it belongs to. */
+/** Prices of tokens that the upstream bills separately. If a price is missing, the price of the whole applies. */
 const details = {
   /** Prompt tokens read from the upstream's cache. */
   cached_prompt_usd_per_million: UsdPerMillion,
-  /** Audio among them. */
+  /** Cached audio tokens. */
   cached_prompt_audio_usd_per_million: UsdPerMillion,
   /** Prompt tokens written to the cache. */
   cache_write_usd_per_million: UsdPerMillion,
@@ -46,10 +46,10 @@ const Details = Schema.Struct(details)
 const Price = Schema.Struct({
   prompt_usd_per_million: UsdPer(1_000_000),
   completion_usd_per_million: UsdPer(1_000_000),
-  /** Per call, in addition to the tokens. */
+  /** USD per call, in addition to the tokens. */
   usd_per_request: UsdPerRequest,
   ...details,
-  /** Prices of all tokens of a call with a longer prompt. A missing price stays the same. */
+  /** Prices of a call with a longer prompt. They apply to all its tokens. If a price is missing, the base price applies. */
   long_context: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -88,11 +88,11 @@ const ExtraEntry = Schema.Struct({
   field: Schema.Literal(...priceable).annotations({
     message: () => ({ message: `one of ${priceable.join(", ")}`, override: true })
   }),
-  /** The values or types of tools that are served; all by default. */
+  /** The allowed values or tool types. By default, all are allowed. */
   values: Schema.optionalWith(Schema.UndefinedOr(Schema.NonEmptyArray(NonEmpty)), { default: () => undefined }),
-  /** Multiplies the price of the prompt and the answer. */
+  /** The factor on the prices of the prompt and the answer. */
   price_factor: Schema.optionalWith(Factor, { default: () => 1_000_000n }),
-  /** Added to the price of such a call. */
+  /** USD added to the price of such a call. */
   request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
 })
 
@@ -115,45 +115,45 @@ const ModelFields = Schema.Struct({
   output_modalities: Modalities,
   context_length: Count,
   max_output_tokens: Count,
-  /** Tokens reserved for an image in a prompt. The vendor's own count is charged. */
+  /** Tokens reserved for an image in a prompt. The vendor's count is charged. */
   max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
   /** Tokens reserved for the upstream's template. The JSON around a prompt is longer than most templates. */
   max_added_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }),
   /** Tokens reserved for the upstream's own prompt about tools, if a request has tools. */
   max_tool_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1_700 }),
   /**
-   * The field in which the upstream expects the limit of an answer. Newer models of OpenAI accept only `max_completion_tokens`. Many others accept
-   * only `max_tokens` and silently ignore the other, which leaves their answers without a limit.
+   * The upstream's field for the answer's token limit. Newer OpenAI models accept only `max_completion_tokens`. Many other models accept only
+   * `max_tokens` and ignore `max_completion_tokens`, which leaves their answers without a limit.
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
   price: Price,
-  /** Multiplies all its prices: a markup or a discount. */
+  /** The factor on all prices: a markup or a discount. */
   price_factor: Schema.optional(PriceFactor),
-  /** Fields that change the upstream's bill, and the price of a call with each. A field without an entry is refused. */
+  /** Priced fields that change the upstream's bill. Such a field without an entry is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
-   * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor keeps them under the
-   * upstream's key, so every caller can refer to all of them.
+   * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor keeps these objects under the
+   * upstream's key, so each caller can use every caller's objects.
    */
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-  /** The rule that orders its upstreams for each call. By default, they are tried in the order below. */
+  /** The rule that orders the upstreams for each call. By default, the order of `upstreams` applies. */
   routing: Schema.optional(PolicyName),
-  /** Sends the calls of a conversation to the upstream that last answered it, because its prompt cache may have the beginning. */
+  /** Sends a conversation's calls to the upstream that served it last, which may have cached the beginning of the prompt. */
   sticky: Schema.optional(Schema.Boolean),
-  /** How often a call that no upstream served is retried, after a pause. */
+  /** The maximum number of further rounds if no upstream served the call. */
   retries: Schema.optional(Retries),
-  /** No retry begins later than this after the call. */
+  /** The time after the call in which a round may begin. */
   retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
-  /** Models that answer if all upstreams of this one fail, in this order. A call never costs more than it reserved. */
+  /** The models to try in this order if all upstreams fail. A call never costs more than its reservation. */
   fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
   upstreams: Schema.NonEmptyArray(
     Schema.Struct({
       upstream: NonEmpty,
       model: Schema.optional(NonEmpty),
       limit_field: Schema.optional(LimitField),
-      /** Its share of the calls, relative to the other weights. */
+      /** The upstream's share of the calls, relative to the other weights. */
       weight: Schema.optional(Weight),
-      /** The vendor's price, for routing by cost and the operator's view of costs. It does not affect charges. */
+      /** The vendor's price, for routing by cost and for the operator's cost view. It does not affect charges. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),
@@ -165,7 +165,7 @@ const ModelFields = Schema.Struct({
   )
 })
 
-/** Checks that each rule for routing has the values that it needs. */
+/** Checks that the routing rule has the values that it needs. */
 const ModelEntry = ModelFields.pipe(
   Schema.filter(({ routing, upstreams }) =>
     upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {

@@ -1,6 +1,6 @@
 /**
- * A call to an upstream that does not speak the client's protocol, or must not receive a part of the request. `protocols/` translates the
- * request, the answer and its stream. The upstream's usage is read in its own protocol and determines the charge.
+ * A call to an upstream that does not speak the client's protocol or must not receive a part of the request. `protocols/` translates the request,
+ * the answer and its stream. The charge uses the upstream's usage, read in the upstream's protocol.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -33,25 +33,25 @@ import { tokensOfString } from "../prompts/Tokens.ts"
 
 const byName: Partial<Record<ProtocolName, Translation>> = translations
 
-/** The translations for the client's protocol and the upstream's. */
+/** The translations of the client's and the upstream's protocol. */
 export interface Pair {
   readonly client: Translation
   readonly vendor: Translation
 }
 
-/** `undefined` if either protocol has no translation, for example text completions. */
+/** Returns `undefined` if either protocol has no translation. Text completions have none. */
 export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undefined => {
   const [one, other] = [byName[client], byName[vendor]]
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
 }
 
-/** The members that hold signed thoughts, for protocols whose clients send such thoughts back. */
+/** The members with signed thoughts, for protocols in which clients send such thoughts back. */
 const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
   messages: [Buffer.from('"signature"'), Buffer.from('"redacted_thinking"')],
   responses: [Buffer.from('"encrypted_content"')]
 }
 
-/** Whether a request contains a thought that the vendor of its protocol did not sign. That vendor would refuse it. */
+/** Whether a request contains a thought that its protocol's vendor did not sign. That vendor would reject it. */
 export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): boolean => {
   const names = thoughts[client]
   if (names === undefined) return false
@@ -61,7 +61,7 @@ export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): bo
 
 type Body = Either.Either<string, InvalidRequest>
 
-/** A prompt in translation, read once for all upstreams. */
+/** A prompt being translated. It is read once for all upstreams. */
 interface Known {
   readonly conversation: Either.Either<Conversation, Uncarriable>
   /** The last body, and its route. */
@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** The body for the upstream, or the reason why the upstream cannot carry the request. */
+/** The upstream body. The left side is the reason why the upstream cannot carry the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -105,11 +105,11 @@ export const bodyFor = (
   return body
 }
 
-/** The conversation for an upstream that takes no limit. Messages always need one. */
+/** The conversation for an upstream without a token limit. The messages protocol always requires a limit. */
 const withoutLimit = ({ protocol }: Translation, conversation: Conversation): Conversation =>
   protocol === "messages" ? conversation : { ...conversation, limit: undefined }
 
-/** An answer for the client, and its usage. */
+/** A client's answer and its usage. */
 export interface ReadAnswer {
   readonly shown: Record<string, unknown>
   /** The usage that the upstream reports. */
@@ -118,7 +118,7 @@ export interface ReadAnswer {
   readonly tokens_counted: () => number
 }
 
-/** The answer for the client, or the fault of the upstream's answer. */
+/** The client's answer. The left side is the fault of the upstream's answer. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,
@@ -133,7 +133,7 @@ export const answerOf = (
     })
   })
 
-/** The client's stream for a whole answer of the upstream; `undefined` if it cannot be translated. */
+/** The client's stream for the upstream's whole answer; `undefined` if the answer cannot be translated. */
 export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
   const read = pair?.vendor.readAnswer(answer)
   if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined
@@ -152,14 +152,14 @@ const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(
 const tokensOfPart = (part: AnswerPart): number =>
   part.type === "tool_call" ? tokensOfText(part.name) + tokensOfText(part.arguments) : tokensOfText(part.text)
 
-/** Reads the upstream's stream and writes the client's. `broken` ends the client's stream if it breaks. */
+/** Reads the upstream's stream and writes the client's stream. If the upstream's stream breaks, `broken` ends the client's. */
 export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
   new TranslatingReader(vendor, client.writer(options), broken)
 
 /** The longest event that is translated. */
 const translatedEventMax = 4 * 1024 * 1024
 
-/** The names of generated strings, for upstreams whose streams do not use the usual names. */
+/** The names of generated strings, for protocols that do not use the usual names. */
 const generatedBy: Partial<Record<ProtocolName, Generated>> = {
   messages: generatedInMessages,
   responses: generatedInResponses
@@ -172,12 +172,12 @@ class TranslatingReader implements Reader {
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
-  /** Whether a piece of the answer could not be translated. The client gets no further piece. The rest of the stream is read for its usage. */
+  /** Whether an event could not be translated. The client gets no further events. The rest of the stream is read for its usage. */
   private lost = false
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
-  /** The end of the client's answer, which waits for the commit of the charge. */
+  /** The end of the client's answer, sent after the charge is committed. */
   private end = ""
   /** The text before `end`, written when the upstream's bytes end. */
   private closing = ""
@@ -201,7 +201,7 @@ class TranslatingReader implements Reader {
     stream.abort()
   }
 
-  /** An event that is too long is not translated. Its gist is read in `skipped`. */
+  /** An overlong event is not translated. `skipped` reads its gist. */
   readonly skip: Reader["skip"] = () => {}
 
   readonly skipped: Reader["skipped"] = ({ text, tokens }, stream) => {
@@ -223,7 +223,7 @@ class TranslatingReader implements Reader {
   readonly last: Reader["last"] = (how) =>
     how === "complete" && !this.lost ? this.closing + this.end : this.broken(this.latest)
 
-  /** Reads line by line, because a split by regular expression took a tenth of the time of a translation. */
+  /** Reads line by line. Splitting by a regular expression took a tenth of the translation time. */
   private translated(events: string): string {
     let text = ""
     let name: string | undefined
@@ -262,7 +262,7 @@ class TranslatingReader implements Reader {
         this.tokens += tokensOfText(delta.name)
         return
       case "start":
-        // Ignore a count of the answer's tokens from before the answer.
+        // Ignore an answer token count that was reported before the answer.
         if (delta.usage !== undefined) this.usage = { ...delta.usage, completion_tokens: undefined }
         return
       case "usage":
@@ -279,7 +279,7 @@ class TranslatingReader implements Reader {
   }
 }
 
-/** The events of `responses` that repeat earlier events. */
+/** Responses events that repeat earlier events. */
 const repeats = /"type":"response\.(?:[a-z_.]+\.done|completed|incomplete)"/
 
 const isDone = /^data: ?\[DONE\]\s*$/

@@ -1,4 +1,4 @@
-/** Images, generated while the client waits or polled for, and their providers. */
+/** Image generation, synchronous or by polling, and the image providers. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -29,7 +29,7 @@ const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(ReadsOwnBody, true)
     .annotate(Example, { body: { prompt: "a lighthouse at dusk", num_images: 1, image_size: "square_hd" } })
     .annotate(Metered, { charge_known: true })
-    .annotate(OpenApi.Summary, "Make images; charged when they are ready")
+    .annotate(OpenApi.Summary, "Generate images; charged when they are ready")
 
 const status = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.get(name, path)
@@ -54,7 +54,7 @@ export class ImagesApi extends HttpApiGroup.make("images")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { prompt: "a lighthouse at dusk", size: "1024x1024" } })
       .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Make images with OpenAI's fields, on OpenAI's path; waits for them")
+      .annotate(OpenApi.Summary, "Generate images with OpenAI's fields, on OpenAI's path; waits for the images")
   )
   .add(
     HttpApiEndpoint.post("editImage", "/v1/images/edits")
@@ -68,7 +68,7 @@ export class ImagesApi extends HttpApiGroup.make("images")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { prompt: "the same at night" } })
       .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Make images from images with OpenAI's fields; waits for them")
+      .annotate(OpenApi.Summary, "Edit images with OpenAI's fields; waits for the images")
   )
   .add(status("status", "/v1/images/status"))
   .add(status("toolStatus", "/v1/tools/images/status"))

@@ -1,4 +1,4 @@
-/** Images as one value. */
+/** The images capability. */
 import { Effect, Layer } from "effect"
 import { Jobs } from "../media/Jobs.ts"
 import { ImagesHttp } from "./Http.ts"

@@ -1,6 +1,6 @@
 /**
- * The answer with its images as base64. It is written while their bytes arrive, within the room of the answer. The images are never held
- * separately, and no image blocks the serving thread.
+ * The response with its images as base64. It is written while the image bytes arrive, within the response's room. The images are never held
+ * separately, and encoding never blocks the serving thread.
  */
 import { Effect } from "effect"
 import type { Room } from "../../kernel/Room.ts"
@@ -15,10 +15,10 @@ const before = '{"b64_json":"'
 const after = '"}'
 const end = "]}"
 
-/** The length of the base64 of this many bytes. */
+/** The base64 length of `bytes` bytes. */
 const encodedLength = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
-/** The answer with the images that `open` returns, each of at most `limit` bytes. `undefined` without room for it. */
+/** The response with the images from `open`, each of at most `limit` bytes; `undefined` without room for it. */
 export const encoded = Effect.fnUntraced(function* <E>(
   created: number,
   urls: ReadonlyArray<string>,
@@ -51,7 +51,7 @@ export const encoded = Effect.fnUntraced(function* <E>(
   return yield* Effect.ensuring(answer, close)
 })
 
-/** Waits for room. `false` if it does not become free soon. */
+/** Waits for room. Returns `false` if no room becomes free soon. */
 const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
   Effect.async((resume) => {
     const stop = room.claim(bytes, (granted) => resume(Effect.succeed(granted)))
@@ -59,7 +59,7 @@ const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
     return Effect.sync(() => stop?.())
   })
 
-/** Writes the images into `to`, one after another, and returns the written part. */
+/** Writes the images into `to` in sequence, and returns the written part. */
 const writeAll = async (images: ReadonlyArray<FileDownload>, begin: string, to: Buffer): Promise<Buffer> => {
   let at = to.write(begin, "latin1")
   for (const [i, { body }] of images.entries()) {

@@ -39,7 +39,7 @@ import type { ImageProvider } from "./Settings.ts"
 import { Images } from "./Images.ts"
 import type { ImageJob, ImagesContract } from "./Images.ts"
 
-/** The longest body. It may contain a source image. */
+/** The request body limit. A body may contain a source image. */
 const bodyBytesMax = 32 * 1024 * 1024
 
 const decode = longJson(ImageRequest)
@@ -60,11 +60,11 @@ const replyOf = (job: ImageJob): Reply.Reply => Reply.json(200, answerOf(job), h
 
 // ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
 
-/** The longest body without images. */
+/** The request body limit without images. */
 const creationBytesMax = 1024 * 1024
-/** The longest form of an edit. */
+/** The form size limit of an edit. */
 const formBytesMax = 20 * 1024 * 1024
-/** The maximum total size of the images in an answer, in bytes. */
+/** The maximum total size of a response's images, in bytes. */
 const imagesBytesMax = 64 * 1024 * 1024
 
 const decodeCreation = json(OpenAiImageRequest)
@@ -77,7 +77,7 @@ const readEdit = (inbound: Inbound) =>
     Effect.flatMap((bytes) => editOf(inbound.header("content-type") ?? "", bytes))
   )
 
-/** An edit with the hash of its content. (Clients change the form's boundary with each retry.) */
+/** An edit with its content's hash. The form itself changes with each retry, because clients choose a new boundary. */
 interface Edit {
   readonly creation: Creation
   readonly fingerprint: () => string
@@ -107,7 +107,7 @@ const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect
   return { creation, fingerprint: () => fingerprintOf(fields, files) }
 })
 
-/** The job's answer in OpenAI's form, or its problem. */
+/** The job's response in OpenAI's form, or its problem. */
 const openAiReplyOf = Effect.fnUntraced(function* (
   images: Pick<ImagesContract, "download">,
   job: ImageJob,
@@ -130,7 +130,7 @@ const openAiReplyOf = Effect.fnUntraced(function* (
   return Reply.json(200, { created, data } satisfies OpenAiImages, headers)
 })
 
-/** The answer with the images as base64. */
+/** The response with the images as base64. */
 const fetched = (
   { download }: Pick<ImagesContract, "download">,
   { images = [], provider, request_id }: ImageJob,
@@ -145,14 +145,14 @@ const fetched = (
     ),
     Effect.catchAll(({ reason }) =>
       Effect.zipRight(
-        Effect.annotateLogs(Effect.logWarning("images that were made could not be fetched"), { request_id, reason }),
+        Effect.annotateLogs(Effect.logWarning("generated images could not be fetched"), { request_id, reason }),
         new ImagesNotFetched({ request_id })
       )
     )
   )
 }
 
-/** Reserves room for an answer. Without room, no provider is called for images that the answer must contain. */
+/** Reserves room for a response with base64 images. Without room, no provider is called. */
 const withRoom = <A, E>(
   inbound: Inbound,
   { response_format }: Pick<Creation, "response_format">,
@@ -162,7 +162,7 @@ const withRoom = <A, E>(
     response_format === "b64_json" && !room.reserve(usualAnswer) ? new Busy({ retry_after: busyFor }) : use(room)
   )
 
-/** The prices of an edited image, for each provider and size. */
+/** The prices of an edited image for all providers and sizes. */
 const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =>
   providers.flatMap((provider) =>
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
@@ -180,7 +180,7 @@ const generation = Effect.gen(function* () {
         Effect.flatMap(read(inbound), (request) => images.generate({ caller, request, beside })),
         replyOf
       ),
-    // The first answer was not stored, but the job is the same.
+    // The first response was not stored, but its job exists.
     resume: (caller, inbound, call) =>
       Effect.map(
         Effect.flatMap(read(inbound), (request) => images.ofCall({ caller, request, call })),
@@ -189,7 +189,7 @@ const generation = Effect.gen(function* () {
   })
 })
 
-/** The answer for a retry of a call whose answer was not stored. The job is the same. */
+/** The response to a retry if the first response was not stored. It returns the same job. */
 const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
   withRoom(inbound, creation, (room) =>
     Effect.flatMap(images.ofCall({ caller, call }), (job) =>
@@ -218,7 +218,7 @@ const creations = Effect.gen(function* () {
   })
 })
 
-/** OpenAI's route for image edits. The form is read before the idempotency key is looked up, because its boundary changes with each retry. */
+/** OpenAI's route for image edits. The form is read before the idempotency key lookup, because its boundary changes with each retry. */
 const edits = Effect.gen(function* () {
   const images = yield* Images
   const idempotency = yield* Idempotency

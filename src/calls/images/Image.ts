@@ -1,4 +1,4 @@
-/** Image generation by the direct route: request and answer. */
+/** Image generation by the direct route: request and response. */
 import { Schema } from "effect"
 import { imageSizes, isImage } from "../media/Model.ts"
 
@@ -22,17 +22,17 @@ export const ImageRequest = Schema.Struct({
     }),
     { default: () => "square_hd" as const, nullable: true }
   ),
-  /** For image-to-image: an address or a data URI. */
+  /** The source image of an edit: a URL or a data URI. */
   source_url: Schema.optionalWith(
     Schema.String.pipe(Schema.filter(isImage, { message: () => "an http(s) URL or a base64 data URI of an image" })),
     { nullable: true }
   ),
-  /** For image-to-image: how much of the source may change. */
+  /** The fraction of the source that may change, 0 to 1. */
   strength: Schema.optionalWith(
     Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "a number from 0.0 to 1.0" })),
     { nullable: true }
   ),
-  /** Waits for the images. If they take too long, the answer has a request_id for polling. */
+  /** Whether to wait for the images. If they take too long, the response has a `request_id` for polling. */
   sync_mode: Schema.optionalWith(Schema.Boolean, { default: () => true, nullable: true }),
   provider: Schema.optionalWith(Schema.String, { nullable: true }),
   seed: Schema.optionalWith(wholeNumber, { nullable: true }),
@@ -43,10 +43,12 @@ export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 
 export const ImageStatusQuery = Schema.Struct({
   request_id: Schema.NonEmptyString.annotations({
-    description: "The id in the answer to the request",
+    description: "The id in the response to the request",
     message: () => ({ message: "required: the id of an image request", override: true })
   }),
-  provider: Schema.optional(Schema.String.annotations({ description: "Not needed: the id determines the provider" }))
+  provider: Schema.optional(
+    Schema.String.annotations({ description: "Not required, because the id determines the provider" })
+  )
 })
 
 export const ImageAnswer = Schema.Struct({

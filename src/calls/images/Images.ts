@@ -1,8 +1,8 @@
 /**
- * Images by the direct route. They are jobs as in `calls/media/Media`, but the request waits for them unless the caller prefers to poll.
+ * Images by the direct route. They are jobs of `calls/media/Jobs`. The request waits for them unless the caller prefers to poll.
  *
  * Where the specification is silent:
- * - An image request waits up to 30 seconds and then answers `PROCESSING` with its id. A request with OpenAI's fields waits up to five minutes,
+ * - An image request waits up to 30 seconds, then responds with `PROCESSING` and its id. A request with OpenAI's fields waits up to five minutes,
  *   because OpenAI's clients do not poll.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -29,30 +29,30 @@ import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
 
-/** The state of an image request: the HTTP answer and the cost. */
+/** The state of an image request: the response body and the cost. */
 export interface ImageJob extends ImageAnswer {
   readonly provider: string
   /** The amount reserved while the job is `PROCESSING`. */
   readonly quote: Nano
-  /** `undefined` while the job is `PROCESSING`. */
+  /** The final charge; `undefined` while the job is `PROCESSING`. */
   readonly charge: JobCharge | undefined
-  /** The rate limits of the call, on the answer to its submission; absent if no budget counts it. */
+  /** The call's rate limits, present on submission if a budget counts the call. */
   readonly rates?: RatesAt | undefined
-  /** The reason for `FAILED`; `media_rejected` if the vendor found the request invalid. */
+  /** The reason for `FAILED`. `media_rejected` means that the vendor found the request invalid. */
   readonly error_type: FailureType | null
 }
 
 export interface ImagesContract {
   /**
-   * Reserves the price and submits the job. With `sync_mode` it waits for the images, `ImagePatience` at most, then returns the job's current
-   * state. `beside` is committed together with the reservation.
+   * Reserves the price and submits the job. With `sync_mode` it waits for the images for up to `ImagePatience`. Returns the job's current state.
+   * `beside` is committed together with the reservation.
    */
   readonly generate: (call: {
     readonly caller: Caller
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** Submits a job with OpenAI's fields. Waits for the images, `CreationPatience` at most, then returns the job's current state. */
+  /** Submits a job with OpenAI's fields and waits for the images for up to `CreationPatience`. Returns the job's current state. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
@@ -65,17 +65,17 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from the URL in the provider's answer, on the provider's own host or a public one. */
+  /** Streams a generated image from its URL, on the provider's host or a public host. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string
-    /** In bytes. */
+    /** The maximum size, in bytes. */
     readonly limit: number
   }) => Effect.Effect<Download.FileDownload, Unreachable>
-  /** The job of this metered call, waited for like a new one; `undefined` if the call made none. */
+  /** The job of an earlier metered call, after the same wait; `undefined` if the call created no job. */
   readonly ofCall: (call: {
     readonly caller: Caller
-    /** Absent for a creation. */
+    /** The original request. Absent for a creation. */
     readonly request?: Pick<ImageRequest, "sync_mode"> | undefined
     readonly call: string
   }) => Effect.Effect<ImageJob | undefined>
@@ -109,9 +109,9 @@ interface Parts {
   readonly providers: ReadonlyArray<ImageProvider>
   /** The hosts of the providers' upstreams, by the provider's id. */
   readonly hosts: ReadonlyMap<string, string>
-  /** In milliseconds. */
+  /** `ImagePatience` in milliseconds. */
   readonly patience: number
-  /** In milliseconds. */
+  /** `CreationPatience` in milliseconds. */
   readonly creationPatience: number
 }
 
@@ -186,7 +186,7 @@ const submitted = (
   })
 }
 
-/** The job after waiting at most `patience` milliseconds for its images. */
+/** The job's state after waiting up to `patience` milliseconds for its images. */
 const answered = (parts: Parts, caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
   Effect.map(
     patience === undefined
@@ -195,7 +195,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     (current) => ({ ...imageJobOf(current), rates: job.rates })
   )
 
-/** The job at its end, or its state at `until`. */
+/** The ended job, or its state at `until`. */
 const waited = (parts: Parts, caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
   Effect.gen(function* () {
     if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
@@ -232,7 +232,7 @@ const endpointOf = (
   if (num_images > images_max) return InvalidRequest.of("num_images", `a whole number from 1 to ${images_max}`)
   if (source_url === undefined) return Effect.succeed(endpoint)
   return image_to_image_endpoint === undefined
-    ? InvalidRequest.of("source_url", "this provider makes no images from images")
+    ? InvalidRequest.of("source_url", "this provider cannot edit images")
     : Effect.succeed(image_to_image_endpoint)
 }
 

@@ -1,13 +1,13 @@
 /**
- * Images with OpenAI's fields: the request, its translation for a provider, and the answer.
+ * Images with OpenAI's fields: the request, its translation for a provider, and the response.
  *
  * Where the specification is silent:
- * - A field that could change the images and is unknown to the provider is refused by name. `user` has no effect and is not passed on. `quality`
- *   may be `auto` or `standard`, the default of OpenAI's models.
- * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
- * - `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
+ * - A field that could change the images is refused if the provider does not support it. `user` has no effect and is not passed on. `quality` may be
+ *   `auto` or `standard`, the default of OpenAI's models.
+ * - `model` is a provider's id, alias or endpoint. Without it, the first provider is used.
+ * - `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` means
  *   `square_hd`.
- * - `response_format` is `url` by default: the vendor's own address, which expires when the vendor decides.
+ * - `response_format` is `url` by default. The URL is the vendor's, and the vendor decides when it expires.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -37,7 +37,7 @@ const whole = "false: images are not streamed"
 const uncompressed = "100: images are not compressed further"
 const noParts = "0: images are not streamed"
 
-/** Refuses unknown fields, because they could change the images. */
+/** Rejects unknown fields, because they could change the images. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
 const nullable = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
@@ -61,7 +61,7 @@ export const OpenAiImageRequest = Schema.Struct({
   user: nullable(Schema.String)
 }).annotations({ identifier: "OpenAiImageRequest", ...strictly })
 
-/** The form fields of an edit, apart from its files. */
+/** The form fields of an edit, without its files. */
 export const OpenAiEditFields = Schema.Struct({
   prompt: Prompt,
   model: Schema.optional(Schema.String),
@@ -78,7 +78,7 @@ export const OpenAiEditFields = Schema.Struct({
   user: Schema.optional(Schema.String)
 }).annotations(strictly)
 
-/** Either kind of request. An edit has its images as data URIs. */
+/** A creation or an edit. An edit contains its images as data URIs. */
 export interface Creation extends Pick<
   typeof OpenAiEditFields.Type,
   "prompt" | "model" | "n" | "size" | "response_format" | "output_format"
@@ -89,7 +89,7 @@ export interface Creation extends Pick<
 
 // ---- the request for a provider ------------------------------------------------------------------------------------------------
 
-/** The provider that `model` names. Without `model`, the first. */
+/** The provider that `model` names. Without `model`, it is the first provider. */
 export const providerFor = (
   providers: ReadonlyArray<ImageProvider>,
   model: string | undefined
@@ -107,14 +107,14 @@ export const providerFor = (
     : Either.right(found)
 }
 
-/** The request to the vendor, and the price of an image. */
+/** The vendor request and the price per image. */
 export interface Made extends ImagePrice {
   readonly endpoint: string
   readonly input: Record<string, unknown>
   readonly units: number
 }
 
-/** The request for a provider, or a refusal if the provider cannot serve it. */
+/** The provider's request. The left side is the rule that the provider cannot meet. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
@@ -156,7 +156,7 @@ const edited = (
   mask: string | undefined
 ): Either.Either<Asked, InvalidRequest> => {
   const how = edits ?? (endpoint === undefined ? undefined : { endpoint, images_max: 1, mask: false })
-  if (how === undefined) return refused("image", "this provider makes no images from images")
+  if (how === undefined) return refused("image", "this provider cannot edit images")
   if (images.length > how.images_max) return refused("image", `up to ${how.images_max} for this provider`)
   if (mask !== undefined && !how.mask) return refused("mask", "omit it: this provider accepts no mask")
   const source = how.images_max === 1 ? { image_url: images[0] } : { image_urls: images }

@@ -1,11 +1,11 @@
-/** The prices of a provider's images: by size, with separate prices for edits. */
+/** A provider's image prices by size, with separate prices for edits. */
 import { Schema } from "effect"
 import * as Price from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { imageSizes } from "../media/Model.ts"
 import type { ImageProvider } from "./Settings.ts"
 
-/** A price, and the name of its unit in a charge. */
+/** A price and its unit's name in charges. */
 export interface ImagePrice {
   readonly price: UnitPrice
   readonly unit: "image" | "edited image"
@@ -16,7 +16,7 @@ type PricesOfSizes = Readonly<Record<string, UnitPrice | undefined>>
 const priceIn = (prices: PricesOfSizes, size: string): UnitPrice | undefined =>
   Object.hasOwn(prices, size) ? prices[size] : undefined
 
-/** The price of an image. The size is a name or in pixels. Without its own price, an edit costs the same as any image. */
+/** The price of an image. `size` is a name or pixels. If edits have no price of their own, the ordinary price applies. */
 export const priceOf = (provider: ImageProvider, size: string, edited: boolean): ImagePrice => {
   const { edit_price, edit_price_by_pixels, edit_price_by_size, price, price_by_pixels, price_by_size } = provider
   const own = edited
@@ -27,7 +27,7 @@ export const priceOf = (provider: ImageProvider, size: string, edited: boolean):
     : { price: own, unit: "edited image" }
 }
 
-/** A provider's sizes: the named ones, and its own in pixels. */
+/** A provider's sizes: the named sizes, then its own sizes in pixels. */
 export const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
   ...imageSizes,
   ...Object.keys(price_by_pixels)
@@ -49,7 +49,7 @@ export const ImageProviderList = Schema.Struct({
         Schema.Struct({
           size: Schema.String,
           usd_per_image: Schema.Number,
-          /** For an image made from images, if the provider supports that. */
+          /** The price of an image made from images, if the provider supports it. */
           usd_per_edited_image: Schema.optionalWith(Schema.Number, { exact: true })
         })
       )

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The id is unknown or belongs to another account. Over HTTP, the client already knows the id, so the body does not repeat it. */
+/** The id is unknown or belongs to another account. The HTTP body does not repeat the id. */
 export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   status: 404,
   error: "no such image request",
@@ -11,14 +11,14 @@ export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   details: {}
 }) {}
 
-/** OpenAI's clients retry a 5xx by default. Here a retry would generate the images again. */
+/** OpenAI's clients retry a 5xx by default. A retry would generate the images again. */
 const once = { "x-should-retry": "false" } as const
 const request_id = { request_id: Schema.String } as const
 
 /** The images take longer than `CreationPatience`. They are still generated and charged. */
 export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
   status: 504,
-  error: "the images are still being made; GET /v1/images/status?request_id=… returns them when they are ready",
+  error: "the images are still being generated; GET /v1/images/status?request_id=… returns them when they are ready",
   code: "images_pending",
   fields: request_id,
   headers: () => once
@@ -27,7 +27,8 @@ export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
 /** The images were generated and charged, but could not be fetched from the vendor's address. */
 export class ImagesNotFetched extends Problem<ImagesNotFetched>()("ImagesNotFetched", {
   status: 502,
-  error: "the images were made, but could not be fetched; GET /v1/images/status?request_id=… returns their addresses",
+  error:
+    "the images were generated, but could not be fetched; GET /v1/images/status?request_id=… returns their addresses",
   code: "images_not_fetched",
   fields: request_id,
   headers: () => once

@@ -1,4 +1,4 @@
-/** The image providers of the configuration file: `tools.images`. */
+/** The configuration section `tools.images`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -10,7 +10,7 @@ import type { ImageSize } from "./Image.ts"
 
 type BySize = { readonly [Size in ImageSize]: Schema.optional<Schema.Schema<UnitPrice, string | number>> }
 
-/** `1536x1024` */
+/** Width and height in pixels: `1536x1024`. */
 const Pixels = Schema.String.pipe(
   Schema.pattern(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, { message: () => "a size in pixels, like 1536x1024" })
 )
@@ -25,45 +25,45 @@ const pricesByPixels = Schema.optionalWith(Schema.Record({ key: Pixels, value: U
 export const ImageProvider = readAs(
   Schema.Struct({
     ...providerFields,
-    /** Paths of its models below the upstream's address: from text, and from an image. */
+    /** The model paths below the upstream's address. `endpoint` generates from text, `image_to_image_endpoint` from an image. */
     endpoint: NonEmpty,
     image_to_image_endpoint: Schema.optional(NonEmpty),
-    /** USD per image, unless its size has its own price. */
+    /** USD per image. A price for its size takes precedence. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
-    /** The maximum number of images of one request. */
+    /** The maximum number of images per request. */
     images_max: Schema.optionalWith(Count, { default: () => 10 }),
     price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
-    /** Sizes in pixels beyond the named ones, each with its price: `{ "1536x1024": "0.06" }`. */
+    /** Prices of further sizes in pixels: `{ "1536x1024": "0.06" }`. */
     price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_image_by_pixels")),
     /**
-     * USD per image made from images: an edit, or a request with a source. A price for its size takes precedence. Without either, it costs the
-     * same as any image of its size.
+     * USD per image made from images: an edit, or a request with a source. A price for its size takes precedence. If neither price is configured,
+     * the ordinary price of its size applies.
      */
     edit_price: Schema.optionalWith(Schema.UndefinedOr(UsdPer(1)), { default: () => undefined }).pipe(
       Schema.fromKey("usd_per_edited_image")
     ),
     edit_price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_edited_image_by_size")),
     edit_price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_edited_image_by_pixels")),
-    /** The formats that a caller may choose. Without any, the vendor chooses. */
+    /** The formats that a caller may choose. If the list is empty, the vendor chooses. */
     output_formats: Schema.optionalWith(Schema.Array(OutputFormat), { default: () => [] }),
     /** The model for edits. Without it, edits use `image_to_image_endpoint` with one image and no mask. */
     edits: Schema.optional(
       Schema.Struct({
         endpoint: NonEmpty,
-        /** Several images are sent as `image_urls`, a single one as `image_url`. */
+        /** The maximum number of source images. One image is sent as `image_url`, several as `image_urls`. */
         images_max: Schema.optionalWith(Count, { default: () => 1 }),
         /** Whether it accepts a mask, as `mask_url`. */
         mask: Schema.optionalWith(Schema.Boolean, { default: () => false })
       })
     ),
-    /** Other names of the model on OpenAI's path. */
+    /** Other model names on OpenAI's path. */
     aliases: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => [] })
   }),
   named
 )
 export interface ImageProvider extends Schema.Schema.Type<typeof ImageProvider> {}
 
-/** The first is used unless a caller picks another. */
+/** The configured image providers. The first is the default. */
 export class ImageProviders extends Context.Tag("tollgate/images/ImageProviders")<
   ImageProviders,
   ReadonlyArray<ImageProvider>

@@ -22,7 +22,7 @@ import {
 } from "./Problems.ts"
 
 const byId = Schema.Struct({
-  request_id: Schema.String.annotations({ description: "The id in the answer to the submission" })
+  request_id: Schema.String.annotations({ description: "The id in the response to the submission" })
 })
 
 export class MediaApi extends HttpApiGroup.make("media")
@@ -66,7 +66,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaNotFound)
       .addError(MediaNotCompleted)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "Result of a generation; its address is temporary")
+      .annotate(OpenApi.Summary, "Result of a generation, with temporary URLs")
   )
   .add(
     HttpApiEndpoint.get("content", "/v1/tools/media/content")
@@ -100,7 +100,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaNotFound)
       .addError(MediaAlreadyCompleted)
       .annotate(Example, { body: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "Ask the vendor to stop, best effort")
+      .annotate(OpenApi.Summary, "Request cancellation from the vendor, best effort")
   )
   .middleware(KeyOrToken) {}
 
@@ -108,5 +108,5 @@ export class MediaApi extends HttpApiGroup.make("media")
 export class MediaModelsApi extends HttpApiGroup.make("mediaModels").add(
   HttpApiEndpoint.get("list", "/v1/tools/media/models")
     .addSuccess(Schema.Struct({ models: Schema.Array(MediaModelEntry) }))
-    .annotate(OpenApi.Summary, "The media models and their prices")
+    .annotate(OpenApi.Summary, "Media models with prices")
 ) {}

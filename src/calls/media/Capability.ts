@@ -1,4 +1,4 @@
-/** Media generation as one value. Its loop also polls the image jobs. */
+/** The media capability. Its background loop also polls image jobs. */
 import { Effect, Layer } from "effect"
 import { MediaHttp, MediaModelsHttp } from "./Http.ts"
 import { Jobs } from "./Jobs.ts"

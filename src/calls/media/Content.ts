@@ -1,6 +1,6 @@
 /**
- * The files of a job, served by the service itself, because the console's page cannot load from other origins. Only images, videos and audio
- * are displayed. Any other file is downloaded.
+ * A job's files. The service itself serves them, because the console's page cannot load from other origins. Only images, videos and audio are
+ * displayed. Any other file is downloaded.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -14,17 +14,17 @@ export interface MediaContent {
   readonly content_type: string
   readonly length: number | undefined
   readonly file_name: string
-  /** Ends with an error if the vendor breaks off. Destroying it aborts the download. */
+  /** Fails if the vendor breaks off. Destroying it aborts the download. */
   readonly body: Readable
 }
 
-/** The longest file, in bytes. */
+/** The file size limit, in bytes. */
 const bytesMax = 1024 * 1024 * 1024
-/** Limits of concurrent downloads: per account and in total. */
+/** The limits of concurrent downloads: per account, and in total. */
 const ownMax = 4
 const allMax = 64
 
-/** The URLs in an output: of its video, its audio, or its images in order. */
+/** An output's URLs: the video, the audio, or the images in order. */
 export const addressesOf = (output: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
   const { audio, images, video } = output
   const files = [video, audio, ...(Array.isArray(images) ? images : [])] as ReadonlyArray<{ url?: unknown } | undefined>
@@ -35,7 +35,7 @@ export const make = () => {
   const running = new Map<AccountId, number>()
   let all = 0
 
-  /** Counts a file against its account until its bytes have ended. */
+  /** Counts a download against its account until its stream closes. */
   const counted = <A extends { readonly body: Readable }, E>(account: AccountId, file: Effect.Effect<A, E>) =>
     Effect.suspend((): Effect.Effect<A, E | MediaRateLimited> => {
       const own = running.get(account) ?? 0
@@ -54,7 +54,7 @@ export const make = () => {
       )
     })
 
-  /** The file at a vendor's address. `host`: the host of the vendor's upstream. `name`: the file name without its extension. */
+  /** The file at a vendor's URL. `host` is the upstream's host. `name` is the file name without its extension. */
   const open = (account: AccountId, url: string, host: string, name: string) =>
     counted(account, Download.open(url, host, bytesMax)).pipe(
       Effect.map(({ body, content_type, length }): MediaContent => {

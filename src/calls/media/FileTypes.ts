@@ -1,4 +1,4 @@
-/** The displayed file types and their extensions. Any other file is served as `application/octet-stream`. */
+/** The displayed file types and their extensions. Other files are served as `application/octet-stream`. */
 export const endings: Readonly<Record<string, string>> = {
   "image/png": "png",
   "image/jpeg": "jpg",

@@ -17,11 +17,11 @@ import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** The maximum body size. A body may contain a start image. */
+/** The request body limit. A body may contain a start image. */
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
-/** A file made by a third party. It may be displayed or downloaded, but no code in it may run. */
+/** A third party's file. It may be displayed or downloaded, but its code must not run. */
 const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
   status: 200,
   headers: {
@@ -63,7 +63,7 @@ export const MediaHttp = HttpApiBuilder.group(
                 Effect.flatMap(read(inbound), (job) => media.submit({ caller, job, beside })),
                 submitted
               ),
-            // The first answer was not stored, but the job is the same.
+            // The first response was not stored, but its job exists.
             resume: (caller, _, call) =>
               Effect.map(media.ofCall({ caller, call }), (job) => (job === undefined ? job : submitted(job)))
           })

@@ -10,7 +10,7 @@ import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 /** The route that accepted a job. Clients of the other route do not see it. */
 export type JobRoute = "media" | "images"
 
-/** The order for a job, with its price. */
+/** A job's order, with its price. */
 export interface Order {
   readonly route: JobRoute
   /** The route's name in usage records. */
@@ -20,17 +20,17 @@ export interface Order {
   readonly provider: string
   readonly upstream: string
   readonly endpoint: string
-  /** For the vendor. */
+  /** The vendor's request body. */
   readonly input: Record<string, unknown>
   readonly units: number
   readonly unit: string
   /** USD per unit. */
   readonly price: UnitPrice
-  /** The `error_type` of the usage record if the vendor does not accept the job. It equals the code of the route's refusal. */
+  /** The usage record's `error_type` if the vendor does not accept the job. It equals the code of the route's refusal. */
   readonly error_types: Readonly<Record<NotTaken["_tag"], string>>
 }
 
-/** The charge of a job that succeeds: its quote. */
+/** The quote: the charge of a job that succeeds, in nano-USD. */
 export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano => charge([{ units, price }])
 
 export type JobStatus = typeof JobStatus.Type
@@ -40,7 +40,7 @@ export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", 
 export type FailureType = typeof FailureType.Type
 export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
 
-/** The final charge of a job: its quote, or nothing. */
+/** A job's final charge: its quote, or 0 if it failed. */
 export interface JobCharge {
   /** The id of the usage record. */
   readonly usage_id: string
@@ -56,35 +56,35 @@ export interface Job {
   readonly queue_position: number | null
   readonly units: number
   readonly unit: string
-  /** The amount reserved while the job runs. It does not change. */
+  /** The amount reserved while the job runs, in nano-USD. It does not change. */
   readonly quote: Nano
-  /** `undefined` until the job has ended. */
+  /** The final charge; `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
-  /** In seconds, as reported by the vendor. */
+  /** The generation time that the vendor reports, in seconds. */
   readonly inference_time: number | null
-  /** The result; `null` without a valid one, and in a page. */
+  /** The result; `null` if there is no valid result, and in lists. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
-  /** Milliseconds since 1970. */
+  /** Submission time, in milliseconds since 1970. */
   readonly created_at: number
-  /** The rate limits of the call, on the job as submitted; absent if no budget counts it. */
+  /** The call's rate limits, present on submission if a budget counts the call. */
   readonly rates?: RatesAt | undefined
   readonly error: string | null
   readonly error_type: FailureType | null
 }
 
 /**
- * The caller that requests jobs. An API key and an application's token can access only the jobs that they made. A person's own sign-in can access all
- * of the person's jobs in the tenant.
+ * The caller that accesses jobs. An API key or an application's token can access only the jobs that it submitted. A user's sign-in can access all of
+ * the user's jobs in the tenant.
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 
-/** Identifies one job on a route for a caller. */
+/** Identifies a caller's job on a route. */
 export interface JobKey {
   readonly caller: JobCaller
   readonly route: JobRoute
   readonly request_id: string
 }
 
-/** A job that takes longer than this has failed. */
+/** The time after which a job has failed. */
 export const lifetime = Duration.hours(24)

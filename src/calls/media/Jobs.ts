@@ -1,13 +1,13 @@
 /**
- * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the process. The first
- * poll that sees the job's end settles it, in one transaction with its charge: a client's poll or the service's own (`layerJobs`). The service polls
- * every open job, even after a restart. If two concurrent polls see the end, even on two nodes, only one settles the job: the transaction requires an
- * unsettled row (`Rows.end`) and an open reservation.
+ * Jobs of a generation vendor, from the quote to the charge. A call that outlives the process reserves the quote while the job runs. The first poll
+ * that sees the job's end, by a client or by the service (`layerJobs`), settles the job and its charge in one transaction. The service polls every
+ * open job, even after a restart. Concurrent polls, even on two nodes, settle a job only once: the transaction requires an unsettled row
+ * (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
- * - A generation job holds its quote by a reservation that does not end with the process (`Gate.resume`). It is settled together with its row, by
- *   a poll for a client or by the service's own poll. The service polls at growing intervals. A job without a valid result after five polls, or
- *   that takes longer than a day, has failed. A job that was being submitted when the process stopped ends without a charge.
+ * - A generation job's quote stays reserved if the process stops (`Gate.resume`). A client's poll or the service's own poll settles it together with
+ *   the job's row. The service polls at growing intervals. A job that has no valid result after five polls, or takes longer than a day, has failed.
+ *   A job that was being submitted when the process stopped ends without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Duration, Effect, Fiber, Layer, Option } from "effect"
@@ -38,32 +38,32 @@ export interface JobsContract {
     readonly order: Order
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
-  /** The job's current state, after a poll of the vendor unless polls were too frequent; `undefined` if the caller cannot access such a job. */
+  /** The job's current state; `undefined` if the caller cannot access it. Polls the vendor first, unless polls are too frequent. */
   readonly poll: (job: JobKey) => Effect.Effect<Job | undefined>
-  /** Like `poll`, for the job of this metered call. */
+  /** Polls the job of this metered call like `poll`. */
   readonly ofCall: (made: {
     readonly caller: JobCaller
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
-  /** A page of the caller's jobs in the state of their last polls, newest first and without outputs, and the total number. */
+  /** A page of the caller's jobs, newest first, in the state of their last polls, without outputs. Also returns the total number. */
   readonly page: (
     caller: JobCaller,
     route: JobRoute,
     page: PageOf
   ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly total: number }>
-  /** Asks the vendor to stop, best effort, and returns the same as `poll`. */
+  /** Requests cancellation from the vendor (best effort) and returns the result of `poll`. */
   readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
-  /** The vendor's id of the job. */
+  /** The vendor's job id. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
-  /** Runs the service's own polls that are due, and waits for them. */
+  /** Runs the service's due polls and waits for them. */
   readonly turn: Effect.Effect<void>
-  /** Polls open jobs, and ends jobs that a stopped process left between reservation and vendor. */
+  /** Background jobs. They poll open jobs and end jobs that a stopped process reserved but did not finish submitting. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
 const loopName = "media jobs"
-/** The maximum number of concurrent polls of one vendor by the service itself. */
+/** The maximum number of the service's concurrent polls per vendor. */
 const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
@@ -94,7 +94,7 @@ const make = Effect.gen(function* () {
   }
   yield* watchAll(parts)
   yield* Effect.catchAllCause(reclaim(parts), (cause) =>
-    Effect.logError("the abandoned media jobs of stopped processes could not be ended", cause)
+    Effect.logError("abandoned media jobs could not be ended", cause)
   )
   return {
     submit: submit(parts),
@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
 })
 
 const loops = (parts: Parts): JobsContract["jobs"] => [
-  // Does not wait for the polls: a silent vendor must not delay the jobs of others.
+  // Does not wait for the polls, because a silent vendor must not delay other vendors' jobs.
   {
     name: loopName,
     turn: Effect.map(begin(parts), ({ pause }) => pause),
@@ -138,7 +138,7 @@ const submit = (parts: Parts): JobsContract["submit"] =>
     const claim: Claim = {
       caller,
       usage_type: "tool",
-      // A route of jobs has the name of its capability.
+      // A job route's name is also its capability.
       capability: order.route,
       endpoint: order.usage_endpoint,
       model: order.model,
@@ -160,7 +160,7 @@ const submit = (parts: Parts): JobsContract["submit"] =>
 const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
   Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
     Effect.catchAllCause((cause) => {
-      // In one transaction, because a held call without a job would never end.
+      // One transaction, because a held call without a job would never end.
       const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [parts.rows.remove(id)])
       return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))
     }),
@@ -223,7 +223,7 @@ const pollAgain = Effect.fnUntraced(function* (parts: Parts, id: string) {
   yield* permits.get(row.upstream)?.withPermits(1)(poll) ?? poll
 })
 
-/** Starts the polls that are due. `pause` is the time until the next poll; `undefined` without an open job. */
+/** Starts the due polls. `pause` is the time until the next poll; `undefined` if no job is open. */
 const begin = Effect.fnUntraced(function* (parts: Parts) {
   const { scope, watches } = parts
   const now = yield* Clock.currentTimeMillis
@@ -262,11 +262,11 @@ const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   }
 })
 
-/** Ends jobs that stopped processes left between reservation and vendor. */
+/** Ends jobs that stopped processes reserved but did not finish submitting. */
 const reclaim = Effect.fnUntraced(function* (parts: Parts) {
   const { gate, rows } = parts
   const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))
-  // The vendor may or may not have the job. Its id was not handed out, and nothing is charged.
+  // The vendor may have the job. No client knows its id, and nothing is charged.
   yield* Loop.each(
     loopName,
     orphans,
@@ -280,7 +280,7 @@ const reclaim = Effect.fnUntraced(function* (parts: Parts) {
   )
 })
 
-/** The `error_type` of a job that the vendor did not accept. */
+/** The usage record's `error_type` for a job that the vendor did not accept. */
 const errorTypeOf = ({ error_types }: Order, cause: Cause.Cause<Vendor.NotTaken>): string => {
   const no = Option.getOrUndefined(Cause.failureOption(cause))
   if (no !== undefined) return error_types[no._tag]

@@ -35,14 +35,14 @@ export interface MediaQuote {
   readonly unit: "second" | "image"
 }
 
-/** A job of the caller, by the id in the answer to its submission. */
+/** A caller's job, identified by the id from its submission. */
 export interface MediaJob {
   readonly caller: Caller
   readonly request_id: string
 }
 
 export interface MediaContract {
-  /** The price of the job. Nothing is reserved and no vendor is called. */
+  /** The job's price. It reserves nothing and calls no vendor. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and submits the job to the vendor. Nothing is charged yet. `beside` is committed together with the reservation. */
   readonly submit: (request: {
@@ -50,19 +50,19 @@ export interface MediaContract {
     readonly job: MediaRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | GateRefusal>
-  /** The job's current state, after a poll of the vendor. It has a `charge` once it has ended. */
+  /** The job's current state, after a poll of the vendor. It has a `charge` once the job has ended. */
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
-  /** The job once it is completed, with its `output` or its `error`. */
+  /** The completed job, with its `output` or `error`. */
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
-  /** A file of the result, fetched from the vendor, by its index (from 0). Vendors' addresses are temporary. */
+  /** A result's file, fetched from the vendor, by its index (from 0). */
   readonly content: (
     request: MediaJob & { readonly index: number }
   ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
-  /** Asks the vendor to stop, best effort. The quote stays reserved until the vendor reports how the job ended. */
+  /** Requests cancellation from the vendor (best effort). The quote stays reserved until the vendor reports the job's end. */
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
   /** A page of the caller's jobs, newest first, in the state of their last polls. */
   readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>
-  /** The job of a metered call; `undefined` if the call made none. */
+  /** The job of a metered call; `undefined` if the call submitted none. */
   readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
 }
 

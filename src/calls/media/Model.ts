@@ -1,8 +1,8 @@
 /**
- * Media models, their parameters, and the quote for a request: a pure decision, made before anything runs.
+ * Media models, their parameters, and the quote for a request. The functions are pure.
  *
  * Where the specification is silent:
- * - Media parameters that are not listed in `passes` do not reach the vendor, because they could change its price.
+ * - Parameters outside `passes` do not reach the vendor, because they could change its price.
  */
 import { Either, Schema } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -13,34 +13,34 @@ interface ModelFacts {
   readonly id: string
   readonly display_name: string
   readonly pricing_note: string
-  /** The name of the upstream in the configuration, and the model's path there. */
+  /** The upstream's configured name, and the model's path there. */
   readonly upstream: string
   readonly endpoint: string
-  /** The model's own parameters that pass unchanged. None may change the vendor's charge. */
+  /** The model's own parameters, which pass unchanged. They must not affect the vendor's charge. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }
 
 export interface Resolution {
   readonly tier: string
-  /** USD per second, without audio and with it. */
+  /** USD per second, without audio and with audio. */
   readonly price: UnitPrice
   readonly price_with_audio: UnitPrice
 }
 
 export interface VideoModel extends ModelFacts {
   readonly type: "video"
-  /** The first is the default. A model without tiers has one with an empty name. */
+  /** The resolution tiers. The first is the default. A model without tiers has one tier with an empty name. */
   readonly resolutions: readonly [Resolution, ...ReadonlyArray<Resolution>]
-  /** In seconds: a range, a set, or undeclared. */
+  /** The allowed durations in seconds: a range, a set, or undeclared. */
   readonly duration:
     | { readonly min: number; readonly max: number }
     | { readonly set: ReadonlyArray<number> }
     | undefined
   readonly default_duration: number
-  /** Whether the model can generate audio, and whether it does by default. */
+  /** The model's audio: `none` if unsupported, otherwise the default, `off` or `on`. */
   readonly audio: "none" | "off" | "on"
-  /** Whether the model starts from a first frame. Then `start_image_url` is required; otherwise it must be absent. */
+  /** Whether the model starts from a first frame. If so, `start_image_url` is required. Otherwise it must be absent. */
   readonly from_image: boolean
 }
 
@@ -50,7 +50,7 @@ export interface ImageModel extends ModelFacts {
   readonly price: UnitPrice
   readonly images_max: number
   readonly sizes: ReadonlyArray<string>
-  /** Whether this model is used if a request names none. */
+  /** Whether a request without a model uses this one. */
   readonly default: boolean
 }
 
@@ -61,7 +61,7 @@ export type MediaModel = VideoModel | ImageModel
 /** The documented parameters, all optional. Each model defines the parameters and values that it accepts. */
 export const MediaRequest = Schema.Struct({
   model: Schema.optional(Schema.String),
-  /** Required by some models. */
+  /** Some models require a prompt. */
   prompt: Schema.optional(Schema.String),
   duration: Schema.optional(Schema.Int),
   resolution: Schema.optional(Schema.String),
@@ -86,10 +86,10 @@ export const imageSizes = [
   "landscape_16_9"
 ] as const
 
-/** The longest video of a model that declares no duration, in seconds. */
+/** The maximum duration in seconds for a model that declares no durations. */
 export const openDurationMax = 60
 
-/** A model's rule for a parameter: its text and its test. */
+/** A model's rule for a parameter, as text and as a test. */
 interface Rule {
   readonly field: string
   readonly words: string
@@ -105,7 +105,7 @@ const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
 const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** In the order of checking: the first broken rule is reported. */
+/** A model's rules, in the order of checking. The first broken rule is reported. */
 const rulesOf = (model: MediaModel): ReadonlyArray<Rule> => [
   optional("prompt", "a text", isText),
   ...(model.prompt_required
@@ -153,7 +153,7 @@ const durationRule = (declared: VideoModel["duration"]): string => {
     : `a whole number of seconds, ${declared.min} to ${declared.max}`
 }
 
-/** A URL that the vendor can fetch, or the image as a data URI. */
+/** Whether a value is a URL that the vendor can fetch, or an image as a data URI. */
 export const isImage = (value: unknown): value is string =>
   isText(value) &&
   (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||
@@ -206,7 +206,7 @@ export const requestOf = (
 
 export interface Quote {
   readonly model: MediaModel
-  /** For the vendor. */
+  /** The vendor's request body. */
   readonly input: Record<string, unknown>
   readonly units: number
   readonly unit: "second" | "image"
@@ -214,7 +214,7 @@ export interface Quote {
   readonly price: UnitPrice
 }
 
-/** The request to the vendor, the number of units and their price. Rejected if the model does not accept the request. */
+/** The vendor request, the number of units and their price. Fails if the model does not accept the request. */
 export const quoteOf = (
   models: ReadonlyArray<MediaModel>,
   request: MediaRequest

@@ -1,10 +1,10 @@
 /**
- * One poll of a vendor: it reads the job's state there, and ends the job in one transaction with its charge. Polls of one job never overlap.
- * `Watch` limits the number of polls that clients cause.
+ * One poll of a vendor. It reads the job's state there. If the job has ended, it ends the job and charges it in one transaction. Polls of one job
+ * never overlap. `Watch` limits the polls that clients cause.
  *
  * Where the specification is silent:
- * - Fewer images than ordered cost their part of the quote. An output with an image that has no address is not a result: it is fetched again,
- *   and costs nothing if it stays invalid.
+ * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output is invalid if one of its images has no
+ *   address. It is fetched again, and costs nothing if it stays invalid.
  */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Context, Scope } from "effect"
@@ -27,9 +27,9 @@ export interface Parts {
   readonly writer: Context.Tag.Service<Writer>
   readonly gate: Context.Tag.Service<Gate>
   readonly upstreams: Context.Tag.Service<Upstreams>
-  /** The scope of polls. A client that disconnects does not end a poll that others wait for. */
+  /** The scope of polls, so a client that disconnects does not interrupt a poll that other clients wait for. */
   readonly scope: Scope.Scope
-  /** Cached facts of open jobs, by id. */
+  /** Cached facts of open jobs, by job id. */
   readonly watches: Map<string, Watch<Row>>
 }
 
@@ -39,7 +39,7 @@ export const watchOf = ({ watches }: Parts, id: string, now: number): Watch<Row>
   return watch
 }
 
-/** The job after a poll of the vendor. Concurrent polls of one job share a single request. A client that polls too often gets the cached state. */
+/** Polls the vendor and returns the job. Concurrent polls of one job share a single request. A client that polls too often gets the cached state. */
 export const poll = (parts: Parts, row: Row, by: "client" | "service"): Effect.Effect<Row> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     if (row.settled === 1) return Effect.succeed(row)
@@ -73,11 +73,11 @@ const pollNow = Effect.fnUntraced(function* (
   }
   if (now - row.created_at > Duration.toMillis(lifetime)) {
     yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
-    return yield* fail(parts, row, admission, "media_failed", "it took longer than a day")
+    return yield* fail(parts, row, admission, "media_failed", "the job took longer than a day")
   }
   if (by === "service" && row.cancel_requested === 1) yield* cancelAt(parts, upstream, row, admission, now)
   const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
-  // The vendor could not be polled, so the known state remains.
+  // The poll failed, so the known state remains.
   if (standing._tag === "None") return row
   switch (standing.value.how) {
     case "queued":
@@ -87,11 +87,11 @@ const pollNow = Effect.fnUntraced(function* (
     case "cancelled":
       return yield* endCancelled(parts, row, admission)
     case "gone":
-      // This holds after a cancel too: a job that continues is charged, and a 404 may be temporary.
+      // A 404 may be temporary, even after a cancel. A job that continues is charged.
       if (!watch.isOneMistakeTooMany()) return row
       return row.cancel_requested === 1
         ? yield* endCancelled(parts, row, admission)
-        : yield* fail(parts, row, admission, "media_unavailable", "the vendor lost it")
+        : yield* fail(parts, row, admission, "media_unavailable", "the vendor lost the job")
     case "failed":
       return yield* fail(parts, row, admission, "media_failed", standing.value.error)
     case "completed":
@@ -99,7 +99,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
 })
 
-/** Nothing is reserved for the job, or no vendor has it: the job was just settled, or its submission was interrupted. */
+/** Ends a job without a reservation or vendor id. Either it was just settled, or its submission was interrupted. */
 const endInterrupted = Effect.fnUntraced(function* (
   { rows, writer }: Parts,
   row: Row,
@@ -107,13 +107,18 @@ const endInterrupted = Effect.fnUntraced(function* (
 ) {
   const current = (yield* rows.byId(row.id)) ?? row
   if (current.settled === 1 || admission !== undefined) return current
-  const end: End = { status: "COMPLETED", cost: 0n, error: "it was interrupted", error_type: "media_failed" }
+  const end: End = {
+    status: "COMPLETED",
+    cost: 0n,
+    error: "its submission was interrupted",
+    error_type: "media_failed"
+  }
   const now = yield* Clock.currentTimeMillis
   yield* Effect.ignore(writer.submit({ postings: [], statements: [rows.end(row.id, end, now)] }))
   return (yield* rows.byId(row.id)) ?? current
 })
 
-/** The vendor reports completion. The quote is charged if a valid result can be fetched. */
+/** Handles the vendor's report of completion. The quote is charged if a valid result can be fetched. */
 const complete = Effect.fnUntraced(function* (
   parts: Parts,
   upstream: Upstream,
@@ -147,7 +152,7 @@ export const fail = (parts: Parts, row: Row, admission: Admission, error_type: F
 const endCancelled = (parts: Parts, row: Row, admission: Admission) =>
   settle(parts, row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
 
-/** Charges and ends the job in one transaction. If another writer was faster, its end is kept. */
+/** Charges and ends the job in one transaction. If another writer has ended the job, that result is kept. */
 const settle = Effect.fnUntraced(function* (
   { rows }: Parts,
   row: Row,
@@ -166,7 +171,7 @@ const progress = Effect.fnUntraced(function* (
   reported: "IN_QUEUE" | "IN_PROGRESS",
   queue_position: number | null
 ) {
-  // A client that cancelled sees the cancellation until the vendor reports how the job ended.
+  // A client that cancelled sees `CANCELLED` until the vendor reports the job's end.
   const status: Row["status"] = row.cancel_requested === 1 ? "CANCELLED" : reported
   if (row.status === status && row.queue_position === queue_position) return row
   const now = yield* Clock.currentTimeMillis
@@ -179,7 +184,7 @@ const progress = Effect.fnUntraced(function* (
   )
 })
 
-/** Asks the vendor to stop, not too often, until it has answered. `undefined`: no request was sent or answered. */
+/** Requests cancellation at a limited rate until the vendor responds. Returns `undefined` if no request was sent or no response arrived. */
 export const cancelAt = (
   parts: Parts,
   upstream: Upstream,
@@ -197,8 +202,8 @@ export const cancelAt = (
 }
 
 /**
- * The charge for an output: the quote, or its part if fewer images than ordered arrived. More than ordered, such as a longer video, costs
- * nothing extra.
+ * The charge for an output: the quote, or a share of it if fewer images than ordered arrived. Output beyond the order, such as a longer video, is
+ * free.
  */
 const deliveredOf = (
   row: Row,
@@ -212,7 +217,7 @@ const deliveredOf = (
   return { cost, units: images.length }
 }
 
-/** The maximum nesting of an output. Much deeper JSON can be parsed, but not serialized again. */
+/** The maximum nesting of an output. Much deeper JSON can be parsed but not serialized. */
 const nestedMax = 1_000
 
 const isShallow = (value: unknown, most = nestedMax): boolean =>
@@ -220,7 +225,7 @@ const isShallow = (value: unknown, most = nestedMax): boolean =>
   value === null ||
   (most > 0 && Object.values(value).every((one) => isShallow(one, most - 1)))
 
-/** The output in the documented shape; `undefined` if the ordered file is missing or the output is nested too deeply. */
+/** The output in the documented shape; `undefined` if the ordered file is missing or the nesting is too deep. */
 export const outputOf = (type: Order["type"], output: Record<string, unknown>): Record<string, unknown> | undefined => {
   if (!isShallow(output)) return undefined
   if (type === "video") {

@@ -4,10 +4,10 @@ import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { JobStatus } from "./Job.ts"
 
-/** The requested job. Over HTTP, the client already knows its id, so the body does not repeat it. */
+/** The requested job. The HTTP body does not repeat its id. */
 const which = { request_id: Schema.optional(Schema.String) } as const
 
-/** The job could not be priced or accepted. Nothing is charged. `field` breaks `rule`. */
+/** The job could not be priced or was not accepted. Nothing is charged. `field` breaks `rule`. */
 export class MediaRejected extends Problem<MediaRejected>()("MediaRejected", {
   status: 400,
   error: "the media request was rejected",
@@ -15,7 +15,7 @@ export class MediaRejected extends Problem<MediaRejected>()("MediaRejected", {
   fields: BrokenRule
 }) {}
 
-/** Unknown, or another account's. */
+/** The job is unknown or belongs to another account. */
 export class MediaNotFound extends Problem<MediaNotFound>()("MediaNotFound", {
   status: 404,
   error: "no such media request",
@@ -32,7 +32,7 @@ export class MediaAlreadyCompleted extends Problem<MediaAlreadyCompleted>()("Med
   details: {}
 }) {}
 
-/** The job has no result yet, or will have none. `state` is the job's state. */
+/** The job has no result, perhaps not yet. `state` is the job's state. */
 export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCompleted", {
   status: 409,
   error: "the media request is not completed",
@@ -41,7 +41,7 @@ export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCom
   details: {}
 }) {}
 
-/** The vendor accepts no job now. `retry_after` in seconds, if the vendor sends it. */
+/** The vendor currently accepts no jobs. `retry_after` is in seconds, if the vendor sends it. */
 export class MediaRateLimited extends Problem<MediaRateLimited>()("MediaRateLimited", {
   status: 429,
   error: "the generation service is busy, retry shortly",

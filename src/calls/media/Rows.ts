@@ -1,4 +1,4 @@
-/** The table of generation jobs: its reads, and every statement that changes a row. */
+/** The table of generation jobs: its queries and all statements that change a row. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { holderOf, signedIn } from "../../kernel/Caller.ts"
@@ -38,7 +38,7 @@ export interface Row {
   readonly created_at: number
 }
 
-/** How a job ended. */
+/** The end of a job. */
 export interface End {
   readonly status: "COMPLETED" | "CANCELLED"
   readonly cost: Nano
@@ -48,14 +48,14 @@ export interface End {
   readonly inference_time?: number | null
 }
 
-/** The maximum number of characters of a vendor's error message to keep. */
+/** The maximum number of characters kept from a vendor's error message. */
 const errorMax = 2_000
 
 export type Rows = ReturnType<typeof make>
 
 export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
 
-/** The jobs of a route that the caller can access. Jobs of earlier versions have neither tenant nor holder. */
+/** The condition for jobs of a route that the caller can access. Jobs from earlier versions have neither tenant nor holder. */
 const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
   const holder = holderOf(caller)
   const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
@@ -74,7 +74,7 @@ const readerOf = (sql: SqlClient) => {
     byId: (id: string): Effect.Effect<Row | undefined> =>
       Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE id = ${id}`), ([row]) => row),
 
-    /** A job as its client may see it. Hidden while it is being submitted. */
+    /** A caller's job. It is hidden while it is being submitted. */
     ofCaller: (
       caller: JobCaller,
       route: JobRoute,
@@ -89,8 +89,8 @@ const readerOf = (sql: SqlClient) => {
       ),
 
     /**
-     * A page of the caller's jobs, newest first, with the total number. Jobs that are being submitted are hidden. Outputs are not read, because a
-     * page of images may be gigabytes.
+     * A page of the caller's jobs, newest first, with the total number. Jobs that are being submitted are hidden. Outputs are not read, because
+     * those of one page may be gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)
@@ -100,12 +100,12 @@ const readerOf = (sql: SqlClient) => {
       return { total: all?.n ?? 0, rows }
     }, Effect.orDie),
 
-    /** The ids of the jobs at a vendor. */
+    /** The ids of jobs that a vendor has accepted. */
     running: Effect.orDie(
       sql<{ id: string }>`SELECT id FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NOT NULL`
     ),
 
-    /** Jobs whose submission is in progress or was interrupted. */
+    /** Jobs with a submission in progress or interrupted. */
     submitting: Effect.orDie(
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     )
@@ -141,7 +141,7 @@ const statementsOf = (sql: SqlClient) => ({
 
   remove: (id: string): Statement => statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`),
 
-  /** The vendor has accepted the job. If another node has already ended the job, it stays ended. */
+  /** Records that the vendor has accepted the job. If another node has already ended the job, it stays ended. */
   take: (id: string, { queue_position, vendor_id }: Taken, now: number): Statement =>
     statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
       queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id} AND settled = 0`),
@@ -154,7 +154,7 @@ const statementsOf = (sql: SqlClient) => ({
     statement(sql`UPDATE tollgate_media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
       WHERE id = ${id} AND settled = 0`),
 
-  /** Fails the transaction if the job has already ended. */
+  /** Ends the job. Fails the transaction if the job has already ended. */
   end: (id: string, { cost, error, error_type, inference_time, output, status }: End, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_media_jobs SET status = ${status}, settled = 1, cost = ${cost}, queue_position = NULL,
@@ -177,7 +177,7 @@ export const jobOf = (row: Row): Job => ({
   quote: fromRow(row.quote),
   charge: row.settled === 1 ? { usage_id: Ids.usageOf(row.call), charged: fromRow(row.cost) } : undefined,
   inference_time: row.inference_time,
-  // It may be megabytes long, so it is parsed only on access.
+  // The output may be megabytes long, so it is parsed only on access.
   get output() {
     return row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>)
   },

@@ -1,4 +1,4 @@
-/** The models of the media route in the configuration file: `media`. */
+/** The configuration section `media`. */
 import { Context, Layer, Schema } from "effect"
 import * as Price from "../../kernel/Price.ts"
 import { UsdPer } from "../../kernel/Price.ts"
@@ -9,20 +9,20 @@ import type { ImageModel, MediaModel, Resolution, VideoModel } from "./Model.ts"
 const modelFields = {
   id: NonEmpty,
   display_name: Schema.optional(NonEmpty),
-  /** The name of the upstream in the configuration, and the model's path there. */
+  /** The upstream's configured name, and the model's path there. */
   upstream: NonEmpty,
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
-  /** The model's own parameters that pass unchanged. None may change the vendor's price. */
+  /** The model's own parameters, which pass unchanged. They must not affect the vendor's price. */
   passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
-  /** Whether a request without a prompt is refused here. Otherwise the vendor decides. */
+  /** Whether the service rejects a request without a prompt. Otherwise the vendor decides. */
   prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
 } as const
 
 const VideoEntry = Schema.Struct({
   ...modelFields,
   type: Schema.Literal("video"),
-  /** The first tier is the default. */
+  /** The resolution tiers. The first is the default. */
   resolutions: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -32,9 +32,9 @@ const VideoEntry = Schema.Struct({
       })
     )
   ),
-  /** For a model without tiers. */
+  /** The price of a model without tiers. */
   usd_per_second: Schema.optional(UsdPer(1)),
-  /** In seconds: a range, a set, or undeclared, which allows up to 60. */
+  /** The allowed durations in seconds: a range or a set. By default, 1 to 60. */
   duration: Schema.optionalWith(
     Schema.UndefinedOr(
       Schema.Union(Schema.Struct({ min: Count, max: Count }), Schema.Struct({ set: Schema.NonEmptyArray(Count) }))
@@ -42,7 +42,7 @@ const VideoEntry = Schema.Struct({
     { default: () => undefined }
   ),
   default_duration: Schema.optionalWith(Count, { default: () => 5 }),
-  /** Whether the model can generate audio, and whether it does by default. */
+  /** The model's audio: `none` if unsupported, otherwise the default, `off` or `on`. */
   audio: Schema.optionalWith(Schema.Literal("none", "off", "on"), { default: () => "none" as const }),
   /** Whether the model starts from a first frame. */
   from_image: Schema.optionalWith(Schema.Boolean, { default: () => false })
@@ -62,7 +62,7 @@ const ImageEntry = Schema.Struct({
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
   /** The allowed values of `image_size`. */
   sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
-  /** Whether this model is used if a request names none. */
+  /** Whether a request without a model uses this one. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
@@ -96,7 +96,7 @@ const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): Vid
   }
 }
 
-/** A model in the form of the configuration file. */
+/** A model in configuration form. */
 export const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
   Schema.Union(readAs(VideoEntry, videoModelOf), readAs(ImageEntry, imageModelOf))
 

@@ -1,13 +1,13 @@
 /**
- * Cached facts of an open job between two polls of its vendor, and the pace of polling.
+ * An open job's cached facts between two polls, and the polling rate.
  *
  * Where the specification is silent:
- * - However often clients poll, the service polls a vendor about one job at most six times in quick succession, then once a second. Polls of one job
- *   never overlap. More frequent requests are answered from the cache. The service repeats a cancel that did not reach the vendor.
+ * - The service polls a vendor about one job at most six times in quick succession, then once a second. Polls of one job never overlap. A client that
+ *   polls more often gets the cached state. The service repeats a cancel request that did not reach the vendor.
  */
 import type { Deferred } from "effect"
 
-/** Limits requests to a vendor about one job: `atOnce` requests in a burst, then one per interval. */
+/** Limits vendor requests about one job: `atOnce` requests in a burst, then one per interval. */
 export class Pace {
   private left: number
   private at: number
@@ -18,7 +18,7 @@ export class Pace {
     this.at = now
   }
 
-  /** Whether the vendor may be polled now. A permitted poll is counted. */
+  /** Whether a request is allowed now. Counts an allowed request. */
   take(now: number): boolean {
     const gained = Math.floor(Math.max(0, now - this.at) / interval)
     if (gained > 0) {
@@ -35,10 +35,10 @@ const interval = 1_000
 const pollsAtOnce = 6
 const cancelsAtOnce = 2
 
-/** Milliseconds before each poll of the service itself; the last repeats. Waiting clients poll more often. */
+/** Milliseconds before each of the service's own polls. The last value repeats. Waiting clients poll more often. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
-/** How many unreadable results or unknown-job answers are treated as temporary. */
+/** The number of unreadable results and unknown-job responses that are treated as temporary. */
 const mistakesMax = 5
 
 export class Watch<Row> {
@@ -47,7 +47,7 @@ export class Watch<Row> {
   private polls = 0
   private busy = false
   private mistakes = 0
-  /** The vendor's answer to a cancel, if any. It is lost with the process; a repeated cancel is harmless. */
+  /** The vendor's response to a cancel request, if any. A restart loses it, but a repeated cancel is harmless. */
   cancelled: "asked" | "completed" | undefined
   /** The poll in progress. Concurrent requests get its result. */
   polling: Deferred.Deferred<Row> | undefined
@@ -68,8 +68,8 @@ export class Watch<Row> {
   }
 
   /**
-   * Begins a poll of the service. Schedules the next one first, so that a failing poll does not stop the schedule. `false` if the last has not
-   * ended.
+   * Begins a poll by the service. Schedules the next poll first, so a failing poll does not stop the schedule. Returns `false` if the previous poll
+   * has not ended.
    */
   begin(now: number): boolean {
     this.polls += 1
@@ -84,7 +84,7 @@ export class Watch<Row> {
     this.busy = false
   }
 
-  /** Counts a failure that may be temporary. Returns whether there were too many. */
+  /** Counts a failure that may be temporary. Returns whether the limit is exceeded. */
   isOneMistakeTooMany(): boolean {
     this.mistakes += 1
     return this.mistakes >= mistakesMax

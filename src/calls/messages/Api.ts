@@ -1,4 +1,4 @@
-/** Messages, in Anthropic's protocol. Refusals have that protocol's shape. */
+/** Messages in Anthropic's protocol. Refusals have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { GateRefusal } from "../../books/gate/Problems.ts"
@@ -45,7 +45,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Message in Anthropic's protocol, streamed or not; fields unknown here pass through to the model"
+        "Message in Anthropic's protocol, whole or streamed; unknown fields pass through to the model"
       )
   )
   .add(
@@ -59,7 +59,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
       .annotate(Example, { body: question })
       .annotate(
         OpenApi.Summary,
-        "Count the tokens of a prompt; free, by the model's vendor if possible, otherwise estimated from its bytes"
+        "Count a prompt's tokens for free, by the model's vendor if possible, otherwise by an estimate from its bytes"
       )
   )
   .addError(InvalidRequest)

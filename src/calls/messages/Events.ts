@@ -1,10 +1,10 @@
-/** Answers of messages as values: whole answers, and the events of a stream. Upstreams may omit or add fields. */
+/** Messages as values: whole answers and stream events. Upstreams may omit or add fields. */
 import type { Block } from "../dialects/messages/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** Tokens as the upstream reports them. The receipt and the usage record have the charge. */
+/** The upstream's reported tokens. The receipt and the usage record have the charge. */
 export interface MessageUsage {
-  /** Without tokens read from a cache or written to one. */
+  /** Excludes tokens read from or written to a cache. */
   readonly input_tokens?: number
   readonly output_tokens?: number
   readonly cache_creation_input_tokens?: number | null
@@ -12,7 +12,7 @@ export interface MessageUsage {
   readonly [field: string]: unknown
 }
 
-/** An answer of a model. (Not a mail message.) */
+/** A model's answer. (Not a mail message.) */
 export interface ModelMessage {
   readonly id?: string
   readonly type: "message"

@@ -2,12 +2,11 @@
  * Messages and token counts, in Anthropic's protocol.
  *
  * Where the specification is silent:
- * - Tokens are counted by the first upstream of the model that speaks messages. Vendors count for free, so this is not a metered call and leaves
- *   no record. An API key's list of models still applies. A caller whose billing account cannot pay for calls is refused (402), and an account
- *   that counts more than 300 times a minute too (429). If no upstream can count, or it fails, the count is an estimate: four bytes per token,
- *   plus `max_attachment_tokens` for each attachment.
- * - The preview features in `betas` reach an upstream that speaks messages. A feature with another price is refused unless the model's `extras`
- *   name it, under `anthropic-beta`.
+ * - The model's first upstream that speaks messages counts the tokens. Vendors count for free, so this is not a metered call and leaves no usage
+ *   record. An API key's model list applies. A caller that cannot pay for a call gets a 402. An account that exceeds 300 counts per minute gets a
+ *   429. If no upstream can count or the count fails, the service estimates four bytes per token plus `max_attachment_tokens` per attachment.
+ * - The preview features in `betas` reach upstreams that speak messages. A feature with another price is refused unless the model's `extras` list it
+ *   under `anthropic-beta`.
  */
 import { Clock, Context, Effect, Either, Layer } from "effect"
 import { Engine } from "../engine/Engine.ts"
@@ -35,7 +34,7 @@ import { readCount } from "../dialects/messages/Prompt.ts"
 import type { CountTokensPrompt, MessagesPrompt } from "../dialects/messages/Prompt.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 
-/** Headers for a vendor of messages. */
+/** Request headers of the protocol. */
 export interface Preview {
   /** The requested preview features. */
   readonly betas?: ReadonlyArray<string> | undefined
@@ -48,7 +47,7 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 
 /** A request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
-  /** The caller's account must be able to pay, and its list of models must allow the model. Without a caller, it is the host's own request. */
+  /** The caller. It must be able to pay, and its model list must allow the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -57,23 +56,23 @@ export interface CountTokensCall extends Preview {
 
 export interface Counted {
   readonly input_tokens: number
-  /** Whether the count is an estimate, because no vendor counted. */
+  /** Whether the service estimated the count. */
   readonly estimated: boolean
 }
 
-/** Each method sets the form of its answer. `EngineContract` describes refusals and interruption. */
+/** The method determines the form of the response. `EngineContract` describes refusals and interruption. */
 export interface MessagesContract {
   readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
-  /** Returns once an upstream has begun to answer. */
+  /** Returns once an upstream has begun to respond. */
   readonly stream: (call: MessageCall) => Effect.Effect<Streamed<MessageEvent>, ChatProblem>
-  /** Costs nothing. Fails with the vendor's reason if the vendor rejects the prompt. */
+  /** Counts a prompt's tokens for free. Fails with the vendor's reason if the vendor rejects the prompt. */
   readonly countTokens: (
     call: CountTokensCall
   ) => Effect.Effect<
     Counted,
     InvalidRequest | ModelNotAllowed | InsufficientCredits | CountedTooOften | UpstreamRejected
   >
-  /** The price of the cheapest possible call of `create` and `stream`; 0 if a model is free. */
+  /** The price of the cheapest possible `create` or `stream` call, in nano-USD. It is 0 if a model is free. */
   readonly least: Nano
 }
 
@@ -81,7 +80,7 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
   static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
 }
 
-/** How often an account may count tokens in a minute. */
+/** The maximum number of token counts per account and minute. */
 const countsAMinute = 300
 
 const make = Effect.gen(function* () {

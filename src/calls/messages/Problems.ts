@@ -1,4 +1,4 @@
-/** Refusals of token counts, in addition to those of the gate and the vendor. */
+/** Refusals of token counts by the service itself. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class CountedTooOften extends Problem<CountedTooOften>()("CountedTooOften", {

@@ -1,8 +1,8 @@
-/** A refusal in the form that clients of messages parse: the protocol's error types, with our code and details added. */
+/** Refusals in the protocol's form. They have its error types plus the service's codes and details. */
 import { anthropicRateHeaders } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 
-/** The protocol's name for a refusal with this status. */
+/** The protocol's error types by status. */
 const kinds: Readonly<Record<number, string>> = {
   401: "authentication_error",
   402: "billing_error",

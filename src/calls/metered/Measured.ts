@@ -1,8 +1,8 @@
-/** The measure of a complete answer. */
+/** The measure of a complete response. */
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** A complete answer. Without `rest`, its tokens are 0 and its units were counted by the service. */
+/** The measure of a complete response. By default, it has 0 tokens and the service counted the units. */
 export const measuredOf = (
   cost: Nano,
   units: number,

@@ -1,4 +1,4 @@
-/** The refusals shared by all metered routes with a JSON body and an upstream. */
+/** Refusals common to all metered routes with a JSON body and an upstream. */
 import { Schema } from "effect"
 import { GateRefusal } from "../../books/gate/Problems.ts"
 import { BodyRefusal } from "../../http/contract/Problems.ts"

@@ -5,13 +5,13 @@ import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 
-/** For an answer whose usage record is in its body, or is not shown. */
+/** Headers without the usage id. Some responses have the id in the body. */
 export const chargeHeader = ({ charged, rates }: Pick<Receipt, "charged" | "rates">, shape?: Shape) => ({
   "x-charge-usd": toDecimal(charged),
   ...rateHeadersOf(rates, shape)
 })
 
-/** For a stream, whose charge is not known yet. */
+/** Headers of a stream. Its charge is not known yet. */
 export const usageHeader = ({ rates, usage_id }: Pick<Receipt, "rates" | "usage_id">, shape?: Shape) => ({
   "x-usage-id": usage_id,
   ...rateHeadersOf(rates, shape)
@@ -28,6 +28,10 @@ export const headersOf = (
 
 const none: Readonly<Record<string, string>> = {}
 
-/** The rate limits of a call alone. */
+/** Only the rate limit headers. */
 export const rateHeadersOf = (rates: RatesAt | undefined, shape?: Shape) =>
-  rates === undefined ? none : { ...rateHeaders(rates), ...shape?.rateHeaders?.(rates) }
+  rates === undefined
+    ? none
+    : shape?.rateHeaders === undefined
+      ? rateHeaders(rates)
+      : { ...rateHeaders(rates), ...shape.rateHeaders(rates) }

@@ -1,4 +1,4 @@
-/** Metered routes. Each answers once per idempotency key, and refuses a long body before reading it if the caller cannot pay. */
+/** Metered routes. They run once per idempotency key. If the caller cannot pay, they reject a long body before reading it. */
 import { Effect } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
@@ -16,16 +16,16 @@ import type { ProblemInstance } from "../../kernel/Problem.ts"
 export interface MeteredRoute<E extends ProblemInstance<string>> {
   /** Scopes the route's idempotency keys. */
   readonly name: string
-  /** The longest request body. */
+  /** The request body limit. */
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
-  /** Answers a retry whose first answer was not stored, from the result of the first call. */
+  /** The response to a retry if the first response was not stored. `call` is the first call's id. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
-  /** The shape of the route's refusals. */
+  /** The shape of refusals. */
   readonly shape?: Shape | undefined
 }
 
-/** Makes the routes of a service. `costs` are the prices of the cheapest calls of its models. Without them, every body is read. */
+/** Creates a service's routes. `costs` are its models' cheapest possible prices. Without them, every body is read. */
 export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<Nano> = []) {
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costs)
@@ -47,7 +47,7 @@ export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<N
     )
 })
 
-/** A metered route whose caller has the labels of the request's headers. */
+/** Adds the labels from the request headers to the caller. */
 export const labelled =
   <A, E, R>(served: (caller: Caller, inbound: Inbound) => Effect.Effect<A, E, R>) =>
   (caller: Caller, inbound: Inbound): Effect.Effect<A, E | InvalidRequest, R> => {

@@ -1,10 +1,10 @@
 /**
- * The attachments of a prompt, and the bound of their tokens. The rules are the same in all client protocols.
+ * A prompt's attachments and their token bound. The rules are the same in all client protocols.
  *
  * Where the specification is silent:
- * - A text has at most one token per byte. So does MP3 audio, and WAV audio with plain samples. Any other file counts as the whole context: a PDF can
- *   hold a hundred pages in a few kilobytes, and FLAC an hour of silence.
- * - A file's type is determined from its bytes, because a vendor may ignore the type that the client declares.
+ * - Text, MP3 audio, and WAV audio with plain samples count as one token per byte. Any other file counts as the whole context: a few kilobytes may
+ *   contain a PDF with a hundred pages or an hour of silence as FLAC.
+ * - A file's bytes determine its type, because a vendor may ignore the declared type.
  */
 import { isUtf8 } from "node:buffer"
 import { bytesASecond, bytesASecondOf, isMp3, tagBytesOf } from "../../kernel/AudioForm.ts"
@@ -14,11 +14,11 @@ import { inAnyCase } from "./Extras.ts"
 /** The attachments of one prompt. */
 export interface Attached {
   count: number
-  /** The bytes of the images among them. */
+  /** The total bytes of the images. */
   bytes: number
-  /** The field that refers by id to an object kept by the vendor. */
+  /** The field that refers to a vendor's object by id. */
   by_id: string | undefined
-  /** Whether an attachment may fill the whole context, because its bytes do not bound its tokens. */
+  /** Whether an attachment may fill the whole context because its bytes do not bound its tokens. */
   elsewhere: boolean
 }
 
@@ -26,7 +26,7 @@ export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, by_id: und
 
 const fileIds: ReadonlySet<string> = new Set(["file_id", "file_ids"])
 
-/** Notes whether a part refers to a file by id, directly or in a nested object. Some upstreams ignore the case of names. */
+/** Notes whether a part refers to a file by id, even in a nested object. Some upstreams ignore the case of names. */
 export const noteFiles = (attached: Attached, part: object): void => {
   const names = Object.entries(part).some(
     ([name, value]) =>
@@ -40,16 +40,16 @@ export const noteFiles = (attached: Attached, part: object): void => {
 
 const head = 100
 
-/** Some vendors accept a document in place of an image. */
+/** Some vendors accept a document instead of an image. */
 const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
-/** Most frames of a video take no extra bytes. */
+/** A video's bytes do not bound its tokens, because most frames need few bytes. */
 const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 
 /** The media type of a data URI; `undefined` for any other text. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
-/** Some vendors accept a URL in place of a file's bytes. */
+/** Some vendors accept a URL instead of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
 /** An image by URL or data URI. It counts as at most the configured number of tokens. */
@@ -88,7 +88,7 @@ const sniffed = 1_024
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
   const head = decoded(data, from, 0, sniffed)
-  // Many readers of PDF accept bytes before `%PDF-`, so a file may begin as audio and still be a PDF.
+  // Many PDF readers accept bytes before `%PDF-`, so a PDF may begin as audio.
   if (head.includes("%PDF-")) return false
   const tag = tagBytesOf(head)
   if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffed))) return true
@@ -103,5 +103,5 @@ const decoded = (data: string, from: number, at: number, length: number): Buffer
   return Buffer.from(data.slice(start, start + Math.ceil((length + skipped) / 3) * 4), "base64").subarray(skipped)
 }
 
-/** Whether the bytes are text. Text has no NUL. A PDF may have none either, but contains its signature. */
+/** Whether the bytes are text. Text contains neither NUL nor a PDF signature. */
 const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0) && !bytes.includes("%PDF-")

@@ -1,13 +1,13 @@
 /**
- * Requests to cache something at the vendor for an hour (`"cache_control": { "ttl": "1h" }`). Vendors bill such writes separately.
+ * Requests for one-hour caching by the vendor (`"cache_control": { "ttl": "1h" }`). Vendors bill such writes separately.
  *
  * Where the specification is silent:
- * - If cache writes have a price but one-hour writes have none, a request for an hour is refused by the field's name. No price is guessed. The client
- *   can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models without that
- *   price. The service does not replace an hour by five minutes, because a client that returns later would pay for a second write. An upstream whose
- *   protocol has no cache marks is still tried. (Claude Code requests five minutes, unless `ENABLE_PROMPT_CACHING_1H` or one of its settings says
- *   otherwise.)
- * - If no write has a price, one-hour writes cost the same as any prompt token.
+ * - If a model has a price for cache writes but not for one-hour writes, a request for one hour is refused with the field's name. The client can
+ *   request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models without that price.
+ *   The service does not change one hour to five minutes, because a client that returns later would pay for a second write. Upstreams with a
+ *   protocol without cache marks are still tried. (Claude Code requests five minutes by default. `ENABLE_PROMPT_CACHING_1H` and some of its
+ *   settings change that.)
+ * - If no cache write has a price, one-hour writes cost the prompt price.
  */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { inAnyCase } from "./Extras.ts"
@@ -17,7 +17,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 const mentions = new WeakMap<ValidPrompt, boolean>()
 
-/** Whether a request can contain a request for an hour: its text contains `"1h"` or an escaped letter. */
+/** Whether a prompt may request one-hour caching, because its text contains `"1h"` or an escaped letter. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {
@@ -28,7 +28,7 @@ const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   return mentioned
 }
 
-/** Whether the vendor may cache something for an hour. The request is searched only if that has its own price. */
+/** Whether the vendor may cache content for an hour. The prompt is searched only if one-hour writes have their own price. */
 export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
   switch (hourPriceOf(model)) {
     case "own":
@@ -41,9 +41,9 @@ export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
 }
 
 const rule =
-  'this model has no price for a cache of an hour: ask for five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
+  'this model has no price for one-hour caching: request five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
 
-/** The reason for refusing a request for an hour without a price; `undefined` if it has a price or does not ask for an hour. */
+/** The refusal of one-hour caching without a price; `undefined` if it has a price or is not requested. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {
   if (hourPriceOf(model) !== "unknown" || !mentionsAnHour(prompt)) return undefined
   const field = hourIn(prompt.body)
@@ -55,10 +55,10 @@ const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
   name === "schema" ||
-  // In `responses`, the request's input is a list; a tool call's input is an object.
+  // The input of a responses request is a list. A tool call's input is an object.
   (name === "input" && !Array.isArray(value))
 
-/** The field of a cache mark that asks for an hour. The mark is `cache_control`, or any value of type `ephemeral`, which gateways accept. */
+/** The field of a cache mark that requests one hour. A mark is `cache_control` or, for some gateways, any value of type `ephemeral`. */
 const hourOf = (name: string, value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const fields = Object.entries(value).map(([field, one]) => [field, inAnyCase(field), one] as const)
@@ -67,7 +67,7 @@ const hourOf = (name: string, value: unknown): string | undefined => {
   return isMark ? fields.find(([, is, one]) => is === "ttl" && one === "1h")?.[0] : undefined
 }
 
-/** The first field of a value that asks for an hour. */
+/** The first field in a value that requests one hour. */
 const hourIn = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   for (const [name, one] of Object.entries(value)) {

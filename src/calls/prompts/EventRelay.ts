@@ -1,12 +1,12 @@
 /**
- * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes pass through as they arrive. The last
- * event waits until the charge is committed.
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes pass immediately, except the last
+ * event, which is sent after the charge is committed.
  *
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection then breaks or the client has disconnected.
- * - An unfinished stream is broken if the upstream failed: the connection broke, or an event reports an error. If the upstream just ended it or
- *   exceeded its time limit, the stream is unfinished: the client gets the same error event, and the call costs the output so far. A stream that
- *   fails after its client has delayed it for ten seconds in total is also unfinished, so that slow reading does not make an answer free.
+ * - A stream without its end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
+ *   exceeded its timeout. In both cases the client gets an error event. An unfinished stream costs the output so far. A stream that fails after its
+ *   client has delayed it for ten seconds in total is also unfinished, because slow reading must not make an answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -23,40 +23,40 @@ import { bytesAToken, tokensOfString } from "./Tokens.ts"
 export interface Report {
   /** The usage that the upstream has reported so far. */
   readonly usage: Usage
-  /** The tokens of the answer, counted from its pieces. */
+  /** The answer's tokens, counted from its deltas. */
   readonly tokens_counted: number
-  /** The vendor's ids of the kept answer and its parts, if the reader records them. */
+  /** The vendor's ids for the kept answer and its parts, if the reader records them. */
   readonly handed_out?: ReadonlyArray<string> | undefined
 }
 
 export interface Relay {
-  /** The client's side. */
+  /** The stream to the client. */
   readonly body: Readable
-  /** Waits for the first bytes for the client. `false` if the stream ends without any. */
+  /** Waits for the first bytes for the client. Returns `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** Waits for the end of the stream, even after its client has disconnected. */
+  /** Waits for the stream's end, even after its client has disconnected. */
   readonly ended: Effect.Effect<StreamEnd>
   readonly report: () => Report
-  /** Sends the client the end, after the charge is committed. */
+  /** Sends the client the end of the stream, after the charge is committed. */
   readonly finish: (how: StreamEnd) => void
   /** Disconnects the client without an end, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 
-/** The part of a stream that a reader uses. */
+/** The stream methods that a reader uses. */
 export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 
-/** Reads the events of one stream, in the protocol of its upstream. */
+/** Reads one stream's events in the upstream's protocol. */
 export interface Reader {
-  /** Reads whole events, and passes on the client's version in one piece. An event that reports an error ends the stream. */
+  /** Reads whole events and passes on the client's version in one chunk. An event that reports an error ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** Called at the end of such an event. Passes on its blank line, or keeps it for the end. `false` if the event reports an error. */
+  /** Called at the end of such an event. Passes on its blank line or keeps it for the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
   /** The names of generated strings in such an event. */
   readonly generated: Generated
-  /** The longest event to buffer. The bytes of a longer one pass as they arrive, and its gist is read. */
+  /** The longest event to buffer, in bytes. A longer event passes immediately, and its gist is read. */
   readonly event_bytes_max: number
   /** Whether the text is a whole event without its blank line. */
   readonly isWhole: (text: string) => boolean
@@ -67,17 +67,17 @@ export interface Reader {
   readonly last: (how: StreamEnd) => string | Buffer
 }
 
-/** An event that was too long to buffer. */
+/** An event too long to buffer, after its end. */
 export interface Skipped {
   /** The event with the gist of its JSON. */
   readonly text: string
   /** The number of tokens generated in it. */
   readonly tokens: number
-  /** The blank line at its end, which has not been passed on. */
+  /** The blank line at its end. It has not been passed on. */
   readonly blank: Buffer
 }
 
-/** The longest event to buffer if events pass unchanged. Nothing longer is parsed on the serving thread. */
+/** The longest event to buffer if events pass unchanged, in bytes. The serving thread never parses a longer event. */
 export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
@@ -87,7 +87,7 @@ const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
 
-/** The end of an unfinished stream, by the reason why its bytes stopped. */
+/** The outcome of a stream without its last event, by the reason why its bytes stopped. */
 const unfinished: Readonly<Record<Stop, StreamEnd>> = {
   ended: "unfinished",
   short: "unfinished",
@@ -96,7 +96,7 @@ const unfinished: Readonly<Record<Stop, StreamEnd>> = {
 }
 
 export const make = (upstream: Source, reader: Reader): Relay => {
-  /** The beginning of an event whose end has not arrived. */
+  /** The beginning of an incomplete event. */
   const rest = new Rest()
   let long: LongEvent | undefined
   const tap: Tap = {
@@ -143,14 +143,14 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     finish: (how) => {
       const last = reader.last(how)
-      // The client may have a part of a long event. End it before the error event.
+      // The client may have received a part of a long event. End that event before the error event.
       stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
     },
     cut: () => stream.cut("the charge is not committed yet")
   }
 }
 
-/** The beginning of an event, in pieces. Each piece is searched and copied only once. */
+/** The beginning of an event, in chunks. Each chunk is searched and copied only once. */
 class Rest {
   private pieces: Array<Buffer> = []
   /** Its last bytes, which may be part of a blank line. */
@@ -171,7 +171,7 @@ class Rest {
     return across === 0 ? 0 : across - this.tail.length
   }
 
-  /** Removes and returns all pieces, followed by `next`. */
+  /** Removes and returns all chunks, followed by `next`. */
   taken(next: Buffer = empty): Buffer {
     if (this.length === 0) return next
     const all = Buffer.concat([...this.pieces, next])
@@ -182,16 +182,16 @@ class Rest {
   }
 }
 
-/** The maximum number of bytes before the data of a long event. */
+/** The maximum number of bytes before a long event's data. */
 const headMax = 1_024
 
-/** An event that is too long to buffer, while it arrives. */
+/** An event too long to buffer, while it arrives. */
 class LongEvent {
   private readonly reader: Reader
   private readonly gist: Gist
-  /** The lines before its data. */
+  /** The lines before the data. */
   private head: string | undefined
-  /** Line ends that may begin its blank line. */
+  /** Line ends that may begin the blank line. */
   private held: Buffer = empty
 
   constructor(reader: Reader) {
@@ -199,17 +199,17 @@ class LongEvent {
     this.gist = new Gist(reader.generated)
   }
 
-  /** The number of its tokens so far. */
+  /** The number of tokens so far. */
   get tokens(): number {
     return Math.round(this.gist.generated / bytesAToken)
   }
 
-  /** Whether all its data has arrived. */
+  /** Whether all data has arrived. */
   get isWhole(): boolean {
     return this.gist.isWhole
   }
 
-  /** Passes on the event's bytes. Returns the bytes after it; `undefined` if the event continues or reports a failure. */
+  /** Passes on the event's bytes. Returns the bytes after the event; `undefined` if the event continues or reports a failure. */
   take(chunk: Buffer, stream: Onward): Buffer | undefined {
     const before = this.held.length
     const bytes = before === 0 ? chunk : Buffer.concat([this.held, chunk])
@@ -250,7 +250,7 @@ const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: 
     : { at: lf, length: blankLine.length }
 }
 
-/** Start of the trailing line ends. */
+/** The start of the trailing line ends. */
 const lineEndsFrom = (bytes: Buffer): number => {
   let from = bytes.length
   while (
@@ -262,28 +262,26 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** A reader's functions for events. */
+/** A reader's event functions. */
 export interface Looking {
-  /**
-   * Counts the plain events from `at` on and returns their end. Returns `at` if the next event must be inspected. Events end with `blank`.
-   */
+  /** Counts the plain events from `at` and returns their end. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
-  /** Inspects one event and returns the client's version of it, as described at `eachEvent`. */
+  /** Inspects one event and returns the client's version, as described at `eachEvent`. */
   readonly look: (event: string) => string | undefined
-  /** The client's version of plain events. Without it they pass unchanged. */
+  /** Returns the client's version of plain events. Without this function they pass unchanged. */
   readonly shown?: ((run: string) => string) | undefined
 }
 
 /**
- * Passes events on in one piece, each in the version that `look` returns: the event itself, another string, or an empty string. `undefined` means
- * that the event reports an error. Then the stream ends, and neither the event nor anything after it reaches the client, since it may contain
- * addresses and keys. `text` has the events as Latin-1, one character per byte, because searching a string is much faster than searching a buffer.
+ * Passes events on in one chunk. `look` returns the client's version of an event: the event itself, another string, or an empty string. If the event
+ * reports an error, `look` returns `undefined` and the stream ends. This event and all later events are withheld from the client, because they may
+ * contain addresses and keys. `text` has the events as Latin-1, one character per byte, because a string is searched much faster than a buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)
   let output = ""
   let from = 0
-  /** The number of bytes before the first event that changes. */
+  /** The number of bytes before the first changed event. */
   let untouched = 0
   for (let at = 0; at < text.length;) {
     const passed = pass(text, at, blank)
@@ -311,7 +309,7 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
     at = next
   }
   if (from === 0) stream.pass(events)
-  // Only the last events changed, and all of them were removed.
+  // All changed events are at the end and were removed.
   else if (from === text.length && output.length === untouched) stream.pass(events.subarray(0, untouched))
   else stream.pass(Buffer.from(output + text.slice(from), "latin1"))
 }
@@ -325,17 +323,17 @@ export const endOfEvent = (text: string, at: number, blank: string): number => {
   return found === -1 ? text.length : found + blank.length
 }
 
-/** Consecutive events that contain only pieces of an answer. */
+/** Consecutive events that contain only deltas. */
 export interface Run {
   /** The end of the run: the first event that must be inspected, or the end of the text. */
   readonly end: number
-  /** The number of tokens in their pieces. */
+  /** The number of tokens in the deltas. */
   readonly tokens: number
 }
 
 /**
- * The run that begins at `from`. The first group of `marks` matches a piece, whose string begins after the match. Any other match means that the
- * event must be inspected.
+ * The run that begins at `from`. The first group of `marks` matches the beginning of a delta's string. Any other match means that the event must be
+ * inspected.
  */
 export const runOf = (marks: RegExp, text: string, from: number, blank: string): Run => {
   let tokens = 0
@@ -369,7 +367,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** The JSON of an event, which may span several lines. A split by regular expression took most of the time of `parse`. */
+/** An event's JSON, which may span several lines. Splitting by a regular expression took most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {
@@ -387,7 +385,7 @@ export const dataOf = (event: string): string => {
 
 const beyondAscii = /[\u0080-\u00ff]/
 
-/** The object in an event. `event` has its bytes as Latin-1, one character per byte. */
+/** The object in an event. `event` is Latin-1, one character per byte. */
 export const parse = (event: string): Record<string, unknown> | undefined => {
   const data = dataOf(event)
   const value = parsedOfVendor(beyondAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)

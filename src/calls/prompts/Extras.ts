@@ -1,37 +1,37 @@
 /**
- * Fields of a request that change the vendor's bill beyond the model's price. Each is refused unless the model's configuration names it with a
- * price. All other fields pass.
+ * Request fields that change the vendor's bill beyond the model's price. A request with such a field is refused unless the model's configuration has
+ * a price for the field. All other fields pass.
  *
  * Where the specification is silent:
- * - `calls/prompts/Extras` has the fields that change a vendor's bill, each with the reason. A model's `extras` name the fields that it serves,
- *   with a factor on its token prices, an amount per call, or both. They apply to the bound and the charge. `service_tier` passes as `auto` and
- *   `default`, which clients send. `store`, `metadata` and every unknown field pass unchanged.
- * - A field that differs only in case from a field that is read or billed is refused. An upstream written in Go reads `Model` as `model` and
- *   takes the last of both, so it could serve another model than the one charged.
+ * - `calls/prompts/Extras` lists the fields that change a vendor's bill, each with a reason. A model's `extras` list the fields that it supports.
+ *   Each has a factor on the token prices, an amount per call, or both. Both apply to the bound and the charge. `service_tier` may be `auto` or
+ *   `default`, because clients send these values. `store`, `metadata` and unknown fields pass unchanged.
+ * - A field is refused if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
+ *   `model` and uses the last of the two, so it could serve a model other than the charged one.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** A field that a model serves, and the price of a call with it. */
+/** A priced field of a model. */
 export interface Extra {
   readonly field: string
-  /** The served values or tool types; all if `undefined`. */
+  /** The allowed values or tool types. If `undefined`, all are allowed. */
   readonly values: ReadonlyArray<string> | undefined
-  /** In millionths. Multiplies the price of prompt and answer. */
+  /** The factor on the prompt and answer prices, in millionths. */
   readonly price_factor: bigint
-  /** Added to each call. */
+  /** The amount added to the price of such a call. */
   readonly request_price: UnitPrice
 }
 
-/** What a value requests beyond a plain request; empty if it does not change the bill. */
+/** Returns the billed values or tool types that a field requests. The list is empty if the field does not change the bill. */
 export type AsksFor = (value: unknown) => ReadonlyArray<string>
 
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
-/** Any value except null, `false` and an empty list. */
+/** Every value counts except null, `false` and an empty list. */
 export const anything: AsksFor = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 
@@ -40,14 +40,14 @@ export const otherThan =
   (value) =>
     value === null || plain.includes(value as string) ? nothing : [text(value)]
 
-/** The types of a tool, whatever the field's case; `[undefined]` if it has none. */
+/** A tool's types, from `type` fields in any case. The list is `[undefined]` if the tool has no type. */
 const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
   if (typeof tool !== "object" || tool === null) return [tool]
   const types = Object.entries(tool).flatMap(([name, value]) => (inAnyCase(name) === "type" ? [value] : []))
   return types.length === 0 ? [undefined] : types
 }
 
-/** Tools of types that the client does not run. */
+/** Tools that the client does not run. */
 export const toolsOtherThan =
   (isClients: (type: unknown) => boolean): AsksFor =>
   (tools) =>
@@ -58,33 +58,33 @@ export const toolsOtherThan =
 const modalities: AsksFor = (value) =>
   Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
 
-export const otherModels = "it may be answered by another model, at another price"
+export const otherModels = "another model may serve the call, at another price"
 export const searches = "the vendor searches the web, and bills it in addition to the tokens"
 export const vendorTools = "the vendor runs its own tools, and bills them in addition to the tokens"
 
 export interface Rule {
   readonly asksFor: AsksFor
   readonly why: string
-  /** Whether it can never have a price. */
+  /** Set if the field can never have a price. */
   readonly never?: true
 }
 
-/** The fields of a protocol that change the vendor's bill. */
+/** A protocol's fields that change the vendor's bill. */
 export type Billed = ReadonlyMap<string, Rule>
 
-/** Limit fields that the protocol does not define. They are refused, because the client would rely on a limit without effect. */
+/** Token limit fields that the protocol does not define. They are refused, because they would have no effect. */
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
-    { asksFor: anything, why: `the limit of an answer is ${own}`, never: true }
+    { asksFor: anything, why: `the field for the answer's limit is ${own}`, never: true }
   ])
 
-/** The fields of chat and text completions, each with the reason. */
+/** The billed fields of chat and text completions, with reasons. */
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
   ["transforms", { asksFor: anything, why: "the billed prompt differs from the one that was sent" }],
   [
     "service_tier",
@@ -99,17 +99,17 @@ export const billed: Billed = new Map<string, Rule>([
   ["search_parameters", { asksFor: anything, why: searches }],
   ["enable_search", { asksFor: anything, why: searches }],
   ["modalities", { asksFor: modalities, why: "an answer that is not text has another price" }],
-  // xAI: the vendor still generates an answer.
+  // xAI still generates and bills a deferred answer.
   ["deferred", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
-  ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the limit of the answer" }],
+  ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the answer's limit" }],
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 
-/** The fields that a configuration may price. */
+/** The fields that the configuration may price. */
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
-/** The extras of the request (usually none), or the reason for refusing it. Headers are treated like body fields. */
+/** The request's extras. The left side is the refusal. Headers are treated like body fields. */
 export const extrasOf = (
   model: Model,
   billed: Billed,
@@ -129,13 +129,13 @@ const read: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** Matches every character that can have an ASCII letter as its lower case. */
+/** Matches all characters that may have an ASCII letter as lower case. */
 const capital = /[A-Z\u0080-\uffff]/
 
 /** A name in lower case, for upstreams that ignore case. */
 export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
 
-/** The refusal of a field that differs only in case from a read or billed field. */
+/** The refusal of a field with a name that differs only in case from a read or billed field. */
 export const lookalike = (billed: Billed, field: string): InvalidRequest | undefined => {
   const name = inAnyCase(field)
   return name !== field && (read.has(name) || billed.has(name))
@@ -174,7 +174,7 @@ const refused = (field: string, { never, why }: Rule): InvalidRequest => {
 
 const million = 1_000_000n
 
-/** The model at the prices of a call with these extras. */
+/** The model at the prices with these extras. */
 export const withExtras = (model: Model, extras: ReadonlyArray<Extra>): Model => extras.reduce(withExtra, model)
 
 const withExtra = (model: Model, { price_factor, request_price }: Extra): Model => {

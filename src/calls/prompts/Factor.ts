@@ -4,7 +4,7 @@ import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** The model with all prices multiplied, including those of its extras. */
+/** The model with all prices multiplied, including the prices of its extras. */
 export const withFactor = (model: Model, factor: PriceFactor): Model => {
   if (isOne(factor)) return model
   const at = (price: UnitPrice): UnitPrice => times(price, factor)

@@ -1,9 +1,9 @@
 /**
- * Ids of objects that a vendor keeps for callers (`keeps_responses`). Each belongs to the tenant and account that received it. An id is written
- * in the transaction that settles its answer, so before the answer ends. A request that names an unknown id is refused.
+ * Ids of objects that a vendor keeps for callers (`keeps_responses`). An id belongs to the tenant and account that received it. The transaction that
+ * settles an answer writes its ids, before the answer ends. A request with an unknown id is refused.
  *
  * Where the specification is silent:
- * - In each tenant, an account may refer to the last 10,000 ids that it received, each for 30 days. An id that is received again counts as new.
+ * - In each tenant, an account may use the last 10,000 ids that it received, each for 30 days. An id that is received again counts as new.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
@@ -13,7 +13,7 @@ import { Problem } from "../../kernel/Problem.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
-/** An id in a request, and its field. */
+/** An id in a request and its field. */
 export interface Named {
   readonly id: string
   readonly field: string
@@ -29,14 +29,14 @@ export class NotHandedOut extends Problem<NotHandedOut>()("NotHandedOut", {
 
 const lifetime = Duration.toMillis(Duration.days(30))
 const idsMax = 10_000
-/** The maximum number of ids to store from one answer. */
+/** The maximum number of ids stored per answer. */
 const ofAnswerMax = 1_000
-/** The number of expired ids to delete with each answer. */
+/** The maximum number of expired ids deleted per answer. */
 const forgottenAtOnce = 100
-/** The number of ids in one query. */
+/** The maximum number of ids per query. */
 const lookedUpAtOnce = 500
 
-/** Hashed, because vendors' ids have any length. */
+/** The hash that identifies a stored id. Vendors' ids may have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
 
 export type Kept = ReturnType<typeof make>
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient) => {
       return undefined
     }).pipe(Effect.orDie)
 
-  /** The statements for the transaction that settles the answer with these ids. */
+  /** The statements that store these ids, for the transaction that settles their answer. */
   const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
     const { account_id, tenant_id } = owner
     const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)

@@ -1,10 +1,10 @@
 /**
- * A model that the deployment serves, with its prices and upstreams.
+ * A model of the deployment, with its prices and upstreams.
  *
  * Where the specification is silent:
- * - The limit of an answer is sent upstream in one field, `limit_field` of the model or of one of its upstreams. The default is
- *   `max_completion_tokens`, because OpenAI refuses the older field for its newer models. If an upstream ignores the field, the charge is still
- *   bounded by the limit, and the log says so.
+ * - The answer's token limit is sent in one field, the `limit_field` of the upstream or the model. The default is `max_completion_tokens`, because
+ *   OpenAI rejects the older field for newer models. If an upstream ignores the field, the limit still bounds the charge, and the service logs a
+ *   warning.
  */
 import { Context } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -14,39 +14,39 @@ import type { PriceLine, Quantity } from "../../books/prices/Lines.ts"
 import type { Routing } from "../../upstream/routing/Order.ts"
 import type { Extra } from "./Extras.ts"
 
-/** The field in which an upstream expects the limit of an answer; `none`: it accepts no limit. */
+/** The upstream's field for the answer's token limit. `none`: the upstream accepts no limit. */
 export type LimitField = "max_completion_tokens" | "max_tokens" | "none"
 
 export interface ModelRoute {
-  /** The name of the upstream in the configuration. */
+  /** The upstream's configured name. */
   readonly upstream: string
-  /** The upstream's name of the model. */
+  /** The model's name at the upstream. */
   readonly model: string
   readonly limit_field: LimitField
-  /** The vendor's price, for routing by cost and the operator's view of costs. It does not affect charges. */
+  /** The vendor's price, for routing by cost and for the operator's cost view. It does not affect charges. */
   readonly cost?: VendorCost | undefined
-  /** Its share of the calls if they are routed by weights; 1 by default. */
+  /** The upstream's share of the calls if they are routed by weights. The default is 1. */
   readonly weight?: number | undefined
 }
 
-/** How often a call that no upstream served is retried. */
+/** The further rounds if no upstream served the call. */
 export interface Retries {
   readonly max: number
-  /** No retry begins later than this after the call. */
+  /** The time after the call in which a round may begin. */
   readonly within_ms: number
 }
 
-/** Tokens that are cached or billed separately count like any other token. */
+/** A vendor's price. It has no separate prices for cached tokens or other parts. */
 export interface VendorCost {
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
-  /** Per call, in addition to the tokens. */
+  /** The price per call, in addition to the tokens. */
   readonly request_price: UnitPrice
 }
 
 export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
 
-/** Prices of all tokens of a call with a prompt longer than this. A missing price stays the same. */
+/** Prices of a call with a longer prompt. They apply to all its tokens. If a price is missing, the base price applies. */
 export interface LongContext {
   readonly above_prompt_tokens: number
   readonly prompt_price?: UnitPrice | undefined
@@ -59,7 +59,7 @@ export interface Model {
   readonly name: string
   readonly description: string
   readonly owned_by: string
-  /** Seconds since 1970; by default, the service's start. */
+  /** The creation time in seconds since 1970. The default is the service's start. */
   readonly created: number | undefined
   readonly input_modalities: ReadonlyArray<string>
   readonly output_modalities: ReadonlyArray<string>
@@ -75,29 +75,29 @@ export interface Model {
   readonly tool_tokens_max: number
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
-  /** Per call, in addition to the tokens. */
+  /** The price per call, in addition to the tokens. */
   readonly request_price: UnitPrice
-  /** Prices of tokens of these kinds. A kind without a price costs the same as the kind that contains it. */
+  /** Prices of separately billed tokens. If a price is missing, the price of the whole applies. */
   readonly detail_prices?: DetailPrices | undefined
   /** Other prices for longer prompts. */
   readonly long_context?: ReadonlyArray<LongContext> | undefined
-  /** The factors applied to its prices. */
+  /** The factors in the model's prices. */
   readonly factors?: ReadonlyArray<string> | undefined
-  /** Extras that it serves at their own prices. */
+  /** The priced request fields. */
   readonly extras: ReadonlyArray<Extra>
-  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. Their owner is not checked. */
+  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. Their owners are not checked. */
   readonly vendor_files?: boolean | undefined
-  /** Tried in this order, or as `routing` defines, until one begins to answer. */
+  /** The routes, in the order of attempts unless `routing` defines another. */
   readonly routes: ReadonlyArray<ModelRoute>
   readonly routing?: Routing | undefined
   readonly retries?: Retries | undefined
-  /** Models that answer if all upstreams of this one fail. */
+  /** The models to try if all upstreams fail. */
   readonly fallbacks?: ReadonlyArray<string> | undefined
 }
 
 const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
 
-/** The model's price as lines, cached. */
+/** The model's price lines, cached. */
 export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
   let lines = known.get(model)
   if (lines === undefined) known.set(model, (lines = makeLines(model)))
@@ -132,7 +132,7 @@ const tokenLines = (
   })
 }
 
-/** The most that a token can cost. */
+/** The highest possible token prices. */
 export interface Dearest {
   readonly prompt: UnitPrice
   readonly completion: UnitPrice
@@ -147,8 +147,8 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
- * The price of one-hour cache writes. `own`: they have their own price. `prompt`: no write has a price, so they cost the same as any prompt token.
- * `unknown`: other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
+ * The price of one-hour cache writes. `own`: they have their own price. `prompt`: no cache write has a price, so the prompt price applies. `unknown`:
+ * other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
  */
 export type HourPrice = "own" | "prompt" | "unknown"
 
@@ -166,7 +166,7 @@ const findHourPrice = (lines: ReadonlyArray<PriceLine>): HourPrice => {
   return lines.some(({ quantity }) => quantity === "cache_write_1h_tokens") ? "own" : "prompt"
 }
 
-/** The lines of cache writes that lack a line for an hour at the same prompt length. */
+/** The cache write lines without a corresponding one-hour line for the same prompt length. */
 export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<PriceLine> => {
   const hours = lines.filter(({ quantity }) => quantity === "cache_write_1h_tokens")
   return lines.filter(
@@ -174,11 +174,11 @@ export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<Pric
   )
 }
 
-/** The kinds of prompt tokens. */
+/** The separately billed kinds of tokens that a prompt may have. */
 export interface Kinds {
-  /** Audio or images. */
+  /** Whether it may have audio or images. */
   readonly attachments: boolean
-  /** Written to a cache for an hour. */
+  /** Whether it may be written to a cache for an hour. */
   readonly hour: boolean
 }
 
@@ -202,7 +202,7 @@ export const leastOf = (model: Model): UnitPrice =>
     .filter(({ quantity }) => ofCompletion.has(quantity))
     .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
 
-/** Whether every upstream of the model accepts a limit of the answer. */
+/** Whether all upstreams of the model accept a token limit. */
 export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
 
 export interface Catalogue {

@@ -1,4 +1,4 @@
-/** Refusals of requests for a model, in addition to those of the gate and the upstream. */
+/** Refusals of requests with an unknown model. */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -8,9 +8,9 @@ export class ModelNotFound extends Problem<ModelNotFound>()("ModelNotFound", {
   code: "model_not_found"
 }) {}
 
-/** The call names a model that the deployment does not serve. An `InvalidRequest` for the field `model`. */
+/** The deployment does not serve the requested model. This is an `InvalidRequest` for the field `model`. */
 export class UnknownChatModel extends InvalidRequest {
-  /** The name in the call. */
+  /** The requested name. */
   readonly model: string
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is

@@ -1,16 +1,16 @@
 /**
- * A request for a chat or text completion, and its highest possible cost. It is validated where the specification sets limits, and otherwise
- * passed on unchanged.
+ * A request for a chat or text completion, and its highest possible cost. Only fields with limits in the specification are validated. All others
+ * pass unchanged.
  *
  * Where the specification is silent:
- * - The bound of a prompt is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but at
- *   most the model's context. An image counts `max_attachment_tokens` instead of its bytes. `Attachments` defines which files also count by their
+ * - A prompt's bound is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but at most
+ *   the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` defines the files that count by their
  *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
- * - The bound is an upper estimate. A vendor's larger count of the prompt is accepted up to the context.
- * - A budget of tokens reserves the same bound, so it refuses a call while more is left than the call would use.
- * - A limit for the answer above `max_output_tokens` is lowered to it, for the bound and for the upstream.
- * - Each token of the bound is priced by the most expensive line that can apply to the request: the line for cache writes, the line for long
- *   prompts if the bound is that long, the lines for audio or images if something is attached.
+ * - The bound is an upper estimate. A vendor's larger prompt count is accepted up to the context.
+ * - A token budget reserves the same bound, so it may refuse a call that would fit.
+ * - An answer limit above `max_output_tokens` is lowered to `max_output_tokens`, for the bound and for the upstream.
+ * - The bound uses the most expensive price line that can apply to the request: the line for cache writes, the line for long prompts if the bound is
+ *   that long, the lines for audio or images if the prompt has attachments.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"
@@ -37,7 +37,7 @@ const common = {
   max_tokens: optional(whole(1, 1_000_000_000)),
   /** The newer name of `max_tokens`. */
   max_completion_tokens: optional(whole(1, 1_000_000_000)),
-  /** The number of answers to generate, from which the vendor returns the best. */
+  /** The number of answers to generate. The vendor returns the best. */
   best_of: optional(whole(1, 128)),
   n: optional(whole(1, 128)),
   seed: optional(Schema.Int),
@@ -49,7 +49,7 @@ const common = {
   user: optional(Schema.String)
 } as const
 
-/** Parts are not validated here. Only an assistant's content may be null: the assistant called tools instead. */
+/** Parts are not validated. Only an assistant's content may be null, if the assistant called tools. */
 const isContent = (role: string, content: unknown): boolean =>
   typeof content === "string" || Array.isArray(content) || (role === "assistant" && (content ?? null) === null)
 
@@ -64,7 +64,7 @@ const Message = Schema.Struct({ role: Schema.String, content: Schema.optional(Sc
   )
 )
 
-/** Checks the same as the schema `Message`, for each message. */
+/** Checks each message like the schema `Message`. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -97,7 +97,7 @@ export const ChatRequest = Schema.extend(
 ).annotations({ identifier: "ChatRequest" })
 export type ChatRequest = typeof ChatRequest.Type
 
-/** A request for a chat completion. Fields not named here reach the model unchanged. */
+/** A request for a chat completion. Other fields reach the model unchanged. */
 export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
   readonly messages: ReadonlyArray<ChatMessage>
   readonly [field: string]: unknown
@@ -134,7 +134,7 @@ export const CompletionRequest = Schema.extend(
 ).annotations({ identifier: "CompletionRequest" })
 export type CompletionRequest = typeof CompletionRequest.Type
 
-/** A request for a text completion. Fields not named here reach the model unchanged. */
+/** A request for a text completion. Other fields reach the model unchanged. */
 export interface TextPrompt extends CompletionRequest {
   readonly [field: string]: unknown
 }
@@ -143,28 +143,28 @@ export interface TextPrompt extends CompletionRequest {
 export interface Size {
   /** The bytes of the request, without its images. */
   readonly bytes: number
-  /** The number of images and other parts whose bytes do not bound their tokens. */
+  /** The number of images and other parts that are not bounded by their bytes. */
   readonly attachments: number
-  /** Whether something is attached by id or address. It may fill the model's context. */
+  /** Whether an attachment may fill the model's context. */
   readonly attached_elsewhere: boolean
-  /** Whether the client offers tools. The vendor may add its own prompt about them. */
+  /** Whether the request has tools. The vendor may add its own prompt about them. */
   readonly with_tools: boolean
-  /** The field that refers by id to a file, container or audio answer kept by the vendor. */
+  /** The field that refers to a vendor's file, container or audio answer by id. */
   readonly names_kept: string | undefined
   readonly prompts: number
   /** The number of answers to generate. */
   readonly answers: number
-  /** The client's limit for each answer, `undefined` if it sets none. */
+  /** The client's token limit for each answer, if any. */
   readonly answer_tokens_max: number | undefined
 }
 
-/** A validated prompt: the input of the gate and the relay, and the body to pass on. */
+/** A validated prompt: the input of the gate and the relay. */
 export interface ValidPrompt extends Size {
   readonly model: string
   /** Whether the client wants the usage chunk at the end of its stream. */
   readonly show_usage: boolean
   readonly body: Readonly<Record<string, unknown>>
-  /** Its JSON text, unchanged. */
+  /** The body's original JSON text. */
   readonly json: Buffer | undefined
 }
 
@@ -173,7 +173,7 @@ const completionFits = fits(completion)
 const decodeChat = Schema.decodeUnknownEither(ChatRequest)
 const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)
 
-/** The limit of each answer. If a client sends both names, the smaller. */
+/** The token limit of each answer. If a client sends both fields, the smaller applies. */
 const limitOf = ({
   max_completion_tokens,
   max_tokens
@@ -184,10 +184,10 @@ const limitOf = ({
 
 const answersOf = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number => Math.max(n ?? 1, best_of ?? 1)
 
-/** Reads a prompt from a client, an embedding program or a JSON body, and validates it. */
+/** Validates a prompt from a client or an embedding program. `json` is its JSON, if available. */
 export type Read = (prompt: unknown, json?: Buffer) => Either.Either<ValidPrompt, InvalidRequest>
 
-/** `json` is the prompt's original JSON, if any. Its length bounds the prompt's tokens. */
+/** Reads a request for a chat completion. The length of `json` bounds the prompt's tokens. */
 export const readChat: Read = (prompt, json) =>
   read<ChatRequest>(prompt, json, chatFits, decodeChat, (request, length) => {
     const attached = attachmentsOf(request.messages)
@@ -206,7 +206,7 @@ export const readChat: Read = (prompt, json) =>
 /** Whether the value is a non-empty list. */
 export const isAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
-/** The limit of a text completion whose client sets none. */
+/** The default token limit of a text completion. */
 const completionTokens = 16
 
 /** Reads a request for a text completion. */
@@ -226,7 +226,7 @@ export const readCompletion: Read = (prompt, json) =>
     }
   })
 
-/** Checks the fields with hand-written checks, and decodes only to describe a fault. `sizeOf` returns what determines the cost. */
+/** Validates a body with hand-written checks and decodes it only to describe a fault. `sizeOf` returns the figures that bound the cost. */
 export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   body: unknown,
   json: Buffer | undefined,
@@ -237,7 +237,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), InvalidRequest.ofDecoding)
   return Either.map(request, (request) => {
     const size = sizeOf(request, json?.length ?? Buffer.byteLength(JSON.stringify(body)))
-    // Runs for every call, so it avoids a spread.
+    // Every call runs this, so it avoids a spread.
     return {
       model: request.model,
       show_usage: request.stream_options?.include_usage === true,
@@ -260,7 +260,7 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/** Refuses a reference to a kept object. The vendor keeps all callers' objects under one key, so their owner is unknown. */
+/** The refusal of a reference to a vendor's object. The vendor keeps all callers' objects under one key, so the owner is unknown. */
 export const keptById = (field: string) =>
   InvalidRequest.of(field, "this model accepts no ids of objects that its vendor keeps: send the object in the request")
 
@@ -286,7 +286,7 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   return attached
 }
 
-/** The shortest answer, in tokens, for which a call without a limit is admitted. */
+/** The shortest answer, in tokens, that a call without a limit must be able to pay. */
 export const answerTokensLeast = 16
 /** A payer that can afford an answer of this length takes precedence over one that can afford only the shortest. */
 export const answerTokensEnough = 1_024
@@ -299,7 +299,7 @@ export interface Bound {
   readonly tokens: { readonly least: number; readonly most: number }
 }
 
-/** The maximum number of prompt tokens that an upstream accepts. It refuses a prompt longer than the model's context. */
+/** The maximum number of prompt tokens that an upstream accepts. It rejects longer prompts. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
 /** The prompt tokens to reserve. */
@@ -312,7 +312,7 @@ const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   return Math.min(sent + added, context)
 }
 
-/** The client's limit of each answer, lowered to the model's own; `undefined` if the client sets none. */
+/** The client's limit for each answer, but at most the model's limit; `undefined` without a client's limit. */
 export const answerTokensAsked = (model: Model, { answer_tokens_max }: ValidPrompt): number | undefined =>
   answer_tokens_max === undefined ? undefined : Math.min(answer_tokens_max, model.output_tokens_max)
 
@@ -337,7 +337,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** The bounds of the call. Without a limit on the answer, they range up to the model's limit or the balance. */
+/** The call's bounds. Without a client's limit, they range up to the model's limit or the balance. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
@@ -362,11 +362,11 @@ const tokensWith = (model: Model, prompt: ValidPrompt, answer: number): number =
 /** The credit and tokens of a reservation. */
 export interface Reserved {
   readonly reserved: Nano
-  /** The tokens that budgets leave to the call; `undefined` if none limits them. */
+  /** The tokens that budgets allow; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
 }
 
-/** The limit of each answer within the reservation. It is sent to the upstream. */
+/** The limit for each answer within the reservation, as sent to the upstream. */
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked
@@ -379,7 +379,7 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved
   return Math.max(fewest, Math.floor(Math.min(paid, admitted, model.output_tokens_max)))
 }
 
-/** The same for another model than the reserved one; `undefined` if even the shortest answer could need more there. */
+/** The limit for each answer if a fallback serves the call; `undefined` if even the shortest answer could exceed the reservation. */
 export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within: Reserved): number | undefined => {
   const bound = boundOf(model, prompt)
   return bound.least > within.reserved || (within.tokens !== undefined && bound.tokens.least > within.tokens)
@@ -387,7 +387,7 @@ export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within
     : answerTokensWithin(model, prompt, within)
 }
 
-/** The maximum number of tokens that the request can cause and a vendor may report, with answers of at most `answer` tokens each. */
+/** The maximum token counts of a request with answers of at most `answer` tokens each. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
   context_tokens: contextOf(model, prompt),
@@ -395,6 +395,6 @@ export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most 
   kinds: kindsOf(model, prompt)
 })
 
-/** The prompt's tokens, estimated from its bytes. */
+/** The prompt's token count, estimated from its bytes. */
 export const promptTokensEstimate = (model: Model, prompt: ValidPrompt): number =>
   Math.ceil(prompt.bytes / bytesAToken) + prompt.attachments * model.attachment_tokens_max

@@ -1,4 +1,4 @@
-/** The engine's view of protocols: upstreams speak a `Spoken`; clients speak a `Protocol`. */
+/** The engine's protocol interfaces: `Spoken` for upstreams, `Protocol` for clients. */
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
@@ -12,28 +12,28 @@ import type { Read, ValidPrompt } from "./Prompt.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
-/** An upstream that speaks the client's protocol. */
+/** A route to an upstream that speaks the client's protocol. */
 export interface Passage {
   readonly route: ModelRoute
   readonly upstream: Upstream
 }
 
-/** An upstream protocol. If no client speaks it, its answers are always translated. */
+/** An upstream protocol. If it is not a client protocol, its answers are always translated. */
 export interface Spoken {
   readonly name: ProtocolName
-  /** The path of a model below the upstream's base address. */
+  /** A model's path below the upstream's base address. */
   readonly pathFor: (model: string, streams: boolean) => string
-  /** Headers in addition to the upstream's own. */
+  /** Request headers, in addition to the upstream's own. */
   readonly headers: Readonly<Record<string, string>>
   readonly stream: StreamForm
-  /** The members of a whole answer that can be long. The others report its usage. */
+  /** The members of a whole answer that can be long. The other members include the usage. */
   readonly long: LongMembers
 }
 
 /** The form of a stream. */
 export interface StreamForm {
   readonly content_type: RegExp
-  /** Turns the bytes into server-sent events. */
+  /** Converts the bytes to server-sent events. */
   readonly eventsOf: (answer: Source) => Source
 }
 
@@ -42,7 +42,7 @@ export const serverSentEvents: StreamForm = {
   eventsOf: (answer) => answer
 }
 
-/** A protocol that clients and upstreams speak. */
+/** A client protocol. Upstreams may also speak it. */
 export interface Protocol extends Spoken {
   readonly name: ClientProtocol
   /** The route's name in usage records. */
@@ -56,7 +56,7 @@ export interface Protocol extends Spoken {
   // ---- the request to an upstream ----
   /** The reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
-  /** The body of an untranslated request. `limit` is absent if the upstream accepts none. */
+  /** The body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
   readonly bodyFor: (
     prompt: ValidPrompt,
     passage: Passage,
@@ -65,18 +65,18 @@ export interface Protocol extends Spoken {
   ) => string | Buffer
 
   // ---- the upstream's answer ----
-  /** The fault of a whole answer of status 200, for the log; `undefined` if it has none. */
+  /** A fault in a whole answer of status 200, for the log, if any. */
   readonly faultIn: (answer: Json) => string | undefined
   /** The usage that a whole answer reports. */
   readonly usageIn: (answer: Json) => Usage
   /** Estimates the tokens of a whole answer from its text. */
   readonly countIn: (answer: Json) => number
-  /** The ids under which a vendor keeps a whole answer and its parts, if it keeps any. */
+  /** The vendor's ids for a whole answer and its parts, if the vendor keeps them. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
-  /** A whole answer as a stream. Without this, the answer is translated into a stream, which would lose a part of it. */
+  /** Converts a whole answer to a stream. Without this function the answer is translated, which would lose parts of it. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
   /** The end of a broken stream, after these events. */
   readonly broken: (events: string) => string
-  /** Makes a reader of a stream's events. `notes`: whether it records the ids that are handed out. */
+  /** Creates a reader of stream events. `notes`: whether it records the vendor's ids. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader
 }

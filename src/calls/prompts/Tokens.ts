@@ -1,17 +1,17 @@
 /**
- * The tokens that a call used: the upstream's figures, up to what the request can cause, otherwise a count of the output.
+ * The tokens that a call used. The upstream's figures count up to the request's maximum. Without them, the service estimates the tokens.
  *
  * Where the specification is silent:
- * - An upstream's figure is accepted up to what the request can cause. A prompt may fill the whole context of the model, because vendors add
- *   templates, tool prompts, images and pages to their count. An answer may have the limit that was sent, times the number of answers. A larger
- *   figure counts as that maximum.
- * - A figure that is missing or not a count is replaced by an estimate: for the prompt, four bytes per token and `max_attachment_tokens` for each
- *   attachment; for the answer, one token for each short piece of text, reasoning, refusal, tool call or transcript. Both are marked
- *   `estimated`. An explicit zero is accepted.
+ * - An upstream's figure is accepted up to the request's maximum. For a prompt, this is the model's context, because vendors add templates, tool
+ *   prompts, images and pages to their count. For the answers, it is the limit sent upstream times the number of answers. A larger figure counts
+ *   as the maximum.
+ * - A missing or invalid figure is replaced by an estimate. A prompt counts one token per four bytes and `max_attachment_tokens` per attachment. An
+ *   answer counts one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`. An explicit zero
+ *   is accepted.
  * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to the rest of their total after earlier kinds in that list. Audio
- *   read from a cache therefore counts once. The record is marked `estimated` if one kind exceeds the total, or if audio and images are reported for
- *   a prompt without attachments. It is also marked for one-hour caching that was not requested: those tokens count as ordinary cache writes, and a
- *   warning is logged.
+ *   read from a cache therefore counts once. The record is marked `estimated` if one kind exceeds the total, if audio or images are reported for a
+ *   prompt without attachments, or if one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache
+ *   writes, and the service logs a warning.
  */
 import type { Nano } from "../../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../../kernel/TokenDetails.ts"
@@ -22,29 +22,28 @@ import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { linesOf } from "./Model.ts"
 import type { Kinds, Model } from "./Model.ts"
 
-/** Tokens of a prompt and of all its answers. */
+/** Token counts of a prompt and all its answers. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
 }
 
-/** The token limits of a request. `prompt_tokens` is the bound of the prompt: an upper estimate, used for the reservation. */
+/** A request's maximum token counts. `prompt_tokens` is the prompt's bound, an upper estimate for the reservation. */
 export interface Most extends Figures {
-  /** The highest prompt count that is accepted from a vendor. */
+  /** The highest accepted prompt count. */
   readonly context_tokens: number
-  /** The kinds of prompt tokens. */
+  /** The prompt's possible kinds of tokens. */
   readonly kinds: Kinds
 }
 
 export interface Tokens extends Figures {
   readonly usage_source: UsageSource
-  /** The separately billed tokens among them; `undefined` if none. */
+  /** The separately billed tokens, if any. The totals include them. */
   readonly token_details: TokenDetails | undefined
 }
 
 /**
- * The tokens to charge. Each reported total is accepted up to `most`, an explicit zero included. A larger total counts as `most`. A missing total is
- * `counted`.
+ * The tokens to charge. Each reported total counts up to `most`, and an explicit zero is accepted. `counted` replaces a missing total.
  */
 export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): Tokens => {
   const { completion_tokens: completion, prompt_tokens: prompt } = reported
@@ -59,7 +58,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
   details.believe(completionDetails, completion_tokens, any)
-  // Runs for every call, so it avoids a spread.
+  // Every call runs this, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,
@@ -74,13 +73,13 @@ const ofAttachments: ReadonlySet<TokenDetail> = new Set([
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ])
-/** Vendors include audio read from a cache in these counts. */
+/** The counts in which vendors include audio read from a cache. */
 const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
-/** The plausible part of the reported tokens of separately billed kinds. */
+/** The plausible part of the reported separately billed tokens. */
 class Details {
   found: { [Name in TokenDetail]?: number } | undefined
-  /** Whether something implausible was reported. */
+  /** Whether the report has implausible figures. */
   beyond = false
   private readonly reported: Usage
 
@@ -94,7 +93,7 @@ class Details {
     return others === undefined ? tokens : Math.max(0, tokens - others)
   }
 
-  /** Accepts tokens of these kinds within `total`. `kinds`: the kinds that are possible. */
+  /** Accepts tokens of these kinds within `total`. The last argument has the possible kinds. */
   believe(names: ReadonlyArray<TokenDetail>, total: number, { attachments, hour }: Kinds): void {
     let left = total
     for (const name of names) {
@@ -122,16 +121,16 @@ export const beyondIn = (
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 
-/** Bytes per token for estimates, usual for English text. */
+/** Bytes per token for estimates. This is typical for English text. */
 export const bytesAToken = 4
 
 /**
- * A piece of text up to this length counts as one token, because upstreams stream about one token per piece. A longer piece has one token per four
+ * A string of up to this length counts as one token, because upstreams stream about one token per delta. A longer string counts one token per four
  * bytes.
  */
 const pieceBytesMax = 12
 
-/** The tokens of a generated string with this many bytes. */
+/** The token count of a generated string of `bytes` bytes. */
 export const tokensOfString = (bytes: number): number =>
   bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
 
@@ -139,7 +138,7 @@ export const tokensOfString = (bytes: number): number =>
 const generated =
   /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"/g
 
-/** The end of the string that begins at `from`, or of the text. A regular expression would run out of stack in an answer of megabytes. */
+/** The end of the string that begins at `from`, or of the text. A regular expression would overflow the stack in an answer of megabytes. */
 const endOfString = (json: string, from: number): number => {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let escapes = 0
@@ -150,8 +149,8 @@ const endOfString = (json: string, from: number): number => {
 }
 
 /**
- * Counts the tokens in an answer or event by its JSON as Latin-1, one character per byte. The count is rough. It runs for every event, so it must
- * be cheap and miss nothing.
+ * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. Every event runs this, so it must be fast and include
+ * all generated strings.
  */
 export const tokensIn = (json: string): number => {
   let tokens = 0
@@ -175,14 +174,14 @@ export const tokensIn = (json: string): number => {
         thinking += count
         break
       case "text":
-        // With such details, the same thoughts also occur under another name.
+        // With `reasoning_details`, the same thoughts also occur under another name.
         if (!json.includes('"reasoning_details"')) tokens += count
         break
       default:
         tokens += count
     }
   }
-  // Some upstreams repeat their thoughts under several of these names.
+  // Some upstreams repeat thoughts under several of these names.
   return tokens + Math.max(reasoning, reasoning_content, thinking)
 }
 

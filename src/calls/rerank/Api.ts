@@ -1,4 +1,4 @@
-/** Documents ordered by a query, and the models for that. */
+/** Reranking of documents, and the reranking models. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -40,14 +40,12 @@ const rerank = <const Name extends string>(name: Name, path: `/${string}`, summa
     .annotate(OpenApi.Summary, summary)
 
 export class RerankApi extends HttpApiGroup.make("rerank")
-  .add(
-    rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the format of Cohere and Jina")
-  )
+  .add(rerank("rerank", "/v1/rerank", "Order documents by relevance to a query, in the format of Cohere and Jina"))
   .add(rerank("rerankV2", "/v2/rerank", "Order documents by a query, on the path of Cohere's version 2"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")
       .addSuccess(RerankModelList)
-      .annotate(OpenApi.Summary, "The models that order documents, with prices")
+      .annotate(OpenApi.Summary, "Reranking models with prices")
   )
   .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}

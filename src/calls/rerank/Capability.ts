@@ -1,4 +1,4 @@
-/** Reranking as one value. */
+/** The rerank capability. */
 import { Effect } from "effect"
 import { RerankHttp } from "./Http.ts"
 import * as settings from "./Settings.ts"

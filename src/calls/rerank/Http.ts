@@ -1,4 +1,4 @@
-/** The routes of reranking. The upstream's answer passes unchanged. */
+/** The routes of reranking. The upstream's response passes unchanged. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { single } from "../embeddings/Face.ts"

@@ -1,13 +1,13 @@
 /**
- * A request to order documents by a query: its validation and its bound.
+ * A rerank request: its validation and its bound.
  *
  * Where the specification is silent:
- * - The shape is that of Cohere and Jina. Documents are strings, or objects with a `text`.
- * - The tokens are bounded by the bytes of the documents, plus the bytes of the query once per document, since a token is at least a byte. The
- *   searches are bounded by the number of documents, where a long document counts as several by its bytes. Both bounds are reserved.
- * - An upstream's searches are accepted up to the reserved bound. Its tokens are accepted up to `max_input_tokens` for each document, since
- *   upstreams may add tokens, and for a longer document up to its own bound, since upstreams may read it in pieces. Tokens are in
- *   `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, searches in `meta.billed_units.search_units`.
+ * - The request and response have the format of Cohere and Jina. Documents are strings, or objects with a `text`.
+ * - The bound of tokens is one token per byte of the documents, and of the query once per document. The bound of searches is the number of documents
+ *   divided by `documents_per_search`. A long document counts as several. Both bounds are reserved.
+ * - A reported search count is accepted up to its bound. A reported token count is accepted up to `max_input_tokens` per document, because upstreams
+ *   may add tokens. For a longer document, the document's bound applies, because upstreams may split it. Tokens are read from `usage.prompt_tokens`,
+ *   `usage.total_tokens` or `meta.billed_units.input_tokens`, searches from `meta.billed_units.search_units`.
  * - `return_documents` also works with upstreams that do not support it.
  */
 import { Either, Schema } from "effect"
@@ -25,7 +25,7 @@ export const RerankRequest = Schema.Struct({
   model: Schema.String,
   query: Schema.String,
   documents: Schema.Array(Document),
-  /** The number of best documents to return; all by default. */
+  /** The number of best documents to return. By default, all are returned. */
   top_n: Schema.optional(Schema.NullOr(Schema.Int)),
   return_documents: Schema.optional(Schema.NullOr(Schema.Boolean))
 }).annotations({ identifier: "RerankRequest" })
@@ -34,7 +34,7 @@ export interface RerankRequest extends Schema.Schema.Type<typeof RerankRequest> 
 }
 
 export const RerankAnswer = Schema.Struct({
-  /** The best first. */
+  /** The results, best first. */
   results: Schema.Array(
     Schema.Struct({
       /** The document's index in the request. */
@@ -45,7 +45,7 @@ export const RerankAnswer = Schema.Struct({
   )
 }).annotations({ identifier: "RerankAnswer" })
 
-/** Quantities of a request, for the bound and the estimate. */
+/** A request's quantities, for the bound and the estimate. */
 export interface Amounts {
   readonly tokens: number
   readonly searches: number
@@ -57,14 +57,14 @@ export interface Asked {
   readonly request: RerankRequest
   /** The amounts to reserve. */
   readonly most: Amounts
-  /** The maximum number of tokens that the model can read for the request. */
+  /** The maximum token count that the upstream may report. */
   readonly context: number
   readonly estimate: Amounts
 }
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with its bounds, or the rule that it breaks. */
+/** The request with its bounds. The left side is the broken rule. */
 export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
   if (!isObject(request)) return refused("", "a JSON object")
   const { documents, model: name, query, return_documents = null, top_n = null } = request
@@ -100,7 +100,7 @@ export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): E
   })
 }
 
-/** An object counts whole, since a vendor may read more than its text. */
+/** The bytes of a document. An object counts with all members, because a vendor may read more than `text`. */
 const bytesOf = (document: unknown): number =>
   Buffer.byteLength(typeof document === "string" ? document : JSON.stringify(document))
 
@@ -126,17 +126,17 @@ const amountsOf = (
   return { tokens, searches: Math.ceil(counted / documents_per_search) }
 }
 
-/** Bytes of an answer per document. */
+/** Response bytes per document. */
 const resultBytes = 100
 
-/** The expected size of the answer in bytes. Returned documents are no longer than those sent. */
+/** The expected response size in bytes. Returned documents are not longer than the request's. */
 export const answerBytesOf = ({ request: { documents, return_documents, top_n } }: Asked): number => {
   const results = Math.min(top_n ?? documents.length, documents.length)
   const held = return_documents === true ? documents.reduce((sum, one) => sum + bytesOf(one), 0) : 0
   return results * resultBytes + held
 }
 
-/** The fault of an answer, for the log; `undefined` if it orders the request's documents. */
+/** The response's fault, for the log; `undefined` if it orders the request's documents. */
 export const faultIn =
   ({ request }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
@@ -145,7 +145,7 @@ export const faultIn =
       typeof one.relevance_score === "number" &&
       Number.isInteger(one.index) &&
       request.documents[one.index as number] !== undefined
-    // A repeated document would be returned repeatedly with its text.
+    // A repeated index would repeat the document's text.
     const isOrder = (all: ReadonlyArray<{ readonly index: number }>) =>
       new Set(all.map(({ index }) => index)).size === all.length
     return Array.isArray(results) && results.every(isResult) && isOrder(results)
@@ -153,7 +153,7 @@ export const faultIn =
       : "its answer orders no documents of the request"
   }
 
-/** The figures of an answer. */
+/** The figures that a response reports. */
 export const reported = ({
   meta,
   usage
@@ -164,7 +164,7 @@ export const reported = ({
   return { tokens: prompt_tokens ?? total_tokens ?? input_tokens, searches: search_units }
 }
 
-/** The answer with requested documents that the upstream omitted; `undefined` if nothing is missing. */
+/** The response with the requested documents that the upstream omitted; `undefined` if it is complete. */
 export const withDocuments = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>

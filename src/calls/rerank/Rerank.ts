@@ -1,4 +1,4 @@
-/** Documents ordered by a query, from the first upstream of a model that answers, charged per search, per token, or both. */
+/** Reranking. The first upstream that succeeds serves the call. The charge is per search, per token, or both. */
 import { Context, Effect, Layer } from "effect"
 import { singles } from "../embeddings/Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "../embeddings/Single.ts"
@@ -13,18 +13,18 @@ import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
 
-/** A request to order documents. */
+/** A rerank call. */
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** `{ results: [{ index, relevance_score }] }`: the upstream's bytes, unless it omitted requested documents. */
+/** `{ results: [{ index, relevance_score }] }`, as the upstream's bytes unless requested documents had to be added. */
 export interface Reranked extends SingleAnswer {}
 
 export type RerankProblem = SingleProblem
 
 export interface RerankContract {
-  /** An invalid request fails with `InvalidRequest`, a request for an unknown model with `UnknownModel`. */
+  /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
-  /** The price of the cheapest possible call; 0 if a model is free. */
+  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
   readonly least: Nano
 }
 
@@ -68,7 +68,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
     : [{ quantity: "units", unit: "search", price: search_price } as const])
 ]
 
-/** A missing figure makes the usage an estimate only if it has a price. */
+/** The used amounts. They are marked as an estimate if a figure with a price is missing. */
 const usedBy = (
   { context, estimate, model, most }: Asked,
   provider: string,

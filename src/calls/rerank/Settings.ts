@@ -1,4 +1,4 @@
-/** The reranking models of the configuration file: `rerank`. */
+/** The configuration section `rerank`. */
 import { Context, Layer, Schema } from "effect"
 import { modelFields, routesOf } from "../embeddings/Settings.ts"
 import { UsdPer } from "../../kernel/Price.ts"
@@ -21,17 +21,17 @@ export const RerankModel = readAs(
     ...modelFields,
     /** The maximum number of tokens that the model reads for a query with one document. */
     input_tokens_max: Schema.optionalWith(Count, { default: () => 4_096 }).pipe(Schema.fromKey("max_input_tokens")),
-    /** The maximum number of documents of one request. */
+    /** The maximum number of documents per request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),
-    /** A document counts as several if it has more tokens than this, together with the query. */
+    /** A document counts as several if it has more tokens together with the query. */
     tokens_per_document: Schema.optionalWith(Count, { default: () => 500 }),
     price: Price
   }),
   ({ name, price, upstreams, ...model }) => ({
     ...model,
     name: name ?? model.id,
-    /** USD per search and per input token; 0 without a price. */
+    /** USD per search and per input token. A missing price is 0. */
     search_price: price.usd_per_search ?? (0n as UnitPrice),
     token_price: price.input_usd_per_million ?? (0n as UnitPrice),
     routes: routesOf(model.id, upstreams)

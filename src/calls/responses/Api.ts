@@ -1,4 +1,4 @@
-/** Responses, in OpenAI's protocol. Refusals have that protocol's shape. */
+/** Responses in OpenAI's protocol. Refusals have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NotHandedOut } from "../prompts/Kept.ts"
@@ -35,7 +35,7 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Response in OpenAI's newer protocol, streamed or not; fields unknown here pass through to the model"
+        "Response in OpenAI's newer protocol, whole or streamed; unknown fields pass through to the model"
       )
   )
   .addError(MeteredRefusal)

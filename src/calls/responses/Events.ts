@@ -1,8 +1,8 @@
-/** Answers of responses as values: whole answers, and the events of a stream. Upstreams may omit or add fields. */
+/** Model responses as values: whole responses and stream events. Upstreams may omit or add fields. */
 import type { Item } from "../dialects/responses/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** Tokens as the upstream reports them. The receipt and the usage record have the charge. */
+/** The upstream's reported tokens. The receipt and the usage record have the charge. */
 export interface ResponseUsage {
   readonly input_tokens?: number
   readonly output_tokens?: number
@@ -10,7 +10,7 @@ export interface ResponseUsage {
   readonly [field: string]: unknown
 }
 
-/** A response of a model. (Not an HTTP response.) */
+/** A model's response. (Not an HTTP response.) */
 export interface ModelResponse {
   readonly id?: string
   readonly object?: "response"

@@ -1,11 +1,11 @@
 /**
- * Responses, in OpenAI's newer protocol.
+ * Responses in OpenAI's newer protocol.
  *
  * Where the specification is silent:
- * - `store` is sent upstream as `false` unless the upstream keeps responses for its callers (`keeps_responses`). Then the client's value is sent;
- *   without one, the vendor's default applies (OpenAI keeps responses). `previous_response_id`, `conversation` and items by reference are refused
- *   if the upstream keeps nothing. An id belongs to the tenant and account that received it (`calls/prompts/Kept`). Any other request that
- *   names it gets 404 and does not reach the vendor.
+ * - If the upstream keeps responses for callers (`keeps_responses`), the client's `store` is sent, and without it the vendor's default applies
+ *   (OpenAI keeps responses). For other upstreams, `store` is `false`, and `previous_response_id`, `conversation` and items by reference are refused.
+ *   An id belongs to the tenant and account that received it (`calls/prompts/Kept`). A request with another caller's id gets a 404 and does not reach
+ *   the vendor.
  * - `background` is refused, because an answer that is fetched later cannot be charged.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -24,12 +24,12 @@ import { responses } from "../dialects/responses/Protocol.ts"
 /** A request for one response. */
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
-/** Each method sets the form of its answer. `EngineContract` describes refusals and interruption. */
+/** The method determines the form of the response. `EngineContract` describes refusals and interruption. */
 export interface ResponsesContract {
   readonly create: (call: ResponseCall) => Effect.Effect<Completed<ModelResponse>, ChatProblem | Kept.NotHandedOut>
-  /** Returns once an upstream has begun to answer. */
+  /** Returns once an upstream has begun to respond. */
   readonly stream: (call: ResponseCall) => Effect.Effect<Streamed<ResponseEvent>, ChatProblem | Kept.NotHandedOut>
-  /** The price of the cheapest possible call; 0 if a model is free. */
+  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
   readonly least: Nano
 }
 
@@ -53,7 +53,7 @@ const make = Effect.gen(function* () {
   }
   const created = complete<ResponsesPrompt, ModelResponse>(responses)
   const streamed = stream<ResponsesPrompt, ResponseEvent>(responses, eventsOf)
-  /** If the model keeps nothing, the call continues without a check. */
+  /** Runs the call, after the check if the model keeps responses. */
   const within =
     <A, E>(ask: (call: ResponseCall) => Effect.Effect<A, E>) =>
     (call: ResponseCall): Effect.Effect<A, E | Kept.NotHandedOut> =>

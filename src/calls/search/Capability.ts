@@ -1,4 +1,4 @@
-/** Search as one value. */
+/** The search capability. */
 import { Effect } from "effect"
 import { SearchHttp } from "./Http.ts"
 import * as tool from "./Settings.ts"

@@ -9,7 +9,7 @@ import type { SearchProvider } from "./Settings.ts"
 export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
 export type SearchVendorName = keyof typeof searchVendors
 
-/** The prices of a vendor's depths. The vendor may count one query as several. */
+/** A vendor's prices by depth. The vendor may count one query as several. */
 export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Readonly<Record<string, UnitPrice>> =>
   Object.fromEntries(
     Object.entries(searchVendors[vendor].queries_by_depth).map(([depth, queries]) => [
@@ -18,12 +18,12 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
     ])
   )
 
-/** The depth of a query that names none. */
+/** The default depth. */
 export const defaultDepth = "basic"
 
 /**
- * The price of a query. If depths have prices, a depth without one is charged like the most expensive, because the provider may accept it and
- * its bill is unknown.
+ * The price of a query. If depths have prices, a depth without a price costs the highest of them, because the provider may accept the depth at an
+ * unknown price.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

@@ -1,4 +1,4 @@
-/** The query and its answer. */
+/** The search query and its response. */
 import { ParseResult, Schema } from "effect"
 
 export const resultsMax = 100

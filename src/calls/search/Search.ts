@@ -2,8 +2,8 @@
  * Web searches, charged per query.
  *
  * Where the specification is silent:
- * - A search depth without its own price is charged like the provider's most expensive depth. Unless the configuration prices its depths, Tavily
- *   counts an `advanced` query as two.
+ * - A search depth without its own price costs the price of the provider's most expensive depth. Without configured depth prices, a Tavily query with
+ *   depth `advanced` counts as two.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -33,9 +33,9 @@ import type { SearchProvider } from "./Settings.ts"
 export interface SearchCall {
   readonly caller: Caller
   readonly query: SearchQuery
-  /** Without room, the call fails with `Busy`: before a provider is called, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`, either before a provider is called or after an overlong response is charged. */
   readonly room?: Room | undefined
-  /** For the log. */
+  /** The request's id, for the log. */
   readonly request_id?: string | undefined
 }
 
@@ -43,7 +43,7 @@ export interface SearchResults {
   /** The search terms. */
   readonly query: string
   readonly results: ReadonlyArray<SearchResult>
-  /** The id of the provider that answered. */
+  /** The provider's id. */
   readonly provider: string
   readonly receipt: Receipt
 }
@@ -55,9 +55,9 @@ export interface SearchContract {
   readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
-/** The maximum size of an answer, in bytes. */
+/** The maximum size of a vendor's response, in bytes. */
 const answerBytesMax = 8 * 1024 * 1024
-/** The members of an answer that can be long. */
+/** Response members that can be long. */
 const long = { names: new Set(["results"]), depth: 1 }
 
 export class Search extends Context.Tag("tollgate/search/Search")<Search, SearchContract>() {

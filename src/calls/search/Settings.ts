@@ -1,4 +1,4 @@
-/** The search providers of the configuration file: `tools.search`. */
+/** The configuration section `tools.search`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
@@ -9,11 +9,11 @@ import type { SearchVendorName } from "./Provider.ts"
 export const SearchProvider = readAs(
   Schema.Struct({
     ...providerFields,
-    /** The vendor whose wire format it speaks. */
+    /** The vendor that defines its wire format. */
     vendor: Schema.Literal(...(Object.keys(searchVendors) as ReadonlyArray<SearchVendorName>)),
-    /** USD per query, unless its depth has its own price. */
+    /** USD per query. A price for the query's depth takes precedence. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_query")),
-    /** By default, the vendor's count per query is applied (Tavily counts an `advanced` query as two). */
+    /** USD per query by depth. By default, the vendor's count per query applies (Tavily counts an `advanced` query as two). */
     price_by_depth: Schema.optional(Schema.Record({ key: NonEmpty, value: UsdPer(1) })).pipe(
       Schema.fromKey("usd_per_query_by_depth")
     )
@@ -25,7 +25,7 @@ export const SearchProvider = readAs(
 )
 export interface SearchProvider extends Schema.Schema.Type<typeof SearchProvider> {}
 
-/** The first is used unless a caller picks another. */
+/** The configured search providers. The first is the default. */
 export class SearchProviders extends Context.Tag("tollgate/search/SearchProviders")<
   SearchProviders,
   ReadonlyArray<SearchProvider>

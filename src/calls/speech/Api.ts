@@ -51,6 +51,6 @@ export class SpeechModelsApi extends HttpApiGroup.make("speechModels")
   .add(
     HttpApiEndpoint.get("list", "/v1/tools/speech/models")
       .addSuccess(ToolModelList)
-      .annotate(OpenApi.Summary, "The models of speech and their prices")
+      .annotate(OpenApi.Summary, "Speech models with prices")
   )
   .middleware(KeyOrToken) {}

@@ -1,4 +1,4 @@
-/** Speech as one value. */
+/** The speech capability. */
 import { Effect, Layer } from "effect"
 import { SpeechHttp, SpeechModelsHttp } from "./Http.ts"
 import * as tool from "./Settings.ts"

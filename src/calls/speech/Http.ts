@@ -31,7 +31,7 @@ export const SpeechHttp = HttpApiBuilder.group(
     const meteredRoute = yield* meteredRoutes()
     const providers = yield* SpeechProviders
 
-    /** A route: its name (which scopes its idempotency keys), its body reader, its name in usage records, and the shape of its refusals. */
+    /** Creates a route from its name (the scope of its idempotency keys), body reader, name in usage records, and shape of refusals. */
     const speak = (
       route: string,
       read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>,

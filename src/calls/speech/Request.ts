@@ -28,7 +28,7 @@ export const voices = [
 ] as const
 
 const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  // Overridden, because the formatter would mention only the first value.
+  // The formatter's own message would mention only the first value.
   Schema.Literal(...values).annotations({
     message: () => ({ message: `one of ${values.join(", ")}`, override: true })
   })
@@ -41,7 +41,7 @@ const manner = {
   speed: Schema.optional(
     Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "a number from 0.25 to 4.0" }))
   ),
-  /** Instructions for the voice, for models that accept them. They are not charged, so they are limited like the input. */
+  /** Instructions for the voice, for models that accept them. They are free, so their length is limited. */
   instructions: Schema.optional(
     Schema.String.pipe(
       Schema.filter((text) => charactersOf(text) <= inputMax, {
@@ -58,7 +58,7 @@ const Input = Schema.String.pipe(
   })
 )
 
-// An empty id would select the provider's first model, which is the default only below `/v1/tools`.
+// An empty id would select the provider's first model. Only routes below `/v1/tools` have this default.
 const ModelId = Schema.NonEmptyString.annotations({
   message: () => ({ message: "required: a model's id", override: true })
 })
@@ -70,7 +70,7 @@ export const SpeechRequest = Schema.Struct({
   ...rest
 }).annotations({ identifier: "SpeechRequest" })
 
-/** A request below `/v1/tools`, where only the text is required. */
+/** A request below `/v1/tools`. Only the text is required. */
 export const ToolSpeechRequest = Schema.Struct({
   input: Input,
   model: Schema.optional(Schema.String),
@@ -80,22 +80,22 @@ export const ToolSpeechRequest = Schema.Struct({
 
 const voiceNameMax = 100
 
-/** A request on OpenAI's path, with OpenAI's fields. An unknown field is refused, because it could change the audio. */
+/** A request on OpenAI's path, with OpenAI's fields. Unknown fields are rejected, because they could change the audio. */
 export const OpenAiSpeechRequest = Schema.Struct({
   input: Input,
   model: ModelId,
-  /** Each provider has its own voices and refuses others itself. */
+  /** Each provider has its own voices and rejects unknown ones. */
   voice: Schema.String.pipe(Schema.filter((name) => name !== "" && name.length <= voiceNameMax)).annotations({
     message: () => ({ message: `required: the name of a voice, up to ${voiceNameMax} characters`, override: true })
   }),
   ...manner,
-  /** `sse`: events with pieces of audio, for models that support them. */
+  /** `sse` means events with audio chunks, for models that support them. */
   stream_format: Schema.optionalWith(oneOf(["audio", "sse"]), { default: () => "audio" as const })
 }).annotations({ identifier: "OpenAiSpeechRequest", parseOptions: { onExcessProperty: "error" } })
 
-/** A speech request of any route. Without a model, the provider's first is used; without a provider, the first. */
+/** A speech request of any route. The default is the first provider and the provider's first model. */
 export interface SpeechRequest extends Omit<Schema.Schema.Type<typeof ToolSpeechRequest>, "voice"> {
   readonly voice: string
-  /** Bytes of audio (the default), or events that contain them. */
+  /** The form of the response: audio bytes (the default), or events that contain them. */
   readonly stream_format?: "audio" | "sse" | undefined
 }

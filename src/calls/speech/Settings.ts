@@ -1,4 +1,4 @@
-/** The speech providers of the configuration file: `tools.speech`. */
+/** The configuration section `tools.speech`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { distinct, readAs } from "../../kernel/Setting.ts"
@@ -7,7 +7,7 @@ import { modelFields, named, providerFields } from "../../upstream/models/Provid
 export const SpeechModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** Whether it can also stream audio as events (`stream_format: "sse"`). */
+    /** Whether the model can stream audio as events (`stream_format: "sse"`). */
     events: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /** USD per character. */
     price: Schema.propertySignature(UsdPer(1_000_000)).pipe(Schema.fromKey("usd_per_million_characters"))
@@ -23,7 +23,7 @@ export const SpeechProvider = readAs(
 )
 export interface SpeechProvider extends Schema.Schema.Type<typeof SpeechProvider> {}
 
-/** The first is used unless a caller picks another. */
+/** The configured speech providers. The first is the default. */
 export class SpeechProviders extends Context.Tag("tollgate/speech/SpeechProviders")<
   SpeechProviders,
   ReadonlyArray<SpeechProvider>

@@ -1,4 +1,4 @@
-/** Text to speech over OpenAI's audio route. The audio passes through as it arrives, and is charged per character. */
+/** Text to speech over OpenAI's audio route. The audio passes immediately. The charge is per character. */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Readable } from "node:stream"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -28,7 +28,7 @@ import type { SpeechModel, SpeechProvider } from "./Settings.ts"
 import { charactersOf, formats } from "./Request.ts"
 import type { SpeechRequest } from "./Request.ts"
 
-/** A request to speak one text. */
+/** A speech call. */
 export interface SpeechCall {
   readonly caller: Caller
   readonly request: SpeechRequest
@@ -40,12 +40,12 @@ export interface SpeechCall {
 
 export interface SpeechAudio {
   /**
-   * The audio as it arrives, or the events that contain it. Its end waits until the charge is committed. It is destroyed with an error if the
-   * upstream breaks off. It must be read to its end or destroyed; until then the call stays open.
+   * The audio stream, or the events that contain the audio. It ends after the charge is committed. If the upstream breaks off, it is destroyed with
+   * an error. It must be read to its end or destroyed. Until then, the call stays open.
    */
   readonly audio: Readable
   readonly content_type: string
-  /** The whole price once audio has begun to arrive; nothing if the upstream breaks off before. */
+  /** The whole text's price, in nano-USD. Audio that the upstream breaks off is free. */
   readonly cost: Nano
   /** The id of the usage record, which is written when the audio ends. */
   readonly usage_id: string
@@ -118,7 +118,7 @@ const speak = (parts: Parts): SpeechContract["speak"] =>
     )
   })
 
-/** The upstream's audio, once its first bytes have arrived. */
+/** Calls the upstream and returns its audio once the first bytes have arrived. */
 const ask = Effect.fnUntraced(function* (
   { upstreamOf }: Parts,
   admission: Admission,
@@ -139,7 +139,7 @@ const ask = Effect.fnUntraced(function* (
     return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
   }
   const passage = Passage.make(answer, admission.to_its_end)
-  // Check this before the client's answer begins. After that, an empty answer could only be cut off.
+  // This check must precede the client's response. After that, an empty response could only be cut off.
   if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
   return yield* passing(admission, order, passage)
 })
@@ -187,8 +187,8 @@ const eventStream = /^text\/event-stream\b/i
 const noEvents = InvalidRequest.of("stream_format", "audio: this model does not stream events")
 
 /**
- * Audio that the upstream broke off costs nothing. Any other audio costs the whole price, because the upstream generated the rest too. `left`: the
- * service stopped before the rest arrived. `unfinished`: the client read so slowly that the upstream gave up.
+ * The settlement. Audio that the upstream broke off costs nothing. Any other audio costs the whole price, because the upstream generated all of it.
+ * `left`: the service stopped before the rest arrived. `unfinished`: the upstream gave up because the client read too slowly.
  */
 const settlementOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured =>
   how === "broken"

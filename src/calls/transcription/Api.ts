@@ -20,7 +20,7 @@ const form = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...fields }))
 const Form = form(TranscriptionFields.fields)
 
-/** The `response_format` determines which of the two answers is sent. */
+/** The response bodies. `response_format` selects one. */
 const OpenAiAnswer = Schema.Struct({ text: Schema.String }).annotations({ identifier: "OpenAiTranscription" })
 const PlainText = HttpApiSchema.Text({ contentType: "text/plain" })
 
@@ -53,7 +53,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .addSuccess(Envelope(TranscriptionAnswer))
       .annotate(ReadsOwnBody, true)
       .annotate(Metered, { charge_known: true, says_record: true })
-      .annotate(OpenApi.Summary, "Speech to text, with the answer in an envelope")
+      .annotate(OpenApi.Summary, "Speech to text, with the response in an envelope")
   )
   .add(
     openAi("createTranscription", "/v1/audio/transcriptions", OpenAiTranscriptionFields.fields).annotate(
@@ -75,6 +75,6 @@ export class TranscriptionModelsApi extends HttpApiGroup.make("transcriptionMode
   .add(
     HttpApiEndpoint.get("list", "/v1/tools/transcriptions/models")
       .addSuccess(ToolModelList)
-      .annotate(OpenApi.Summary, "The models of transcription and their prices")
+      .annotate(OpenApi.Summary, "Transcription models with prices")
   )
   .middleware(KeyOrToken) {}

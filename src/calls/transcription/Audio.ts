@@ -1,15 +1,15 @@
-/** The audio of a call, and the form for an upstream, which is generated while it is read. */
+/** A call's audio, and the upstream's form, which is generated while it is read. */
 import { createReadStream } from "node:fs"
 import { Readable } from "node:stream"
 import { tagBytesOf } from "../../kernel/AudioForm.ts"
 import { framesOf } from "./Frames.ts"
 
 /**
- * An audio file: its bytes, a file on disk, or a stream, which is read once. A file or stream must be exactly `length` bytes long. A stream
- * cannot be counted before it is sent, so it reserves at least the `max_seconds` of its model.
+ * An audio file: bytes, a file on disk, or a stream. A file or stream must be exactly `length` bytes long. A stream is read only once, when it is
+ * sent. Its duration is unknown before, so at least the model's `max_seconds` is reserved.
  */
 export type Audio = {
-  /** Many providers detect the format from its extension: `a.wav`. */
+  /** The file name. Many providers detect the format from its extension (`a.wav`). */
   readonly name: string
   readonly content_type: string
 } & (
@@ -20,10 +20,10 @@ export type Audio = {
 
 export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
 
-/** The maximum number of tags before the audio. One is usual. */
+/** The maximum number of tags before the audio. Most files have one. */
 const tagsMax = 4
 
-/** The duration by the audio's own frames, in seconds; infinity if they cannot be counted. */
+/** The duration counted from the audio's frames, in seconds; infinity if they cannot be counted. */
 export const secondsIn = async (audio: Audio): Promise<number> => {
   let start = 0
   for (let tags = 0; tags <= tagsMax; tags++) {
@@ -51,7 +51,7 @@ const chunksOf = (audio: Audio, start: number): Iterable<Buffer> | AsyncIterable
   return start < byteLength ? [Buffer.from(buffer, byteOffset + start, byteLength - start)] : []
 }
 
-/** Destroys a stream that may not have been read to its end. */
+/** Destroys the audio's stream, if it is a stream. */
 export const release = (audio: Audio): void => {
   if ("stream" in audio) audio.stream.destroy()
 }

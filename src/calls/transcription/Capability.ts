@@ -1,4 +1,4 @@
-/** Transcription as one value. */
+/** The transcription capability. */
 import { Effect, Layer } from "effect"
 import { TranscriptionHttp, TranscriptionModelsHttp } from "./Http.ts"
 import * as tool from "./Settings.ts"

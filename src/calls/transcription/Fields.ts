@@ -1,4 +1,4 @@
-/** The form fields of each transcription route, apart from the file, and the answer. */
+/** The form fields of the transcription routes, without the file, and the response. */
 import { Schema } from "effect"
 
 const text = Schema.optional(Schema.String)
@@ -27,7 +27,7 @@ const Language = Schema.optional(
   Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "an ISO-639-1 code, like en" }))
 )
 
-/** The fields apart from the file. */
+/** The service's own fields, without the file. */
 export const TranscriptionFields = Schema.Struct({ model: text, ...shared, language: Language, provider: text })
 export interface TranscriptionFields extends Schema.Schema.Type<typeof TranscriptionFields> {}
 
@@ -38,7 +38,7 @@ const ModelId = Schema.NonEmptyString.annotations({
 const Granularity = oneOf("word", "segment")
 const Granularities = Schema.optional(Schema.Union(Granularity, Schema.Array(Granularity)))
 
-/** Refuses unknown fields, because they could change the transcript. */
+/** Rejects unknown fields, because they could change the transcript. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
 /** The fields on OpenAI's path. */
@@ -48,21 +48,21 @@ export const OpenAiTranscriptionFields = Schema.Struct({
   language: Language,
   stream: Schema.optional(oneOf("true", "false")),
   timestamp_granularities: Granularities,
-  /** Clients write the name of a list with brackets. */
+  /** Clients add brackets to a list's name. */
   "timestamp_granularities[]": Granularities
 }).annotations(strictly)
 
-/** For a translation to English. */
+/** The fields of a translation to English. */
 export const OpenAiTranslationFields = Schema.Struct({ model: ModelId, ...shared }).annotations(strictly)
 
-/** The decoded fields of either form. */
+/** The decoded fields of either route. */
 export interface OpenAiFields extends Schema.Schema.Type<typeof OpenAiTranscriptionFields> {}
 
 const answer = {
   text: Schema.String,
   status: Schema.Literal("completed", "failed"),
   provider: Schema.String,
-  /** In seconds, if known. */
+  /** The duration in seconds, if known. */
   duration: Schema.optional(Schema.Number),
   error: Schema.optional(Schema.String)
 } as const

@@ -1,6 +1,6 @@
 /**
- * Reads a multipart form as it arrives, and writes its audio to disk with backpressure. The parser is called directly, because the platform's
- * wrapper fails at a file name that is not Latin-1.
+ * Reads a multipart form while it arrives, and writes its audio to disk with backpressure. The parser is called directly, because the platform's
+ * wrapper fails at file names that are not Latin-1.
  */
 import { Effect } from "effect"
 import * as Multipasta from "multipasta"
@@ -17,7 +17,7 @@ import { AudioTooLarge } from "./Problems.ts"
 export interface Form {
   /** The first file of the field `file`. */
   readonly audio: FormFile | undefined
-  /** The text of each other field; a list if it is repeated, `null` if it is a file. */
+  /** The other fields: a text, a list of texts if the field is repeated, or `null` if it is a file. */
   readonly texts: Readonly<Record<string, unknown>>
 }
 
@@ -29,7 +29,7 @@ export interface FormFile {
 
 export type FormProblem = Exclude<BodyProblem, PayloadTooLarge> | AudioTooLarge
 
-/** Reads a form of this content type, and writes its audio to `path`. */
+/** Reads a form of this content type and writes its audio to `path`. */
 export const formFrom = (source: Readable, type: string, path: string): Effect.Effect<Form, FormProblem> =>
   Effect.async((resume) => {
     const reading = new Reading(source, type, path, resume)
@@ -39,7 +39,7 @@ export const formFrom = (source: Readable, type: string, path: string): Effect.E
 
 type Outcome = Effect.Effect<Form, FormProblem>
 
-/** A form in reading. It ends once: at its last boundary, when its body or connection ends earlier, or when it is too large. */
+/** A form being read. It ends once: at its last boundary, at an early end of its body or connection, or when it is too large. */
 class Reading {
   private over = false
   private audio: { readonly name: string; readonly content_type: string; bytes: number } | undefined
@@ -68,7 +68,7 @@ class Reading {
   begin(): void {
     const { source } = this
     if (source.destroyed) this.failed(source.errored)
-    // The parser may already have refused the boundary.
+    // The parser may already have rejected the boundary.
     if (this.over) return
     source.on("data", this.data).once("end", this.ended).once("close", this.cutShort).once("error", this.failed)
   }
@@ -87,7 +87,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** Discards the rest of the client's bytes, so that the client reads the answer. */
+  /** Discards the rest of the body. Otherwise the client might not read the response. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)
@@ -108,7 +108,7 @@ class Reading {
     this.cutShort()
   }
 
-  /** The body or the connection ended before the last boundary, or the form cannot be read. */
+  /** Called if the body or the connection ends before the last boundary, or the form cannot be read. */
   private readonly cutShort = (): void => this.end(unreadable)
 
   private readonly failed = (error: unknown): void => {
@@ -124,7 +124,7 @@ class Reading {
 
   // ---- the parts ------------------------------------------------------------------------------------------------------------------
 
-  /** The parser throws on an invalid encoded file name. */
+  /** Runs a parser step. The parser throws on an invalid encoded file name. */
   private parse(step: () => void): void {
     try {
       step()
@@ -141,7 +141,7 @@ class Reading {
 
   private readonly file = (info: Multipasta.PartInfo): ((chunk: Uint8Array | null) => void) => {
     const { filename, name } = dispositionOf(info)
-    // The form was sent without choosing a file.
+    // The user chose no file.
     if (filename === "") return ignore
     if (name !== "file") this.texts[name] = null
     if (name !== "file" || this.audio !== undefined) return ignore

@@ -1,16 +1,16 @@
-/** The formats of a transcript on OpenAI's path. Subtitles are written from the provider's timed segments. */
+/** The transcript formats of OpenAI's path. Subtitles are created from the provider's timed segments. */
 import { isObject } from "../../upstream/wire/Failures.ts"
 import type { TranscriptFormat } from "./Fields.ts"
 import type { Transcript } from "./Transcription.ts"
 
-/** A segment of the text, with its times in seconds. */
+/** A text segment, with its times in seconds. */
 interface Segment {
   readonly start: number
   readonly end: number
   readonly text: string
 }
 
-/** The segments of a verbose answer; `undefined` without segments, or if one lacks its text or times. */
+/** The segments of a verbose response; `undefined` without segments, or if a segment lacks its text or times. */
 export const segmentsIn = ({ segments }: Readonly<Record<string, unknown>>): ReadonlyArray<Segment> | undefined =>
   Array.isArray(segments) && segments.every(isSegment) ? segments : undefined
 
@@ -38,7 +38,7 @@ export const formatted = (transcript: Transcript, format: TranscriptFormat): For
     case "vtt":
       return { content_type: plain, body: vtt(segmentsIn(upstream.body) ?? []) }
     default:
-      // A provider's answer in the requested format passes unchanged.
+      // A response in the requested format passes unchanged.
       return {
         content_type: json,
         body: upstream.format === format ? upstream.bytes : JSON.stringify(short(transcript))
@@ -51,7 +51,7 @@ const short = ({ duration, text }: Transcript) => ({
   ...(duration !== undefined && { usage: { type: "duration", seconds: Math.ceil(duration) } })
 })
 
-/** The transcript as server-sent events. The text is sent in one piece, because it is known only together with the charge. */
+/** The transcript as server-sent events. One event has the whole text, because the text and the charge arrive together. */
 export const events = (transcript: Transcript): Formatted => {
   const { text, usage } = { usage: transcript.upstream.body.usage, ...short(transcript) }
   const lines = [
@@ -72,7 +72,7 @@ const vtt = (segments: ReadonlyArray<Segment>): string =>
 /** An empty line would end the subtitle. */
 const line = (text: string): string => text.trim().replace(/\s*\n\s*/g, "\n")
 
-/** `00:01:02,345` */
+/** A subtitle time: `00:01:02,345`. */
 const clock = (seconds: number, mark: "," | "."): string => {
   const millis = Math.round(seconds * 1_000)
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0")

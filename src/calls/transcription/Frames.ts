@@ -1,14 +1,13 @@
 /**
- * The duration of audio, counted by its own frames. Only formats whose frames cannot hide audio from the count are supported: MP3, WAV and AMR
- * (`Packed`), FLAC, and Opus and Vorbis in Ogg. In the last three, silence takes almost no bytes and a header can lie, so each frame is read like
- * in a decoder.
+ * The duration of audio, counted from its frames. Only formats in which frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC,
+ * and Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can lie, so each frame is read as a decoder would.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
-/** Counts the frames of a file while it is read. */
+/** Counts a file's frames while it is read. */
 export interface Frames {
-  /** The next bytes of the file. */
+  /** Reads the next bytes of the file. */
   readonly take: (bytes: Buffer) => void
   /** The maximum number of seconds so far; infinity if unknown. */
   readonly seconds: () => number
@@ -16,7 +15,7 @@ export interface Frames {
 
 const endless: Frames = { take: () => {}, seconds: () => Number.POSITIVE_INFINITY }
 
-/** Returns a counter for a file that begins with these bytes; `undefined` if its format is not counted. */
+/** A counter for a file that begins with these bytes; `undefined` if its format is not supported. */
 export const framesOf = (head: Buffer): Frames | undefined => {
   const name = head.toString("latin1", 0, 4)
   if (name === "fLaC") return flac(head)
@@ -40,7 +39,7 @@ const crcs = Uint8Array.from({ length: 256 }, (_, byte) => {
 })
 
 const flac = (head: Buffer): Frames => {
-  // If the first block has another type, the rate cannot be read here.
+  // Any other first block lacks the rate.
   if (head.length < 26 || (head[4]! & 0x7f) !== 0) return endless
   const rate = (head[18]! << 12) | (head[19]! << 4) | (head[20]! >> 4)
   if (rate === 0) return endless
@@ -64,7 +63,7 @@ const flac = (head: Buffer): Frames => {
   }
 }
 
-/** The seconds of the frame whose header is at `at`; 0 if there is no header. */
+/** The duration of the frame with its header at `at`, in seconds; 0 if there is no header. */
 const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) return 0
   const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 0x0f]
@@ -82,7 +81,7 @@ const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
       : rate === 12
         ? bytes[rateAt]! * 1_000
         : bytes.readUInt16BE(rateAt) * (rate === 13 ? 1 : 10)
-  // Decoders differ in which rate they use.
+  // Decoders differ in the rate that they use.
   return samplesOf(size, bytes, sizeAt) / (own === 0 ? usual : Math.min(own, usual))
 }
 
@@ -93,7 +92,7 @@ const samplesOf = (size: number, bytes: Buffer, at: number): number => {
   return size < 6 ? 576 << (size - 2) : 256 << (size - 8)
 }
 
-/** The length in bytes of a frame's number, by its first byte; 0 if that byte begins no number. */
+/** The length in bytes of a frame number, from its first byte; 0 if the byte is invalid. */
 const numberBytes = (first: number): number => {
   if (first < 0x80) return 1
   const ones = Math.clz32(~(first << 24))
@@ -103,19 +102,19 @@ const numberBytes = (first: number): number => {
 // ---- Ogg ------------------------------------------------------------------------------------------------------------------------
 
 const pageHead = 27
-/** A file with more streams is not counted. Each stream takes memory, and a page of 27 bytes can begin one. */
+/** The maximum number of streams in a counted file. Each stream takes memory, and a page of 27 bytes can begin one. */
 const streamsMax = 100
-/** The flag of a page that begins a stream. */
+/** The page flag for the beginning of a stream. */
 const beginning = 0x02
-/** The bytes of a packet to read. They contain the rate and the longest block of Vorbis. */
+/** The number of bytes to read from a packet. They contain the rate and Vorbis's longest block. */
 const packetHead = 30
 
-/** One of the streams of a file. */
+/** A stream of a file. */
 interface Stream {
   codec: "opus" | "vorbis" | undefined
   /** Samples per second. */
   rate: number
-  /** Samples per packet of Vorbis. */
+  /** Samples per Vorbis packet. */
   block: number
   packets: number
   seconds: number
@@ -127,7 +126,7 @@ interface Stream {
 
 class Ogg implements Frames {
   private readonly streams = new Map<number, Stream>()
-  /** The seconds of ended streams. A later stream may reuse the number with another codec. */
+  /** The seconds of ended streams. A later stream may reuse a number with another codec. */
   private ended = 0
   private rest: Buffer = Buffer.alloc(0)
   private lost = false
@@ -210,22 +209,22 @@ class Ogg implements Frames {
     else if (packet.toString("latin1", 0, 7) === "\x01vorbis" && packet.length >= 29) {
       stream.codec = "vorbis"
       stream.rate = packet.readUInt32LE(12)
-      // A block overlaps half of the next.
+      // Half of each block overlaps the next block.
       stream.block = 2 ** (packet[28]! >> 4) / 2
     }
     if (stream.codec === undefined || stream.rate === 0) this.lost = true
   }
 }
 
-/** The sum of the packets, or the positions of the pages if they give more. */
+/** The duration in seconds, from the packets or from the page positions, whichever is longer. */
 const secondsOf = ({ first = 0, last, rate, seconds }: Stream): number => Math.max(seconds, (last - first) / rate)
 
 const silkMillis = [10, 20, 40, 60]
 const celtMillis = [2.5, 5, 10, 20]
-/** The longest packet. */
+/** The longest Opus packet, in seconds. */
 const opusMost = 0.12
 
-/** The seconds of an Opus packet, from its first two bytes. */
+/** An Opus packet's duration in seconds, from its first two bytes. */
 const opusSeconds = ([first, second]: Buffer): number => {
   if (first === undefined) return 0
   const [config, code] = [first >> 3, first & 3]

@@ -72,7 +72,7 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
     )
 )
 
-/** A route: its name (which scopes its idempotency keys), its form fields, the call, the reply, and the shape of its refusals. */
+/** Creates a route from its name (the scope of its idempotency keys), form fields, call, reply, and shape of refusals. */
 const route = <Fields, I>(
   { disk, idempotency, ifAffordable, transcription }: Parts,
   name: string,
@@ -85,7 +85,7 @@ const route = <Fields, I>(
   const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
     const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
     const call = yield* asked(fields)
-    // Refuse a request for an unknown model first, even if its key was used before.
+    // A request for an unknown model is rejected first, even if its key was used before.
     yield* transcription.quote(call, bytes)
     const audio = { name: file, content_type, path, length: bytes }
     return yield* idempotency.once(
@@ -136,7 +136,7 @@ const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiField
     openAiRefusal
   )
 
-/** The call described by a form's fields. */
+/** The call from a form's fields. */
 type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
 
 const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({

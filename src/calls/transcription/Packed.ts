@@ -1,8 +1,8 @@
-/** MP3, WAV and AMR. In these files each byte belongs to a frame or a sample, so their headers give their length. */
+/** MP3, WAV and AMR. In these formats each byte belongs to a frame or a sample, so the headers determine the duration. */
 import { isMp3 } from "../../kernel/AudioForm.ts"
 import type { Frames } from "./Frames.ts"
 
-/** Reads a file header by header. The bytes between headers are skipped, however they are split into chunks. */
+/** Reads a file from header to header and skips the bytes between them, even across chunks. */
 abstract class Walk implements Frames {
   protected lost = false
   private skip: number
@@ -43,13 +43,13 @@ abstract class Walk implements Frames {
 const kbits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const kbits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const mp3Rates = [44_100, 48_000, 32_000]
-/** A file with fewer frames can pass for another format. FFmpeg requires this many before it prefers MP3. */
+/** The minimum number of frames. A file with fewer may be read as another format. FFmpeg prefers MP3 from this number. */
 const framesMin = 7
 const id3v1Bytes = 128
 
 /**
- * MP3 from its first byte to its last. Only zeros and an ID3v1 tag may follow the frames. Any other bytes could hold denser audio, such as frames
- * in free format, which some decoders find and play.
+ * MP3. Only zeros and an ID3v1 tag may follow the frames. Any other bytes could contain denser audio, such as free-format frames, which some decoders
+ * find and play.
  */
 export class Mp3 extends Walk {
   private frames = 0
@@ -95,13 +95,13 @@ const chunkHead = 8
 const formatBytes = 16
 const extensibleBytes = 40
 const extensible = 0xfffe
-/** Samples as integers, as floating-point numbers, and as A-law and μ-law. */
+/** Samples as integers, floating-point numbers, A-law and μ-law. */
 const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const sampleBits: ReadonlySet<number> = new Set([8, 16, 24, 32, 64])
 
 /**
- * WAV with plain samples. It must have one format chunk, before the samples, because decoders differ in which of two they use. They also differ in
- * whether a padding byte follows a chunk of odd length, so such a chunk must be the last.
+ * WAV with plain samples. It must have exactly one format chunk, before the samples, because decoders disagree on which of two to use. They also
+ * disagree on the padding byte after a chunk of odd length, so such a chunk must be the last.
  */
 export class Wave extends Walk {
   private rate = 0
@@ -132,7 +132,7 @@ export class Wave extends Walk {
       if (this.rate === 0 || this.start !== undefined) this.lost = true
       this.start = this.at + chunkHead
     }
-    // A writer may leave an unknown length at zero. The samples then extend to the end.
+    // A writer may leave an unknown length at zero. The samples then extend to the end of the file.
     const length = name === "data" && size === 0 ? Number.POSITIVE_INFINITY : size
     this.at += chunkHead + length
     return chunkHead + length
@@ -149,7 +149,7 @@ export class Wave extends Walk {
     const [block, bits] = [bytes.readUInt16LE(12), bytes.readUInt16LE(14)]
     const isPlain = plainFormats.has(format) && sampleBits.has(bits) && block === (channels * bits) / 8
     if (!isPlain) this.lost = true
-    // Decoders differ in which figure they use.
+    // Decoders differ in the figure that they use.
     this.rate = Math.min(block * rate, bytes.readUInt32LE(8))
   }
 
@@ -165,7 +165,7 @@ const narrow = [12, 13, 15, 17, 19, 20, 26, 31, 5, -1, -1, -1, -1, -1, -1, 0]
 const wide = [17, 23, 32, 36, 40, 46, 50, 58, 60, 5, -1, -1, -1, -1, 0, 0]
 const amrSeconds = 0.02
 
-/** AMR. Every frame lasts 20 milliseconds; a frame of silence has a single byte. */
+/** AMR. Every frame lasts 20 milliseconds. A frame of silence may have a single byte. */
 export class Amr extends Walk {
   private counted = 0
   private readonly sizes: ReadonlyArray<number>

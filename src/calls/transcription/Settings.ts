@@ -1,4 +1,4 @@
-/** The transcription providers of the configuration file: `tools.transcription`. */
+/** The configuration section `tools.transcription`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -8,9 +8,9 @@ import { modelFields, named, providerFields } from "../../upstream/models/Provid
 export const TranscriptionModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** The response format to request: `verbose_json`, which reports the duration, if the model supports it. */
+    /** The response format to request. `verbose_json` reports the duration, but not all models support it. */
     wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
-    /** Whether it also translates speech to English, at the same price. */
+    /** Whether the model translates speech to English. Translation has the same price. */
     translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /**
      * The minimum reservation for audio that the service cannot count, such as M4A and WebM. The provider's duration is accepted up to the
@@ -38,7 +38,7 @@ export const TranscriptionProvider = readAs(
 )
 export interface TranscriptionProvider extends Schema.Schema.Type<typeof TranscriptionProvider> {}
 
-/** The first is used unless a caller picks another. */
+/** The configured transcription providers. The first is the default. */
 export class TranscriptionProviders extends Context.Tag("tollgate/transcription/TranscriptionProviders")<
   TranscriptionProviders,
   ReadonlyArray<TranscriptionProvider>

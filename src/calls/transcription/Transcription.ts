@@ -2,8 +2,7 @@
  * Transcriptions over OpenAI's audio route, charged per second.
  *
  * Where the specification is silent:
- * - A transcription reserves a second for each 1,000 bytes. It reserves more if the audio is longer by its own frames, or if it cannot be
- *   counted (`Length`).
+ * - A transcription reserves one second per 1,000 bytes. It reserves more if the frames show a longer duration or cannot be counted (`Length`).
  */
 import { Context, Effect, Either, Layer } from "effect"
 import { randomBytes } from "node:crypto"
@@ -38,44 +37,44 @@ import { AudioTooLarge } from "./Problems.ts"
 import { TranscriptionProviders } from "./Settings.ts"
 import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 
-/** The provider and model for the audio. The default is the first provider and its first model. */
+/** The provider and model. The default is the first provider and its first model. */
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** `transcribe` by default. Models that translate also accept `translate`, and answer in English. */
+  /** The task, `transcribe` by default. Models that translate also accept `translate`, with an English result. */
   readonly task?: "transcribe" | "translate" | undefined
-  /** The detail beyond the text, for models that support it: the provider's `verbose` answer, or one with timed `segments`. */
+  /** The detail beyond the text, for models that support it: the provider's `verbose` response, or one with timed `segments`. */
   readonly detail?: "verbose" | "segments" | undefined
 }
 
 /** One audio file to transcribe. */
 export interface TranscriptionCall extends TranscriptionChoice {
   readonly caller: Caller
-  /** Up to 25 MiB. */
+  /** The audio, up to 25 MiB. */
   readonly audio: Audio
-  /** An ISO-639-1 code. */
+  /** The language as an ISO-639-1 code. */
   readonly language?: string | undefined
   readonly prompt?: string | undefined
-  /** From 0 to 2. */
+  /** The temperature, 0 to 2. */
   readonly temperature?: number | undefined
-  /** The units with times in a verbose answer. */
+  /** The units with times in a verbose response. */
   readonly granularities?: ReadonlyArray<"word" | "segment"> | undefined
   /** The route's name in usage records, `transcriptions` by default. */
   readonly endpoint?: string | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`: before a provider is called, or, for an answer that is too long, after it is charged. */
+  /** Without room, the call fails with `Busy`, either before a provider is called or after an overlong response is charged. */
   readonly room?: Room | undefined
 }
 
 export interface Transcript {
   readonly text: string
-  /** In seconds, if the provider reports it. */
+  /** The duration in seconds, if the provider reports it. */
   readonly duration?: number
-  /** The id of the provider that answered. */
+  /** The provider's id. */
   readonly provider: string
   readonly receipt: Receipt
-  /** The provider's whole answer, in the requested wire format. */
+  /** The provider's whole response, in the requested wire format. */
   readonly upstream: ProviderAnswer
 }
 
@@ -86,10 +85,10 @@ export interface ProviderAnswer {
 }
 
 export interface TranscriptionQuote {
-  /** The provider's and the model's id. */
+  /** The provider's id and the model's id. */
   readonly provider: string
   readonly model: string
-  /** The reservation for audio that cannot be counted. Counted audio reserves its own length. */
+  /** The reservation for uncounted audio, in nano-USD. Counted audio may reserve less. */
   readonly most: Nano
 }
 
@@ -104,9 +103,9 @@ export type TranscriptionProblem =
   | UpstreamProblem
 
 export interface TranscriptionContract {
-  /** The price of the cheapest possible call; 0 if a model is free. */
+  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
   readonly least: Nano
-  /** The provider, the model, and the highest cost of this many bytes of uncounted audio. */
+  /** The provider, the model, and the highest cost of `bytes` bytes of uncounted audio. */
   readonly quote: (
     choice: TranscriptionChoice,
     bytes: number
@@ -115,9 +114,9 @@ export interface TranscriptionContract {
   readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
 
-/** The maximum size of an answer, in bytes. A verbose answer for 25 MiB of speech has 2 MiB. */
+/** The maximum size of a provider's response, in bytes. A verbose response to 25 MiB of speech has 2 MiB. */
 const answerBytesMax = 8 * 1024 * 1024
-/** The members of an answer that can be long. */
+/** Response members that can be long. */
 const long = { names: new Set(["text", "segments", "words"]), depth: 1 }
 
 export class Transcription extends Context.Tag("tollgate/transcription/Transcription")<
@@ -185,7 +184,7 @@ const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCa
   return yield* gate.meter(claim, (admission) => ask(parts, admission, { provider, model }, call, extent))
 })
 
-/** Sends the audio and settles the call by the answer. */
+/** Sends the audio and settles the call. */
 const ask = Effect.fnUntraced(function* (
   parts: Parts,
   admission: Admission,
@@ -235,7 +234,7 @@ const sent = (
   )
 }
 
-/** Settles the call by the answer, and returns its transcript. */
+/** Settles the call and returns the transcript. */
 const settled = Effect.fnUntraced(function* (
   upstream: string,
   admission: Admission,
@@ -259,7 +258,7 @@ const settled = Effect.fnUntraced(function* (
   const fault =
     lost !== undefined ? tooLong : json === undefined ? "its answer is not a JSON object" : faultIn(json.value, detail)
   if (fault !== undefined) {
-    // A reported duration is charged. An answer that is too long is always charged.
+    // An unusable response is charged if it reports a duration. An overlong response is always charged.
     if (lost !== undefined || (reported !== undefined && reported !== null))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
     return yield* failed(upstream, fault)
@@ -273,7 +272,7 @@ const settled = Effect.fnUntraced(function* (
   }))
 })
 
-/** The fault of an answer, for the log. */
+/** The response's fault, for the log. */
 const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionCall["detail"]
@@ -282,7 +281,7 @@ const faultIn = (
   return detail === "segments" && segmentsIn(answer) === undefined ? "its answer has no segments" : undefined
 }
 
-/** The provider and model of the call, if they offer the requested task and detail. */
+/** The call's provider and model, if they support the requested task and detail. */
 const chosen = (
   providers: ReadonlyArray<TranscriptionProvider>,
   choice: TranscriptionChoice
@@ -305,7 +304,7 @@ const noTimes = Either.left(InvalidRequest.of("response_format", "json or text: 
 
 const most = ({ most }: Extent, { price }: TranscriptionModel): Nano => charge([{ units: most, price }])
 
-/** The charge of non-empty audio is at least a second. */
+/** The cheapest possible call. Non-empty audio costs at least one second. */
 const leastOf = (providers: ReadonlyArray<TranscriptionProvider>): Nano =>
   providers
     .flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))

@@ -1,4 +1,4 @@
-/** An uploaded audio file. It is kept on disk during the call and is never entirely in memory. */
+/** An uploaded audio file. It is on disk during the call and never entirely in memory. */
 import { FileSystem, Path } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"
@@ -17,7 +17,7 @@ export interface Upload<Fields> {
   readonly name: string
   readonly content_type: string
   readonly bytes: number
-  /** A hash of the file and the fields. */
+  /** The hash of the file and the fields. */
   readonly fingerprint: string
 }
 

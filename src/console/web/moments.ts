@@ -1,4 +1,4 @@
-/** Instants and counts in the reader's language and time zone. */
+/** Formats times and counts in the user's language and time zone. */
 
 const dateTime = new Intl.DateTimeFormat(undefined, {
   dateStyle: "medium",
@@ -11,7 +11,7 @@ const relativeTime = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", s
 type Instant = string | number | Date
 const dateOf = (at: Instant): Date => (at instanceof Date ? at : new Date(at))
 
-/** With the year, unless it is the current one. */
+/** Formats a date. Adds the year unless it is the current year. */
 const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) => {
   const short = new Intl.DateTimeFormat(undefined, options)
   const whole = new Intl.DateTimeFormat(undefined, { ...options, year: "numeric" })
@@ -22,10 +22,10 @@ const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) 
   }
 }
 
-/** With seconds and time zone, for tooltips. */
+/** Formats a time with seconds and time zone, for tooltips. */
 export const exactly = (at: Instant): string => dateTime.format(dateOf(at))
 export const day = (at: Instant): string => yearDay.format(dateOf(at))
-/** A day of the books, in UTC. */
+/** Formats a UTC day. */
 export const bookDay = yearly({ weekday: "short", month: "short", day: "numeric", timeZone: "UTC" })
 export const time = (at: Instant): string => clockTime.format(dateOf(at))
 export const dayAndTime = yearly({ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
@@ -37,7 +37,7 @@ const steps = [
   [7 * 86_400, 86_400, "day"]
 ] as const
 
-/** "3 min. ago", "in 2 days"; a date if more than a week away. */
+/** Formats a time as "3 min. ago" or "in 2 days", or as a date if it is more than a week away. */
 export const relative = (at: Instant, now: number): string => {
   const seconds = (dateOf(at).getTime() - now) / 1000
   const away = Math.abs(seconds)
@@ -51,14 +51,14 @@ const whole = new Intl.NumberFormat(undefined)
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 })
 
 export const count = (value: number): string => whole.format(value)
-/** 1.2M; tooltips show all digits. */
+/** Formats a count as `1.2M`. */
 export const shortCount = (value: number): string =>
   Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value)
 
 const percentage = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 })
 export const percent = (share: number): string => percentage.format(share)
 
-/** Units of a duration: the limit in milliseconds below which each is used, and its length. */
+/** The units of a duration, each with the upper limit of its range and its length, in milliseconds. */
 const durations = [
   [1000, 1, "millisecond"],
   [120_000, 1000, "second"],
@@ -67,7 +67,7 @@ const durations = [
   [Infinity, 86_400_000, "day"]
 ] as const
 
-/** A latency in milliseconds: "840 ms", "12.4 sec", "3 min". */
+/** Formats milliseconds as "840 ms", "12.4 sec" or "3 min". */
 export const duration = (millis: number): string => {
   const [, length, unit] = durations.find(([below]) => millis < below) ?? durations[4]
   const value = millis / length
@@ -75,7 +75,7 @@ export const duration = (millis: number): string => {
   return new Intl.NumberFormat(undefined, { style: "unit", unit, maximumFractionDigits }).format(value)
 }
 
-/** Bytes as a file size: "840 B", "12.4 kB". */
+/** Formats bytes as "840 B" or "12.4 kB". */
 export const fileSize = (bytes: number): string => {
   const [unit, divisor] =
     bytes < 1000
@@ -86,7 +86,7 @@ export const fileSize = (bytes: number): string => {
   return new Intl.NumberFormat(undefined, { style: "unit", unit, maximumFractionDigits: 1 }).format(bytes / divisor)
 }
 
-/** An hour of the books, in UTC. */
+/** Formats a UTC hour. */
 export const bookHour = yearly({
   month: "short",
   day: "numeric",
@@ -101,13 +101,13 @@ const utcDays = new Intl.DateTimeFormat(undefined, {
   day: "numeric",
   timeZone: "UTC"
 })
-/** A range of days of the books: "Jan 5 – 6, 2027". */
+/** Formats a range of UTC days: "Jan 5 – 6, 2027". */
 export const bookDays = (first: Instant, last: Instant): string => utcDays.formatRange(dateOf(first), dateOf(last))
 
 const monthDay = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" })
 const monthYear = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric", timeZone: "UTC" })
 const hourMinute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", timeZone: "UTC" })
-/** Months, days and hours of the books, for axes. */
+/** UTC months, days and hours, for axis labels. */
 export const tickMonth = (at: Instant): string => monthYear.format(dateOf(at))
 export const tickDay = (at: Instant): string => monthDay.format(dateOf(at))
 export const tickHour = (at: Instant): string => hourMinute.format(dateOf(at))

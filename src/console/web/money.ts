@@ -1,6 +1,6 @@
 /**
- * Exact amounts of USD. An amount arrives as a number if a double holds all its digits, otherwise as text (`app/Client.ts` ensures this). Views
- * never calculate with either: `nano` converts to a `bigint` of nano-USD, `usd` back to text.
+ * Exact amounts in USD. An amount arrives as a number if a double holds all its digits, otherwise as text (see `app/Client.ts`). Calculations use
+ * a `bigint` of nano-USD: `nano` converts to it, and `usd` converts back to text.
  */
 
 export type Usd = number | string
@@ -8,7 +8,7 @@ export type Usd = number | string
 const digits = 9
 const scale = 10n ** BigInt(digits)
 
-/** An amount in nano-USD. Finer digits (of a unit price) are cut off. */
+/** Converts an amount to nano-USD. Finer digits, which a unit price may have, are cut off. */
 export const nano = (amount: Usd): bigint => {
   const text = typeof amount === "number" ? plain(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
@@ -18,13 +18,13 @@ export const nano = (amount: Usd): bigint => {
   return sign === "-" ? -value : value
 }
 
-/** A number without an exponent: `1e-7` is `0.0000001`. */
+/** Writes a number without an exponent: `1e-7` becomes `0.0000001`. */
 const plain = (value: number): string => {
   const text = String(value)
   return /e/i.test(text) ? value.toFixed(Math.abs(value) < 1 ? 18 : 0).replace(/\.?0+$/, "") : text
 }
 
-/** An amount of nano-USD as a decimal string, in the contract's format: `5.98432175`. */
+/** Converts nano-USD to a decimal string in USD, in the contract's format: `5.98432175`. */
 export const usd = (value: bigint): string => {
   const absolute = value < 0n ? -value : value
   const fraction = (absolute % scale).toString().padStart(digits, "0").replace(/0+$/, "")
@@ -38,7 +38,7 @@ export const sum = (amounts: Iterable<Usd>): bigint => {
   return total
 }
 
-/** For a plot, where a pixel is coarser than a double. Displayed values go through `plotted`. */
+/** Converts an amount to a double for a plot. `plotted` formats such values. */
 export const approximate = (amount: Usd): number => Number(amount)
 
 const formats = new Map<string, Intl.NumberFormat>()
@@ -59,21 +59,21 @@ const format = (least: number, most: number): Intl.NumberFormat => {
 
 const literal = (value: bigint): Intl.StringNumericLiteral => usd(value) as Intl.StringNumericLiteral
 
-/** All digits, at least cents: `$5.98432175`. */
+/** Formats all digits, at least to the cent: `$5.98432175`. */
 export const exact = (amount: Usd): string => format(2, digits).format(literal(nano(amount)))
 
-/** The value of an amount for a plot, with all digits: a double is exact to the nano-USD below nine million dollars. */
+/** Formats a plotted value with all digits. A double is exact to the nano-USD below nine million dollars. */
 export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
-/** An amount in two parts: the digits up to the cents, and the rest, which is dimmed. */
+/** An amount in two parts: the digits up to the cents, and the rest, which views dim. */
 export interface Parts {
   readonly head: string
   readonly rest: string
-  /** The text after the figure in some languages: a space and the currency. */
+  /** The space and currency that some languages put after the figure. */
   readonly tail: string
 }
 
-/** `least` and `most` decimal places. */
+/** Splits an amount into its parts. `least` and `most` limit the decimal places. */
 export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   let head = ""
   let rest = ""
@@ -90,7 +90,7 @@ export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   return { head, rest, tail }
 }
 
-/** The decimal places that show three significant digits, at least cents: 2 for 12.5, 6 for 0.000123. */
+/** The decimal places that show three significant digits, at least two places: 2 for 12.5, 6 for 0.000123. */
 export const shortDigits = (amount: Usd): number => {
   const value = nano(amount)
   const absolute = value < 0n ? -value : value
@@ -99,5 +99,5 @@ export const shortDigits = (amount: Usd): number => {
   return Math.min(digits, Math.max(2, leading + 3))
 }
 
-/** Three significant digits, at least cents: `$0.000123`. */
+/** Formats three significant digits, at least to the cent: `$0.000123`. */
 export const short = (amount: Usd): string => format(2, shortDigits(amount)).format(literal(nano(amount)))

@@ -1,6 +1,5 @@
 /**
- * The texts of the console, by where they appear; texts of views that load later are in `texts/`. No text is anywhere else, so a translation
- * replaces only these files.
+ * The console's texts, grouped by view. `texts/` has the texts of views that load later. A translation replaces only these files.
  */
 
 export const texts = {
@@ -60,18 +59,18 @@ export const texts = {
     lead: "The cost of your models, to the billionth of a dollar.",
     with: (provider: string) => `Continue with ${provider}`,
     withPasskey: "Continue with a passkey",
-    passkeyDismissed: "No passkey was used. Try again, or sign in in another way.",
-    none: "No identity provider is configured. The operator adds one under identity in the configuration, or sends you a link.",
+    passkeyDismissed: "No passkey was used. Try again, or choose another way to sign in.",
+    none: "No sign-in method is configured. Ask the operator to add an identity provider or send you a link.",
     sandboxTitle: "Sandbox",
     sandboxLead: "This service is a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
     someoneElse: "Someone else",
     name: "Name or email address",
     go: "Sign in",
-    ended: "The session has ended. Sign in to continue where you left off.",
+    ended: "Your session has ended. Sign in to continue where you left off.",
     errors: {
       expired: "The sign-in took longer than ten minutes. Please start again.",
       cancelled: "The sign-in was cancelled at the provider.",
-      rejected: "The provider's answer could not be verified. Please start again.",
+      rejected: "The provider's response could not be verified. Please start again.",
       provider_unavailable: "The provider is not responding. Please try again in a minute.",
       not_invited: "You need an invitation. Ask the operator of this service or a team to invite your address.",
       suspended: "Your account is suspended. Please contact the operator of this service.",
@@ -83,18 +82,18 @@ export const texts = {
   },
   failed: {
     title: "This could not be loaded",
-    unreachable: "The service did not answer. Your connection may be down, or the service may be restarting.",
-    unavailable: "The service is unavailable. Nothing is lost; try again in a moment.",
+    unreachable: "The service did not respond. Your connection may be down, or the service may be restarting.",
+    unavailable: "The service is unavailable. No data is lost. Try again in a moment.",
     forbidden: "Your role in this tenant does not allow this. Ask an owner or admin.",
-    missing: "This does not exist, or no longer exists.",
+    missing: "This does not exist or was removed.",
     limited: (seconds: string | undefined) =>
       seconds === undefined ? "Too many requests. Wait a moment." : `Too many requests. Try again in ${seconds} s.`,
     wrong: "Something went wrong in the service. If it happens again, report the request id.",
     pageTitle: "This view has an error",
-    page: "The rest of the console works. Reload the page; if the error returns, report it with the text below.",
+    page: "The rest of the console works. Reload the page. If the error returns, report it with the text below.",
     requestId: "Request id",
     reached: "The service cannot be reached",
-    lostView: "There is nothing at this address",
+    lostView: "Page not found",
     lostViewText: "The link may be old or mistyped."
   },
   money: {
@@ -106,19 +105,19 @@ export const texts = {
     next: "Next page",
     previous: "Previous page",
     position: (from: string, to: string, of: string) => `${from} to ${to} of ${of}`,
-    hint: "Arrow keys move between rows, Enter opens one."
+    hint: "Use the arrow keys to move between rows, and Enter to open one."
   },
   plot: {
     total: "Total",
     rest: "Everything else",
     asTable: "Figures as a table",
-    bucket: "Begins",
-    hint: "Left and right arrow keys move through time.",
+    bucket: "Start",
+    hint: "Use the left and right arrow keys to move through time.",
     show: (name: string) => `Show only ${name}`,
     loading: "Drawing"
   },
   code: { curl: "curl", typescript: "TypeScript", python: "Python" },
-  /** The name of a ledger entry, by its source. */
+  /** The names of ledger entries, by source. */
   entries: {
     purchase: "Purchase",
     refund: "Refund",
@@ -143,9 +142,9 @@ export const texts = {
       available: "Available to calls"
     },
     partsHelp: {
-      giftable: "Bought or received: you can send it to others.",
-      granted: "Given by the operator: can be spent, not sent.",
-      reserved: "Reserved for running calls; the unused part is released.",
+      giftable: "Bought or received. You can spend it and send it to others.",
+      granted: "Given by the operator. You can spend it but not send it.",
+      reserved: "Reserved for open calls. The unused part is released.",
       held: "Sent but not yet accepted. Not part of the balance.",
       available: "The balance minus reservations."
     },
@@ -159,18 +158,22 @@ export const texts = {
     calls: "Calls",
     callsLead: "Live, as they finish",
     noCalls: "No calls yet",
-    noCallsText: "The first call appears here as soon as it ends.",
+    noCallsText: "Your first call appears here when it finishes.",
     makeKey: "Create a key",
     allCalls: "All calls",
     attention: "Needs attention",
-    attentionBalance: "The balance is used up: paid calls are refused.",
+    attentionBalance: "The balance is used up. Paid calls are refused.",
     attentionLow: "The balance is below one dollar.",
-    attentionStatus: (status: string) => `The billing account is ${status}: calls are refused.`,
+    attentionStatus: (status: string) => `The billing account is ${status}. Calls are refused.`,
     attentionKeys: (keys: number, count: string) =>
-      keys === 1 ? "One key ends within a week, or has ended." : `${count} keys end within a week, or have ended.`,
+      keys === 1
+        ? "One key has expired or expires within a week."
+        : `${count} keys have expired or expire within a week.`,
     attentionLimit: (name: string) => `The key ${name} has used 90 % of its limit.`,
     attentionTransfers: (transfers: number, count: string) =>
-      transfers === 1 ? "One transfer is waiting for your answer." : `${count} transfers are waiting for your answer.`,
+      transfers === 1
+        ? "One transfer is waiting for your decision."
+        : `${count} transfers are waiting for your decision.`,
     attentionReload: (why: string) => `Auto-reload is off: ${why}`,
     addCredit: "Add credit",
     seeKeys: "See the keys",
@@ -206,7 +209,7 @@ export const texts = {
     grain: { label: "Each", hour: "Hour", day: "Day" },
     from: "From",
     to: "To",
-    inUtc: "Days and hours in UTC, as in the books.",
+    inUtc: "Days and hours are in UTC.",
     records: "Calls",
     noRecords: "No calls in this window",
     noneNarrowed: "No call matches the filter.",
@@ -243,7 +246,7 @@ export const texts = {
     payer: "Who paid",
     why: "Why",
     version: "Price version",
-    noPrice: "This call has no price: it was free or failed before any use.",
+    noPrice: "This call has no price. It was free, or it failed before any use.",
     measured: {
       provider: "reported by the provider",
       counted: "counted by this service",
@@ -261,38 +264,38 @@ export const texts = {
   },
   keys: {
     title: "Keys",
-    lead: "Programs call with a key. It is shown once and stored as a hash.",
+    lead: "Programs make calls with a key. A key is shown only once, because the service stores only its hash.",
     make: "Create a key",
     name: "Name",
-    nameHelp: "Its purpose: the program, the machine, the experiment.",
+    nameHelp: "For example, the program or machine that uses it.",
     description: "Description",
     limit: "Spending limit",
     limitHelp: "Leave empty for no limit. Calls beyond the limit are refused.",
     period: "Limit applies",
     periods: { month: "each month (UTC)", total: "in total" },
-    expires: "Ends",
-    expiresHelp: "The last day on which it works, in UTC. Leave empty for no expiry.",
+    expires: "Expires",
+    expiresHelp: "Valid until the end of this day (UTC). Leave empty for no expiry.",
     models: "Models",
     modelsHelp: "Ids, separated by commas. Leave empty for all.",
     madeTitle: "Your new key",
-    madeText: "Copy it now. It is not shown again, not even to the operator.",
+    madeText: "Copy it now. It is never shown again.",
     tryIt: "Try it",
     empty: "No keys yet",
-    emptyText: "Create one for each program, so each has its own limit and figures and can be revoked separately.",
+    emptyText: "Create one for each program. Each key has its own limit and usage, and you can revoke it separately.",
     createdBy: (application: string) => `created by ${application}`,
     key: "Key",
     spent: "Spent of limit",
     lastUsed: "Last used",
     never: "never",
     created: "Created",
-    ends: "Ends",
-    ended: "ended",
+    ends: "Expires",
+    ended: "expired",
     change: "Change",
     save: "Save",
     changeTitle: (name: string) => `Change ${name}`,
     revoke: "Revoke",
     revokeTitle: (name: string) => `Revoke ${name}?`,
-    revokeText: "Calls with it are refused within a minute. Its past charges stay in the books. This cannot be undone.",
+    revokeText: "Calls with it are refused within a minute. Past charges remain. This cannot be undone.",
     revoked: (name: string) => `${name} was revoked.`,
     saved: "Saved.",
     of: "of",

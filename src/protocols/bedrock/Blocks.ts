@@ -1,8 +1,8 @@
 /**
- * The content blocks of Bedrock's Converse, read and written. A cache mark is a separate block after the marked block.
+ * Reads and writes content blocks of Bedrock's Converse. A cache mark is a separate block after the marked block.
  *
  * Where the specification is silent:
- * - A document's name keeps only the characters that Bedrock accepts. Without a name it is `document`.
+ * - Characters that Bedrock does not accept are removed from a document's name. The default name is `document`.
  */
 import type {
   AssistantPart,
@@ -154,7 +154,7 @@ const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPa
     at,
     source.type === "data"
       ? `the upstream of this model takes no ${source.media_type}`
-      : "the upstream of this model takes files as data, not by address"
+      : "the upstream of this model takes files as data, not by URL"
   )
   return {}
 }
@@ -169,7 +169,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
     at,
     source.type === "data"
       ? `the upstream of this model takes no ${source.media_type}`
-      : "the upstream of this model takes images as data, not by address"
+      : "the upstream of this model takes images as data, not by URL"
   )
   return {}
 }

@@ -1,9 +1,9 @@
 /**
- * The events of Bedrock's ConverseStream, read and written, each with its name (`:event-type` or `:exception-type` of its frame).
+ * Reads and writes events of Bedrock's ConverseStream. An event's name is its frame's `:event-type` or `:exception-type`.
  *
  * Where the specification is silent:
- * - Only tool calls have a start event. Any other block begins with its first piece, which determines its type.
- * - A stream has no last event. It is complete after `messageStop`, and the usage follows.
+ * - Only tool calls have a start event. Any other block begins with its first delta, which determines its type.
+ * - A stream has no final event. It is complete after `messageStop`. The usage follows.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
@@ -43,7 +43,7 @@ class Reading {
   #start(json: JsonObject): ReadonlyArray<Delta> {
     const { toolUse } = objectOf(json.start)
     if (!isObject(toolUse)) return noDeltas
-    if (this.#blocks.has(json.contentBlockIndex)) return [senseless("a block that has begun already")]
+    if (this.#blocks.has(json.contentBlockIndex)) return [senseless("a second start of a block")]
     this.#calls = true
     const deltas: Array<Delta> = []
     const { name, toolUseId } = toolUse
@@ -64,7 +64,7 @@ class Reading {
       if (said !== "") deltas.push({ type: "piece", index, text: said })
     } else if (isObject(toolUse)) {
       const index = this.#blocks.get(block)
-      if (index === undefined) return [senseless("a piece of a call that has not begun")]
+      if (index === undefined) return [senseless("a fragment of a call that has not begun")]
       if (typeof toolUse.input === "string" && toolUse.input !== "")
         deltas.push({ type: "piece", index, text: toolUse.input })
     } else if (isObject(reasoningContent)) this.#think(block, reasoningContent, deltas)

@@ -1,9 +1,9 @@
 /**
- * A whole chat completion, read and written, and the stop reasons and errors, which streams share.
+ * Reads and writes whole chat completions. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - Of several choices, the first is the answer. A choice that ends with `error` is a failure.
- * - A refusal without text from the model is written as `content_filter`, and a vendor's pause as `stop`.
+ * - If there are several choices, the first is the answer. A choice that ends with `error` is a failure.
+ * - A refusal without text from the model becomes `content_filter`, and a vendor's pause becomes `stop`.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -46,7 +46,7 @@ export const failureOf = (error: unknown): Failure => {
   return { kind: kindOf([code, type]), message: wordsOr(message, "the upstream sent an error") }
 }
 
-/** The kind of failure, by a vendor's error codes and types, or by a status used as code. */
+/** The kind of failure, from a vendor's error codes and types, or from a status used as code. */
 const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
   for (const word of words) {
     const name = String(word)
@@ -59,7 +59,7 @@ const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
 
 export const isFailure = (error: unknown): boolean => error !== undefined && error !== null
 
-/** The text of a content, which is a string or a list of parts. */
+/** The text of `content`, which is a string or a list of parts. */
 export const textsIn = (content: unknown): string =>
   typeof content === "string"
     ? content

@@ -1,4 +1,4 @@
-/** The contents of a chat's messages, read and written. */
+/** Reads and writes the contents of chat messages. */
 import type {
   AudioPart,
   DocumentPart,
@@ -21,7 +21,7 @@ interface Placed {
   readonly part: JsonObject
 }
 
-/** The parts of a content. A string is one text part. */
+/** The parts of `content`. A string is one text part. */
 const placed = (fields: Fields, at: string, content: unknown): ReadonlyArray<Placed> => {
   if (typeof content === "string") return [{ at, part: { type: "text", text: content } }]
   return fields.list(at, content).flatMap((part, index) => {
@@ -37,7 +37,7 @@ const unknownPart = (fields: Fields, { at, part }: Placed): undefined =>
     at,
     typeof part.type === "string"
       ? `the upstream of this model takes no ${part.type.slice(0, 60)}`
-      : "a part has a type"
+      : "a part with a type"
   )
 
 export const readText = (fields: Fields, { at, part }: Placed): TextPart => {
@@ -48,7 +48,7 @@ export const readText = (fields: Fields, { at, part }: Placed): TextPart => {
 const readImage = (fields: Fields, { at, part }: Placed): ImagePart | undefined => {
   const image = isObject(part.image_url) ? part.image_url : { url: part.image_url }
   const source = typeof image.url === "string" ? sourceOf(image.url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "an address, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "a URL, or data in base64")
   return { type: "image", at, source, detail: detailOf(image.detail), cache: cacheOf(part.cache_control) }
 }
 
@@ -68,7 +68,7 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
     return fields.refuse(
       `${at}.file`,
       file_id === undefined
-        ? "a file has file_data"
+        ? "a file with file_data"
         : "the upstream of this model cannot use files stored at another vendor"
     )
   const name = text(filename)
@@ -109,7 +109,7 @@ const readUserPart = (fields: Fields, one: Placed): UserPart | undefined => {
   }
 }
 
-/** A tool's result. OpenAI's protocol allows text; some servers also accept images. */
+/** A tool result's parts. OpenAI's protocol allows only text, but some servers also accept images. */
 export const readResultParts = (fields: Fields, at: string, content: unknown): ToolResultPart["content"] =>
   placed(fields, at, content).flatMap((one): ToolResultPart["content"] => {
     if (one.part.type === "text") return [readText(fields, one)]
@@ -143,12 +143,12 @@ export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPar
   }
 }
 
-/** Text files are written as text, because most servers accept only PDF as files. */
+/** Text files become text, because most servers accept only PDF files. */
 const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
   if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model takes no context of a file")
   if (source.type === "text") return { type: "text", text: source.text }
   if (source.type === "url") {
-    fields.refuse(at, "the upstream of this model takes files as data, not by address")
+    fields.refuse(at, "the upstream of this model takes files as data, not by URL")
     return {}
   }
   return { type: "file", file: present({ filename: name ?? "file", file_data: urlOf(source) }) }
@@ -187,7 +187,7 @@ export const writeCall = (part: Pick<ToolCallPart, "id" | "name" | "arguments" |
         function: { name: part.name, arguments: argumentsText(part) }
       }
 
-/** The message for a result. `beside` has the parts that chat's tool messages cannot carry; the user sends them after all results. */
+/** The message for a tool result. `beside` has the parts that a tool message cannot carry. A user message carries them after all results. */
 export const writeResult = (
   fields: Fields,
   part: ToolResultPart

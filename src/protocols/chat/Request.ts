@@ -1,17 +1,17 @@
 /**
- * A request of chat completions, read and written.
+ * Reads and writes chat completion requests.
  *
  * Where the specification is silent:
- * - Dropped for a vendor of another protocol, because the answer does not depend on it: `store`, `metadata`, `service_tier` with its default
- *   value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
- *   `name`, which Anthropic's own chat endpoint drops too. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` go to
- *   vendors that support them and are dropped elsewhere.
- * - Refused by name: `n` above 1, `logprobs`, `logit_bias` (its keys are token ids of one vendor), answers that are not text, `functions`
- *   and every unknown field.
- * - Written for a client of another protocol: instructions are always `system`, because compatible servers do not support `developer`. Parts of a
- *   tool result other than text go into a user message after all results. Only the text of a result says that it is an error. Cache marks are
- *   dropped, because OpenAI refuses unknown fields. `user` has at most 64 letters, digits, `_` and `-`: a longer `user_id` of Messages is replaced by
- *   a name derived from it. A Messages conversation that ends with an assistant message is refused: chat vendors do not continue it.
+ * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `store`, `metadata`, `service_tier` with its
+ *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
+ *   `name`, which Anthropic's own chat endpoint also drops. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent only
+ *   to vendors that support them.
+ * - These are refused: `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown
+ *   fields.
+ * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
+ *   tool result other than text become a user message after all results. A result's `is_error` and cache marks are dropped, because OpenAI rejects
+ *   unknown fields. `user` has at most 64 letters, digits, `_` and `-`. A longer Messages `user_id` is replaced by a derived name. A Messages
+ *   conversation that ends with an assistant message is refused, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,
@@ -284,7 +284,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** The assistant's message. Thoughts signed by another vendor are omitted, unless the client's protocol is chat. */
+/** The assistant's message. Thoughts that another vendor signed are omitted, unless the client's protocol is chat. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -326,7 +326,7 @@ const writeTurn = (fields: Fields, turn: Turn, byChat: boolean): ReadonlyArray<J
   }
 }
 
-/** Merges consecutive user turns with tool results: chat requires the results directly after their calls. */
+/** Merges consecutive user turns with tool results, because chat requires the results directly after their calls. */
 const withResultsTogether = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const together: Array<Turn> = []
   let parts: Array<UserPart> = []
@@ -382,7 +382,7 @@ const writeChoice = ({ tool_choice, tools }: Conversation): unknown => {
 export const isCustom = (tools: ReadonlyArray<Tool>, name: string): boolean =>
   tools.some((tool) => tool.type === "custom" && tool.name === name)
 
-/** OpenAI's form of a schema. It has a name, and is enforced only if `strict`; other protocols always enforce it. */
+/** OpenAI's form of a schema. It has a name and is enforced only if `strict` is true. Other protocols always enforce it. */
 export const schemaOf = ({ format, protocol }: Conversation): JsonObject | undefined =>
   format?.type !== "schema"
     ? undefined
@@ -399,7 +399,7 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
   return json_schema === undefined ? { type: "json_object" } : { type: "json_schema", json_schema }
 }
 
-/** Sends `none` only if the client's protocol supports it. Elsewhere it is the models' default, and many vendors refuse it. */
+/** The effort to send. `none` is sent only if the client's protocol supports it. Otherwise it is the models' default, and many vendors reject it. */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
   if (!reasoning.off) return effortOf(reasoning, limit)

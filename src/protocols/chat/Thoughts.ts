@@ -1,11 +1,11 @@
 /**
- * Thoughts in chat completions. OpenAI defines no fields for them. `reasoning_content` (DeepSeek, vLLM and most) or `reasoning` has the text;
- * `reasoning_details` (OpenRouter) also has signatures, each with the name of its format.
+ * Thoughts in chat completions. OpenAI defines no fields for them. `reasoning_content` (DeepSeek, vLLM and most) or `reasoning` has the text.
+ * `reasoning_details` (OpenRouter) also has signatures with format names.
  *
  * Where the specification is silent:
  * - A client gets `reasoning_content`, and also `reasoning_details` if the vendor signed its thoughts.
- * - Signed thoughts from a chat upstream keep the name of their format in the signature (`xai-responses-v1~...`), since only a chat upstream can
- *   read them.
+ * - Signed thoughts from a chat upstream keep their format name in the signature (`xai-responses-v1~...`), because only a chat upstream can read
+ *   them.
  */
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { JsonObject, Signer, ThinkingPart } from "../conversation/Conversation.ts"
@@ -29,7 +29,7 @@ export const plainThought = (message: JsonObject): string => {
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
 }
 
-/** One entry of `reasoning_details`. A client's entry goes back to its signer, a vendor's to a chat vendor. */
+/** Reads an entry of `reasoning_details`. A client's entry is returned to its signer, a vendor's entry to a chat vendor. */
 const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   const value = text(detail.signature) ?? text(detail.data)
   const format = textOr(detail.format, "")
@@ -44,7 +44,7 @@ const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   }
 }
 
-/** The details of a message, one thought per entry. */
+/** The entries of a message's `reasoning_details`, as thoughts. */
 export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> =>
   listOf(message.reasoning_details).flatMap((detail) => (isObject(detail) ? [detailOf(detail, of)] : []))
 
@@ -58,7 +58,7 @@ export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): Readon
     : [{ type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false }, ...details]
 }
 
-/** A signature for the wire: its format and its value. */
+/** A signature's wire form: its format and its value. */
 const signed = (signer: Signer, signature: string): { readonly format: string; readonly value: string } => {
   if (signer !== "unknown") return { format: formats[signer], value: signature }
   const cut = signature.indexOf("~")
@@ -67,7 +67,7 @@ const signed = (signer: Signer, signature: string): { readonly format: string; r
     : { format: signature.slice(0, cut), value: signature.slice(cut + 1) }
 }
 
-/** One entry of `reasoning_details`. `index` numbers the thoughts of a message. */
+/** Writes an entry of `reasoning_details`. `index` numbers a message's thoughts. */
 export const detail = (
   thought: Pick<ThinkingPart, "text" | "signature" | "signer">,
   index: number,
@@ -84,7 +84,7 @@ export const detail = (
   })
 }
 
-/** The fields of a message for its thoughts. */
+/** A message's fields for thoughts. */
 export const writeThoughts = (
   thoughts: ReadonlyArray<Pick<ThinkingPart, "text" | "signature" | "signer">>
 ): JsonObject => {

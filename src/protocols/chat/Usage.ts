@@ -1,9 +1,9 @@
 /**
- * The usage of chat completions, as reported by OpenAI and compatible servers.
+ * The usage of chat completions from OpenAI and compatible servers.
  *
  * Where the specification is silent:
- * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure outside the two, so it is
- *   added: thoughts (xAI), or cache reads and writes.
+ * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, and it is added. This
+ *   applies to thoughts (xAI) and to cache reads and writes.
  * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
@@ -11,7 +11,7 @@ import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
-/** The names of cache reads and writes: in the details of the prompt, otherwise next to the totals. */
+/** The names of cache reads and writes, in the prompt details or next to the totals. */
 const cachedNames = [
   "cached_tokens",
   "prompt_cache_hit_tokens",
@@ -30,7 +30,7 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** `undefined` if neither total was reported. */
+/** The usage; `undefined` if neither total was reported. */
 export const usageOf = (usage: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)
@@ -59,10 +59,10 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** The difference, but 0 for two infinities. */
+/** The difference, at least 0, and 0 for two infinities. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
-/** Which tokens the upstream's own total counts in addition to the two figures. */
+/** The tokens that the upstream's own total counts in addition to prompt and completion. */
 const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0

@@ -1,4 +1,4 @@
-/** A model's whole answer in one form for all protocols, and its construction from the deltas of a stream. */
+/** A model's whole answer in a common form for all protocols, and its construction from a stream's deltas. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"
@@ -16,23 +16,23 @@ export type AnswerPart =
     }
   | {
       readonly type: "tool_call"
-      /** Empty if the vendor sends none. */
+      /** The call's id. Empty if the vendor sends none. */
       readonly id: string
       readonly name: string
-      /** The model's own text: a JSON object, unless the tool is `custom` or the model made an error. */
+      /** The model's text: a JSON object, unless the tool is `custom` or the model made an error. */
       readonly arguments: string
       readonly custom: boolean
     }
 
 export interface Answer {
-  /** The vendor's id of the answer and name of the model. */
+  /** The vendor's answer id and model name. */
   readonly id: string | undefined
   readonly model: string | undefined
   readonly parts: ReadonlyArray<AnswerPart>
   readonly stop: StopReason
-  /** The stop sequence that ended it, if the vendor reports one. */
+  /** The stop sequence that ended the answer, if the vendor reports one. */
   readonly stop_sequence: string | undefined
-  /** `undefined` if the vendor reports none. */
+  /** The usage, if the vendor reports it. */
   readonly usage: Usage | undefined
 }
 
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the whole answer from a stream's deltas. A failure if the stream broke or has not ended. */
+/** Builds the whole answer from a stream's deltas. The left side is the failure if the stream broke or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined
@@ -118,7 +118,7 @@ export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure
   return Either.left({ kind: "vendor", message: "the stream has not ended" })
 }
 
-/** The deltas of a whole answer, with each part in one piece. */
+/** The deltas of a whole answer, with each part's content in one delta. */
 export const deltasOf = (answer: Answer): ReadonlyArray<Delta> => [
   { type: "start", id: answer.id, model: answer.model, usage: undefined },
   ...answer.parts.flatMap((part, index) => partDeltas(part, index)),

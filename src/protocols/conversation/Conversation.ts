@@ -1,17 +1,17 @@
 /**
- * A request to a model, in one form for all protocols. Each protocol is read into it and written from it.
+ * A request to a model, in a common form for all protocols. Each protocol is read into it and written from it.
  *
- * Names shared by several protocols are kept. Each part has its path in the client's body (`at`), so that a refusal names the client's own
- * field, whatever the upstream's protocol.
+ * The names are those that several protocols share. Each part has its path in the client's body (`at`), because a refusal names the client's own
+ * field.
  */
 
-/** A wire protocol of models; the name of an upstream's `protocol` in the configuration. */
+/** A wire protocol of models. The configuration of upstreams uses the same names. */
 export type Protocol = "chat" | "messages" | "responses" | "google" | "bedrock"
 
 /** A family of models that can verify each other's signed thoughts. */
 export type Signer = "anthropic" | "openai" | "google" | "unknown"
 
-/** How long the vendor should cache the prompt up to this point. */
+/** The requested cache lifetime for the prompt up to this point. */
 export type CacheMark = "5m" | "1h"
 
 export interface TextPart {
@@ -21,7 +21,7 @@ export interface TextPart {
   readonly cache: CacheMark | undefined
 }
 
-/** Base64 data with its media type, or an address. */
+/** Base64 data with its media type, or a URL. */
 export type Source =
   | { readonly type: "data"; readonly media_type: string; readonly data: string }
   | { readonly type: "url"; readonly url: string }
@@ -30,7 +30,7 @@ export interface ImagePart {
   readonly type: "image"
   readonly at: string
   readonly source: Source
-  /** `low`, `high`, `auto`, ...: the image resolution for OpenAI's models. */
+  /** The image resolution for OpenAI's models: `low`, `high`, `auto`, ... */
   readonly detail: string | undefined
   readonly cache: CacheMark | undefined
 }
@@ -39,7 +39,7 @@ export interface ImagePart {
 export interface DocumentPart {
   readonly type: "document"
   readonly at: string
-  /** `text` is plain text, without base64. */
+  /** The content. The type `text` means plain text instead of base64. */
   readonly source: Source | { readonly type: "text"; readonly text: string }
   readonly name: string | undefined
   readonly context: string | undefined
@@ -49,18 +49,18 @@ export interface DocumentPart {
 export interface AudioPart {
   readonly type: "audio"
   readonly at: string
-  /** In base64. */
+  /** The audio in base64. */
   readonly data: string
-  /** `wav`, `mp3`, ... */
+  /** The audio format: `wav`, `mp3`, ... */
   readonly format: string
 }
 
-/** A thought of the model. Without text, it only carries data for its vendor: an encrypted or redacted thought, or a signature. */
+/** A model's thought. Without text, it only carries vendor data: an encrypted or redacted thought, or a signature. */
 export interface ThinkingPart {
   readonly type: "thinking"
   readonly at: string
   readonly text: string
-  /** The vendor's data to return with it: a signature, or the encrypted thought. */
+  /** The data to return to the vendor: a signature, or the encrypted thought. */
   readonly signature: string | undefined
   readonly signer: Signer
   /** Whether `signature` is the whole thought, readable only by the vendor (`redacted_thinking`). */
@@ -72,9 +72,9 @@ export interface ToolCallPart {
   readonly at: string
   readonly id: string
   readonly name: string
-  /** The model's own text: a JSON object, unless it is `custom` or the model made an error. Empty for no arguments. */
+  /** The model's text: a JSON object, unless the call is `custom` or the model made an error. Empty without arguments. */
   readonly arguments: string
-  /** Whether the tool takes text instead of JSON. */
+  /** Whether the tool accepts text instead of JSON. */
   readonly custom: boolean
   readonly cache: CacheMark | undefined
 }
@@ -100,8 +100,8 @@ export type UserPart = TextPart | ImagePart | DocumentPart | AudioPart | ToolRes
 export type AssistantPart = TextPart | ThinkingPart | ToolCallPart | RefusalPart
 
 /**
- * One turn. Consecutive turns may have the same role; `alternating` joins them for protocols that require alternation. A turn may have no parts.
- * Tool results belong to user turns.
+ * A turn. Consecutive turns may have the same role. `alternating` joins them for protocols that require alternation. A turn may have no parts. Tool
+ * results belong to user turns.
  */
 export type Turn =
   | { readonly role: "system" | "developer"; readonly at: string; readonly parts: ReadonlyArray<TextPart> }
@@ -116,13 +116,13 @@ export type Tool =
       readonly at: string
       readonly name: string
       readonly description: string | undefined
-      /** JSON Schema of an object; `undefined` if the tool takes no arguments. */
+      /** The arguments' JSON Schema; `undefined` if the tool accepts no arguments. */
       readonly parameters: JsonObject | undefined
       readonly strict: boolean | undefined
       readonly cache: CacheMark | undefined
     }
   | {
-      /** A tool that takes text, possibly with a grammar (OpenAI). */
+      /** A tool that accepts text, possibly with a grammar (OpenAI). */
       readonly type: "custom"
       readonly at: string
       readonly name: string
@@ -133,7 +133,7 @@ export type Tool =
 export type ToolChoice =
   | { readonly type: "auto" | "none" | "any" }
   | { readonly type: "tool"; readonly name: string; readonly custom: boolean }
-  /** One of these tools, or possibly none (`auto`). */
+  /** Restricts calls to these tools. With `auto`, the model may call no tool. */
   | { readonly type: "allowed"; readonly mode: "auto" | "any"; readonly names: ReadonlyArray<string> }
 
 export type ResponseFormat =
@@ -153,15 +153,15 @@ export interface Reasoning {
   /** Whether reasoning is disabled. */
   readonly off: boolean
   readonly effort: Effort | undefined
-  /** In tokens. A vendor that supports only efforts gets the nearest effort. */
+  /** The budget in tokens. A vendor that supports only efforts gets the nearest effort. */
   readonly budget: number | undefined
-  /** Whether the model decides how much to reason (`adaptive`). */
+  /** Whether the model determines the amount of reasoning (`adaptive`). */
   readonly adaptive: boolean
-  /** Whether thoughts are shown, or their style (`auto`, `concise`, `detailed`); `undefined` for the vendor's default. */
+  /** Whether thoughts are shown, or their style (`auto`, `concise`, `detailed`). `undefined` means the vendor's default. */
   readonly summary: boolean | string | undefined
 }
 
-/** The client protocol's names of fields that differ between protocols, for refusals. */
+/** The client protocol's names for fields that differ between protocols. Refusals use them. */
 export interface FieldNames {
   readonly turns: string
   readonly tools: string
@@ -184,7 +184,7 @@ export interface Conversation {
   readonly tool_choice: ToolChoice | undefined
   /** Whether tools may be called in parallel. */
   readonly parallel_tool_calls: boolean | undefined
-  /** The maximum number of tokens in the answer, thoughts included. */
+  /** The maximum number of tokens in the answer, including thoughts. */
   readonly limit: number | undefined
   readonly temperature: number | undefined
   readonly top_p: number | undefined
@@ -196,14 +196,14 @@ export interface Conversation {
   readonly format: ResponseFormat | undefined
   readonly reasoning: Reasoning | undefined
   readonly verbosity: string | undefined
-  /** Caching of the whole prompt: Anthropic's `cache_control` of the request. */
+  /** Caching of the whole prompt (Anthropic's `cache_control` on the request). */
   readonly cache: CacheMark | undefined
   /** Groups similar prompts for OpenAI's cache. */
   readonly prompt_cache_key: string | undefined
-  /** The end user, by the client's own id. */
+  /** The client's id for the end user. */
   readonly user: string | undefined
   readonly safety_identifier: string | undefined
   readonly stream: boolean
-  /** Whether the client wants the usage at the end of a stream; `true` for protocols that always send it. */
+  /** Whether the client wants the usage at the end of a stream. `true` for protocols that always send it. */
   readonly include_usage: boolean
 }

@@ -1,4 +1,4 @@
-/** Guards for JSON values, and readers of request fields that record a finding for a value of the wrong type. */
+/** Guards for JSON values, and readers of request fields that record a finding for each wrong type. */
 import type { JsonObject } from "./Conversation.ts"
 import type { Findings } from "./Uncarriable.ts"
 
@@ -9,7 +9,7 @@ export const textOr = (value: unknown, otherwise: string): string => (typeof val
 
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** A non-empty string. */
+/** The value if it is a non-empty string, otherwise the alternative. */
 export const wordsOr = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise
 
@@ -20,7 +20,7 @@ export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray
 const empty: JsonObject = {}
 const none: ReadonlyArray<unknown> = []
 
-/** The maximum nesting. JSON is serialized recursively, and a few thousand levels overflow the stack. */
+/** The maximum nesting. JSON is serialized recursively, so a few thousand levels overflow the stack. */
 const levelsMax = 200
 
 export const isDeep = (value: unknown, levels = levelsMax): boolean => {
@@ -31,7 +31,7 @@ export const isDeep = (value: unknown, levels = levelsMax): boolean => {
   return false
 }
 
-/** The JSON of a value; `undefined` if it is nested too deeply or has no JSON. */
+/** The value's JSON; `undefined` if the nesting is too deep or the value has no JSON. */
 export const written = (value: unknown): string | undefined => (isDeep(value) ? undefined : JSON.stringify(value))
 
 /** The value of a JSON text; `undefined` if it is invalid. */
@@ -55,7 +55,7 @@ export const parsedOfVendor = (json: string): unknown => {
 const noNumber = /NaN|Infinity/
 const noNumberHere = /-?(?:NaN|Infinity)/y
 
-/** The text with `null` for such numbers outside strings. (A single regular expression would run out of stack in a long string.) */
+/** Replaces such numbers outside strings by `null`. (A single regular expression would overflow the stack in a long string.) */
 const withoutNoNumbers = (json: string): string => {
   let out = ""
   let from = 0
@@ -81,7 +81,7 @@ export const present = (fields: Readonly<Record<string, unknown>>): JsonObject =
   return object
 }
 
-/** Reads request fields that may be absent or `null`, and records a finding for a value of the wrong type. */
+/** Reads request fields that may be absent or `null`, and records a finding for each wrong type. */
 export class Fields {
   readonly #findings: Findings
   constructor(findings: Findings) {
@@ -110,12 +110,12 @@ export class Fields {
     return typeof value === "number" && Number.isFinite(value) ? value : this.refuse(at, "a number")
   }
 
-  /** A whole number from `least`. */
+  /** A whole number of at least `least`. */
   whole(at: string, value: unknown, least: number): number | undefined {
     if (value === undefined || value === null) return undefined
     return Number.isSafeInteger(value) && (value as number) >= least
       ? (value as number)
-      : this.refuse(at, `a whole number from ${least}`)
+      : this.refuse(at, `a whole number of at least ${least}`)
   }
 
   flag(at: string, value: unknown): boolean | undefined {
@@ -144,7 +144,7 @@ export class Fields {
     return []
   }
 
-  /** Refuses every other field by name, unless it is `null` or an empty list, because the client relies on it. */
+  /** Refuses all other fields by name, unless they are `null` or an empty list. A client may rely on a field's effect. */
   only(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       const value = body[name]

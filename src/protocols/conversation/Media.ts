@@ -1,7 +1,7 @@
-/** Images, files and audio: data URIs, media types, and vendors' names for them. */
+/** Data URIs, media types, and vendors' format names of images, files and audio. */
 import type { Source } from "./Conversation.ts"
 
-/** The content of a URL: inline data (`data:image/png;base64,...`), or a location. `undefined` for data in another encoding. */
+/** A URL's content: inline data (`data:image/png;base64,...`), or a location. `undefined` for data in another encoding. */
 export const sourceOf = (url: string): Source | undefined => {
   if (!/^data:/i.test(url)) return { type: "url", url }
   const comma = url.indexOf(",")
@@ -10,11 +10,11 @@ export const sourceOf = (url: string): Source | undefined => {
   return { type: "data", media_type: media_type === "" ? "text/plain" : media_type!, data: url.slice(comma + 1) }
 }
 
-/** The URL of a source. */
+/** A source's URL. */
 export const urlOf = (source: Source): string =>
   source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`
 
-/** Bedrock's names of document formats, by media type. The names are also file extensions. */
+/** Bedrock's document formats by media type. Their names are also file extensions. */
 const documents: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/csv", "csv"],
@@ -42,7 +42,7 @@ const imageFormats: ReadonlyMap<string, string> = new Map([
 
 export const imageFormat = (media_type: string): string | undefined => imageFormats.get(media_type)
 
-/** The media type by a URL's file extension. */
+/** The media type for a URL's file extension. */
 export const typeByEnding = (url: string): string | undefined => {
   const ending = /\.(\w{2,4})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()
   if (ending === undefined) return undefined
@@ -52,6 +52,6 @@ export const typeByEnding = (url: string): string | undefined => {
 const imageEnding = (ending: string): string | undefined =>
   imageFormats.has(`image/${ending}`) ? `image/${ending}` : undefined
 
-/** The image resolution for the model. Vendors use `auto` by default. */
+/** The requested image resolution; `undefined` for `auto`, the vendors' default. */
 export const detailOf = (detail: unknown): string | undefined =>
   typeof detail === "string" && detail !== "auto" ? detail : undefined

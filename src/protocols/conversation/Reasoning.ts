@@ -2,11 +2,11 @@
  * The amount of reasoning, translated between vendors that use efforts and vendors that use token budgets.
  *
  * Where the specification is silent:
- * - An effort becomes a share of the answer's limit (`shares`), at least 1,024 tokens. A budget becomes the smallest effort whose share of the
- *   limit contains it.
- * - Claude models from 4.6 on get the effort itself. Older ones, and other models that speak `messages`, get a budget. An effort is dropped where
- *   the model would refuse it: with a forced tool call, after tool calls without their thoughts, or without room for 1,024 tokens. It is only a
- *   hint. A client's own budget is sent unchanged.
+ * - An effort becomes a share of the answer's limit (`shares`), at least 1,024 tokens. A budget becomes the smallest effort with a share of at least
+ *   that budget.
+ * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that speak messages get a budget. An effort is only a hint,
+ *   so it is dropped if the model would reject it: with a forced tool call, after tool calls without their thoughts, or without room for 1,024
+ *   tokens. A client's own budget is sent unchanged.
  */
 import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
 import { present } from "./Json.ts"
@@ -24,13 +24,13 @@ const shares: Readonly<Record<Effort, number>> = {
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
 const budgetLeast = 1_024
-/** The assumed limit of an unlimited answer. */
+/** The assumed limit for an answer without a limit. */
 const limitUsual = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>
   Math.max(budgetLeast, Math.floor((limit ?? limitUsual) * shares[effort]))
 
-/** The effort for reasoning settings; `undefined` to leave it to the model. */
+/** The effort for reasoning settings; `undefined` for the model's default. */
 export const effortOf = ({ budget, effort }: Reasoning, limit: number | undefined): Effort | undefined => {
   if (effort !== undefined || budget === undefined) return effort
   const share = budget / (limit ?? limitUsual)
@@ -43,7 +43,7 @@ const isOld = (model: string): boolean =>
 
 const knowsEffort = (model: string): boolean => model.includes("claude") && !isOld(model)
 
-/** Whether the latest tool calls lack the thoughts that led to them. */
+/** Whether the latest tool calls lack the thoughts before them. */
 const lacksThoughts = ({ turns }: Conversation): boolean => {
   const last = turns.findLast((turn) => turn.role === "assistant")
   const parts: ReadonlyArray<AssistantPart> = last?.role === "assistant" ? last.parts : []

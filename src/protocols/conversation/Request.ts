@@ -1,4 +1,4 @@
-/** The common part of reading and writing requests in all protocols. Fields are checked in order, and the first finding is returned. */
+/** Shared code for reading and writing requests in all protocols. Fields are checked in order, and the first finding is returned. */
 import { Either } from "effect"
 import type { Conversation, JsonObject } from "./Conversation.ts"
 import { Fields, isDeep, isObject } from "./Json.ts"

@@ -2,9 +2,9 @@
  * Shared code of the stream readers and writers of all protocols.
  *
  * Where the specification is silent:
- * - An event that is not a JSON object, or belongs to a part that never began, is a failure of the stream. An unknown event is skipped. A stream
- *   whose bytes end before its answer is complete is a failure, wherever it was cut.
- * - An unknown stop reason is `end`, or `tool` if there are tool calls.
+ * - An event that is not a JSON object or belongs to a part that never began is a failure. An unknown event is skipped. An end of the bytes before
+ *   the answer is complete is a failure.
+ * - An unknown stop reason becomes `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"
 import type { Delta, FailureKind, StopReason } from "./Delta.ts"
@@ -25,7 +25,7 @@ const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || d
 /** The start of a stream without a start event. */
 const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
 
-/** A reader of events with JSON objects, ended by `[DONE]` or by the end of the bytes. */
+/** A reader of JSON events up to `[DONE]` or the end of the bytes. */
 export const streamReader = (
   read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>,
   atEnd: () => ReadonlyArray<Delta>
@@ -59,23 +59,23 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** Recognition stops after this many consecutive events that did not help to recognize the next. */
+/** Recognition stops after this number of consecutive models that matched no event. */
 const fruitlessMax = 8
 
 /**
- * Recognizes events that differ from the previous one only in the text of their piece, as most events of an answer do. Skipping their parsing
- * saves most of the time. An event that yields exactly one piece becomes the model for later events. The first event that matches is still
- * parsed, to verify that the text at that position is its result. Reading such an event changes no state.
+ * Recognizes events that differ from the previous event only in their text fragment. Most events of an answer do, and skipping their parsing saves
+ * most of the time. An event that yields exactly one `piece` delta becomes the model for later events. The first matching event is still parsed, to
+ * verify the position of the text. Reading such an event changes no state.
  */
 class Pieces {
   private name: string | undefined
-  /** The text before and after the piece of the model event; empty without a model. */
+  /** The model event's text before and after the fragment. Empty without a model. */
   private before = ""
   private after = ""
   private index = 0
   private text = ""
   private proven = false
-  /** The text of the current event, if the model is right. */
+  /** The current event's fragment, if the model is right. */
   private expected: string | undefined
   private fruitless = 0
 
@@ -99,7 +99,7 @@ class Pieces {
       this.before = ""
       return
     }
-    // The same text twice does not prove its position.
+    // Two equal fragments do not prove the position.
     if (expected === piece.text && expected !== this.text && piece.index === this.index) {
       this.proven = true
       this.fruitless = 0
@@ -123,8 +123,8 @@ class Pieces {
 const sliceLeast = 13
 
 /**
- * The content of the JSON string between these quotes, if valid and not empty. A long one is parsed even without escapes, because a slice would
- * keep the whole original text in memory.
+ * The content of the JSON string between these positions, if it is valid and not empty. A long string is parsed even without escapes, because a slice
+ * would keep the whole original text in memory.
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
   const text = json.slice(from, to)
@@ -133,7 +133,7 @@ const stringIn = (json: string, from: number, to: number): string | undefined =>
   return typeof value === "string" && value !== "" ? value : undefined
 }
 
-/** Whether JSON writes the string without escapes. */
+/** Whether the string needs no escapes in JSON. */
 const isVerbatim = (text: string): boolean => {
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at)
@@ -142,21 +142,20 @@ const isVerbatim = (text: string): boolean => {
   return true
 }
 
-/** The name of an event: its data's `type`, otherwise its event field. */
+/** An event's name: the `type` in its data, otherwise its event field. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
-/** A stop reason. Some vendors report only that the answer ended. */
+/** The stop reason. Some vendors report only that the answer ended, even for tool calls. */
 export const stopWith = (reason: StopReason | undefined, calls: boolean): StopReason =>
   calls && (reason === undefined || reason === "end") ? "tool" : (reason ?? "end")
 
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Reorders interleaved deltas so that parts follow each other, for protocols with one open part at a time. Deltas of a later part wait until the
- * earlier parts have ended.
+ * Reorders interleaved deltas for protocols with only one open part at a time. Deltas of a later part wait until the earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The open part, and the waiting deltas of other parts in the order of their start. */
+  /** The open part, and the waiting deltas of other parts in the order of their starts. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

@@ -1,16 +1,16 @@
 /**
- * Signatures of thoughts. A vendor accepts a thought only with its own signature, but a client returns the thoughts that it received, whichever
- * vendor answers next. So in another vendor's protocol, a signature has the name of its signer as prefix: `google:EsYB...`.
+ * Signatures of thoughts. A vendor accepts only thoughts that it signed, but a client returns all thoughts that it received, even if another vendor
+ * serves the next call. In another vendor's protocol, a signature therefore has its signer's name as a prefix: `google:EsYB...`.
  *
  * Where the specification is silent:
- * - A thought goes back only to the family of models that signed it. It is omitted for all others, because none accepts it. Unsigned thoughts go
- *   only to `chat` upstreams, as `reasoning_content`.
- * - A request with such a prefix in a signature is always translated, even for an upstream that speaks its protocol. The translation omits the
- *   thought (`isForeign`).
+ * - A thought is returned only to the family of models that signed it, because other models reject it. Unsigned thoughts are sent only to chat
+ *   upstreams, as `reasoning_content`.
+ * - A request with a prefixed signature is always translated, even for an upstream that speaks its protocol (`isForeign`). The translation omits the
+ *   thought.
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 
-/** The signer of answers in a protocol. */
+/** The signer of a protocol's answers. */
 export const home: Readonly<Record<Protocol, Signer>> = {
   messages: "anthropic",
   bedrock: "anthropic",
@@ -27,7 +27,7 @@ export interface Signature {
 
 const named = /^(anthropic|openai|google|unknown)(!?):/
 
-/** A signature for a protocol with the signer `home`; `undefined` if there is none. */
+/** Writes a signature for a protocol with the signer `home`. */
 export const signatureIn = (home: Signer, { redacted, signature, signer }: Signature): string | undefined =>
   signer === home ? signature : `${signer}${redacted ? "!" : ""}:${signature ?? ""}`
 
@@ -40,7 +40,7 @@ export const signatureOf = (home: Signer, value: unknown): Signature => {
   return { signature: rest === "" ? undefined : rest, signer: signer as Signer, redacted: redacted === "!" }
 }
 
-/** Whether the JSON of a request contains a thought signed by another vendor than that of the client's protocol. */
+/** Whether a request's JSON contains a thought with another vendor's signature. */
 export const isForeign = (json: string): boolean => foreign.test(json)
 const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 

@@ -3,11 +3,11 @@
  *
  * Where the specification is silent:
  * - Arguments are a string in Chat and Responses, and an object in Messages, Google and Bedrock. An empty string becomes the empty object. A string
- *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends, and that object becomes the string again. In a
- *   stream, the pieces of the text pass as they arrive.
- * - Text arguments are never empty, because clients parse them: empty arguments become `{}`.
- * - A call id that another vendor would refuse (by its characters or length) is replaced by an id derived from it, both in the call and in its
- *   result. A call without an id gets one derived from the answer's id.
+ *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends. In the other direction, that object becomes the
+ *   string. In a stream, text fragments pass immediately.
+ * - Empty text arguments become `{}`, because clients parse them.
+ * - A call id with characters or a length that a vendor does not accept is replaced by a derived id, in the call and in its result. A call without an
+ *   id gets an id derived from the answer's id.
  */
 import type { JsonObject } from "./Conversation.ts"
 import { isDeep, isObject, parsed, written } from "./Json.ts"
@@ -21,31 +21,31 @@ export const inputOf = (argumentsText: string): JsonObject => {
   return isObject(value) && !isDeep(value) ? value : { [invalid]: argumentsText }
 }
 
-/** The arguments as text; `undefined` if they are nested too deeply. */
+/** The arguments as text; `undefined` if the nesting is too deep. */
 export const argumentsOf = (input: unknown): string | undefined => {
   if (input === undefined || input === null) return "{}"
   if (isObject(input) && typeof input[invalid] === "string" && Object.keys(input).length === 1) return input[invalid]
   return written(input)
 }
 
-/** FNV-1a of 32 bits, in hexadecimal. */
+/** The 32-bit FNV-1a hash, in hexadecimal. */
 const digest = (value: string): string => {
   let hash = 0x811c9dc5
   for (let at = 0; at < value.length; at++) hash = Math.imul(hash ^ value.charCodeAt(at), 0x01000193)
   return (hash >>> 0).toString(16).padStart(8, "0")
 }
 
-/** The id, if it is short enough and has only letters, digits, `_` and `-`. Otherwise an id derived from it. */
+/** The id if it is short enough and has only letters, digits, `_` and `-`, otherwise a derived id. */
 export const fittingId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax && /^[\w-]+$/.test(id)
     ? id
     : `${id.slice(0, lengthMax - 9).replaceAll(/[^\w-]/g, "_")}_${digest(id)}`
 
-/** The id of a call in an answer. */
+/** The id of an answer's call. */
 export const callId = (id: string, answer: string, index: number): string =>
   id === "" ? `call_${answer}_${index}` : id
 
-/** The id, if it is short enough, for vendors that accept any characters. */
+/** The id if it is short enough, otherwise a derived id. For vendors that accept any characters. */
 export const shortId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax ? id : fittingId(id, lengthMax)
 

@@ -1,8 +1,7 @@
 /**
- * Reading and writing of one protocol. A request is translated from the client's protocol to the vendor's with
- * `translations[vendor].writeRequest(translations[client].readRequest(body))`, an answer back with
- * `translations[client].writeAnswer(translations[vendor].readAnswer(json))`, and a stream with the vendor's `reader` and the client's `writer`.
- * Everything here is pure. Any JSON yields a value or a reason; nothing throws.
+ * Reading and writing of a protocol. `translations[vendor].writeRequest(translations[client].readRequest(body))` translates a client's request for a
+ * vendor. `translations[client].writeAnswer(translations[vendor].readAnswer(json))` translates the answer back. The vendor's `reader` and the
+ * client's `writer` translate a stream. There is no I/O, and no function throws: any JSON yields a value or a reason.
  */
 import type { Either } from "effect"
 import type { Answer } from "./Answer.ts"
@@ -13,58 +12,56 @@ import type { Usage } from "./Usage.ts"
 
 /** Parameters of a vendor's request in addition to the conversation. */
 export interface RequestOptions {
-  /** The vendor's name of the model. For Google and Bedrock it is in the path, not in the body. */
+  /** The vendor's model name. Google and Bedrock have it in the path, not in the body. */
   readonly model: string
-  /**
-   * The maximum number of tokens in the answer, in place of the client's limit. `undefined` if the upstream accepts none; `messages` requires one.
-   */
+  /** The answer's token limit, which replaces the client's. `undefined` if the upstream accepts no limit. Messages requires one. */
   readonly limit: number | undefined
-  /** For `chat`: the field of the limit. */
+  /** Chat's field for the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"
-  /** For Google and Bedrock it is in the path, not in the body. For `chat` it also requests the usage. */
+  /** Whether to stream. Google and Bedrock have this in the path, not in the body. Chat also requests the usage. */
   readonly stream: boolean
 }
 
 /** Properties of a client's answer. */
 export interface AnswerOptions {
-  /** Unique letters, digits, `-` or `_`. The protocol's prefix (`msg_`, `chatcmpl-`, `resp_`) is added. */
+  /** A unique id of letters, digits, `-` and `_`. The protocol's prefix (`msg_`, `chatcmpl-`, `resp_`) is added. */
   readonly id: string
-  /** The client's name of the model. */
+  /** The client's model name. */
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
-  /** The client's body, because an answer of Responses repeats its fields. */
+  /** The client's body. A Responses answer repeats its fields. */
   readonly request: JsonObject
 }
 
 export interface StreamOptions extends AnswerOptions {
-  /** For `chat`: whether the client asked for the chunk with the usage. */
+  /** Whether a chat client requested the usage chunk. */
   readonly include_usage: boolean
 }
 
-/** An event of a vendor's stream: its name, if the protocol has event names, and its data, unchanged. */
+/** A vendor's stream event: its name, if the protocol has event names, and its original data. */
 export interface VendorEvent {
   readonly event: string | undefined
   readonly data: string
 }
 
-/** Reads one stream of a vendor. Stateful. Returns nothing after `end` or `failure`. */
+/** Reads one vendor stream. Stateful. Returns no deltas after `end` or `failure`. */
 export interface StreamReader {
-  /** The deltas of an event; none for an unknown event or a ping. */
+  /** The event's deltas. Unknown events and pings have none. */
   readonly read: (event: VendorEvent) => ReadonlyArray<Delta>
   /**
-   * Ends the bytes. Returns `end` if the protocol has no last event (Google) and the answer was complete, a `failure` if the stream was cut, and
-   * nothing if the stream's own end was read.
+   * Called at the end of the bytes. Returns `end` if the protocol has no last event (Google) and the answer was complete, a `failure` if the stream
+   * was cut, and no deltas if the stream's own end was read.
    */
   readonly close: () => ReadonlyArray<Delta>
 }
 
-/** Writes one stream for a client. Stateful. */
+/** Writes one client stream. Stateful. */
 export interface StreamWriter {
   /**
-   * The server-sent events for a delta, possibly none. The text for `end` completes the answer for the client, including the `[DONE]` of `chat`. A
-   * caller that must not complete before a commit holds that text back. For Bedrock, too, the text is `event: <name>` and `data: <json>`; its adapter
-   * turns it into frames.
+   * The server-sent events for a delta, possibly none. The text for `end` completes the answer for the client, including chat's `[DONE]`. A caller
+   * that must not complete before a commit holds that text back. Bedrock's text also has the form `event: <name>` and `data: <json>`. An adapter
+   * converts it to frames.
    */
   readonly write: (delta: Delta) => string
 }
@@ -73,21 +70,21 @@ export interface Translation {
   readonly protocol: Protocol
   /** Reads a client's request. `body` is any JSON. */
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
-  /** Writes the body for a vendor. */
+  /** Writes a vendor's request body. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
   /** Whether a request for this model carries the conversation's cache marks. */
   readonly marksCaches: (model: string) => boolean
-  /** Reads a vendor's whole answer of status 200. An error or an invalid answer is a failure. */
+  /** Reads a vendor's whole answer of status 200. The left side is an error, or the fault of an invalid answer. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>
-  /** Writes the client's whole answer. */
+  /** Writes a client's whole answer. */
   readonly writeAnswer: (answer: Answer, options: AnswerOptions) => JsonObject
   readonly reader: () => StreamReader
   readonly writer: (options: StreamOptions) => StreamWriter
   /**
-   * Reads a usage object of this protocol: `usage` of an answer or chunk, `usageMetadata` of Google. `undefined` if it is not an object or has
+   * Reads the protocol's usage object: `usage` in an answer or chunk, or Google's `usageMetadata`. Returns `undefined` if it is not an object or has
    * neither total.
    */
   readonly usageOf: (usage: unknown) => Usage | undefined
-  /** Writes a usage object of this protocol, with the figures that it supports. */
+  /** Writes the protocol's usage object, with the figures that the protocol supports. */
   readonly writeUsage: (usage: Usage) => JsonObject
 }

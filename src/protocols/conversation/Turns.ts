@@ -1,7 +1,7 @@
-/** Turns of a conversation in the order that a protocol requires. */
+/** A conversation's turns in the order that a protocol requires. */
 import type { AssistantPart, Conversation, TextPart, Turn, UserPart } from "./Conversation.ts"
 
-/** A turn of a protocol in which user and assistant alternate and instructions are separate. */
+/** A turn for protocols in which user and assistant alternate and instructions are separate. */
 export type Alternating =
   | { readonly role: "user"; readonly at: string; readonly parts: ReadonlyArray<UserPart> }
   | { readonly role: "assistant"; readonly at: string; readonly parts: ReadonlyArray<AssistantPart> }
@@ -15,7 +15,7 @@ export const instructionsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<TextPa
     turn.role === "system" || turn.role === "developer" ? turn.parts.filter((part) => part.text !== "") : []
   )
 
-/** Joins consecutive user or assistant turns. Drops empty texts, thoughts that `takes` refuses, and turns left empty. */
+/** Joins consecutive turns of the same role. Drops empty texts, thoughts that `takes` rejects, and turns that become empty. */
 export const alternating = (
   { turns }: Conversation,
   takes: (part: Extract<AssistantPart, { type: "thinking" }>) => boolean
@@ -34,7 +34,7 @@ export const alternating = (
   return joined as ReadonlyArray<Alternating>
 }
 
-/** Whether the conversation ends with a beginning of the answer, which the model should continue. */
+/** Whether the conversation ends with the beginning of an answer that the model should continue. */
 export const isPrefilled = ({ protocol, turns }: Conversation): boolean =>
   protocol !== "chat" && protocol !== "responses" && turns.at(-1)?.role === "assistant"
 

@@ -1,9 +1,9 @@
 /** The reason why a request cannot be translated to another protocol, and its field. */
 
 export interface Uncarriable {
-  /** The field in the client's protocol, for example `messages.2.content.0`; empty for the request itself. */
+  /** The field in the client's protocol, for example `messages.2.content.0`. Empty for the request itself. */
   readonly field: string
-  /** One sentence without a full stop that follows the field: `the upstream of this model takes no audio`. */
+  /** The reason, as a clause that follows the field: `the upstream of this model takes no audio`. */
   readonly why: string
 }
 

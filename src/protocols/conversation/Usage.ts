@@ -1,19 +1,19 @@
 /**
- * A vendor's usage report for a call, in one form for all protocols. `undefined` means not reported.
+ * A vendor's usage report for a call, in a common form for all protocols. `undefined` means not reported.
  *
  * Where the specification is silent:
- * - The two totals include all their parts, whatever the vendor's own totals exclude: Anthropic and Bedrock report input without cache reads and
- *   writes, Google reports output without thoughts.
- * - A figure is a whole number from 0, or infinity (`1e999`). The charge caps it like any figure that is too large.
+ * - The two totals include all their parts, although vendors' own totals may exclude some. Anthropic and Bedrock report input without cache reads and
+ *   writes, and Google reports output without thoughts.
+ * - A figure is a non-negative integer, or infinity (`1e999`). The charge caps both at the request's maximum.
  */
 export interface Usage {
-  /** All tokens of the prompt, cached or not. */
+  /** All prompt tokens, including cached tokens. */
   readonly prompt_tokens: number | undefined
-  /** All tokens of the answer, thoughts included. */
+  /** All answer tokens, including thoughts. */
   readonly completion_tokens: number | undefined
   /** Prompt tokens read from a cache. */
   readonly cached_tokens: number | undefined
-  /** Audio among them. */
+  /** Cached audio tokens. */
   readonly cached_audio_tokens: number | undefined
   /** Prompt tokens written to a cache, for five minutes or the vendor's default time. */
   readonly cache_write_tokens: number | undefined
@@ -41,7 +41,7 @@ export const noUsage: Usage = {
   completion_image_tokens: undefined
 }
 
-/** The value, if it is a valid figure. */
+/** The value if it is a valid figure. */
 export const count = (value: unknown): number | undefined =>
   typeof value === "number" && value >= 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
     ? value
@@ -54,6 +54,6 @@ export const sum = (
   third?: number | undefined
 ): number | undefined => (first === undefined ? undefined : first + (second ?? 0) + (third ?? 0))
 
-/** All tokens written to a cache, for protocols that do not distinguish the time. */
+/** All tokens written to a cache, for protocols that do not distinguish lifetimes. */
 export const written = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>
   cache_write_tokens === undefined ? cache_write_1h_tokens : sum(cache_write_tokens, cache_write_1h_tokens)

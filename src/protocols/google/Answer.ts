@@ -1,10 +1,10 @@
 /**
- * Answers of Gemini, whole and streamed. Each event of a stream is an answer with the next parts, so one reader handles both.
+ * Gemini's answers, whole and streamed. Each stream event is an answer with the next parts, so one reader handles both forms.
  *
  * Where the specification is silent:
- * - A blocked prompt is an empty answer with the stop reason `refusal`. An answer that a filter stopped has the same reason. A malformed call
+ * - A blocked prompt is an empty answer with the stop reason `refusal`. An answer that a filter stopped also has this reason. A malformed call
  *   (`MALFORMED_FUNCTION_CALL` and similar) is a failure.
- * - A stream has no last event. It is complete when a candidate has a finish reason. Later events are ignored, except for the usage.
+ * - A stream has no final event. It is complete when a candidate has a finish reason. Later events are ignored, except for their usage.
  */
 import { Either } from "effect"
 import { answerOf } from "../conversation/Answer.ts"

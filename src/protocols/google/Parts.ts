@@ -1,11 +1,11 @@
 /**
- * The parts of Gemini's contents, read and written.
+ * Reads and writes the parts of Gemini's contents.
  *
  * Where the specification is silent:
- * - A signature belongs to the part after the thought. In the common form it is a separate thought without text, before its call or after its
- *   text.
- * - Gemini 3 requires a signature for each call. Calls of other models get the placeholder that Google's guide defines.
- * - An image URL must end with an image's extension, because Gemini would also read videos and documents there.
+ * - Gemini attaches a signature to the part after the thought. In the common form, the signature is a separate thought without text, before the call
+ *   or after the text.
+ * - Gemini 3 requires a signature for each call. Other models' calls get the placeholder from Google's guide.
+ * - An image URL must end with an image's extension, because Gemini also reads videos and documents from URLs.
  * - A result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
  */
 import type {
@@ -26,7 +26,7 @@ import { typeByEnding } from "../conversation/Media.ts"
 import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsOf, inputOf } from "../conversation/ToolCalls.ts"
 
-/** Tool calls of a conversation in reading. Gemini may identify a result only by its tool's name. */
+/** The tool calls of a conversation being read. Gemini may identify a result only by its tool's name. */
 export class Calls {
   readonly #open: Array<{ readonly id: string; readonly name: string }> = []
   #count = 0
@@ -65,7 +65,7 @@ const textsOf = (value: unknown): ReadonlyArray<string> => {
 const readResult = (fields: Fields, at: string, part: JsonObject, calls: Calls): ToolResultPart | undefined => {
   const { id, name, response } = objectOf(part.functionResponse)
   const call = calls.end(id, textOr(name, ""))
-  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "a call that it answers")
+  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "the response to an earlier functionCall")
   const { error, output } = objectOf(response)
   const said = error === undefined ? (output === undefined ? response : output) : error
   return {
@@ -145,13 +145,10 @@ const writeSource = (source: Source): JsonObject =>
     ? { inlineData: { mimeType: source.media_type, data: source.data } }
     : { fileData: present({ fileUri: source.url, mimeType: typeByEnding(source.url) }) }
 
-/** Gemini reads any file at a URL, including videos and books, which are billed by their length. */
+/** Gemini reads any file from a URL. Videos and books are billed by their length, so only image URLs are sent. */
 const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
-    fields.refuse(
-      at,
-      "the upstream of this model takes an image as data, or by an address that ends as .png, .jpg or .webp"
-    )
+    fields.refuse(at, "the upstream of this model takes an image as data, or by a URL that ends in .png, .jpg or .webp")
   return writeSource(source)
 }
 
@@ -178,7 +175,7 @@ const writeResult = (fields: Fields, part: ToolResultPart, names: ReadonlyMap<st
   }
 }
 
-/** The parts of a user's turn: tool results first, then their other content and the rest. */
+/** A user turn's parts: tool results first, then the results' other content, then the rest. */
 export const writeUserParts = (
   fields: Fields,
   parts: ReadonlyArray<UserPart>,
@@ -196,7 +193,7 @@ export const writeUserParts = (
   return [...results, ...rest]
 }
 
-/** The signature for a call that Gemini did not make. */
+/** The signature for another model's call. */
 const noSignature = "skip_thought_signature_validator"
 
 type ModelPart =
@@ -204,7 +201,7 @@ type ModelPart =
   | Pick<ThinkingPart, "type" | "text" | "signature" | "signer" | "redacted">
   | Pick<ToolCallPart, "type" | "id" | "name" | "arguments">
 
-/** The parts of a model's turn or an answer. `demands`: whether calls require a signature. */
+/** The parts of a model turn or an answer. `demands`: whether calls require a signature. */
 export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolean): ReadonlyArray<JsonObject> => {
   const out: Array<JsonObject> = []
   let signature: string | undefined

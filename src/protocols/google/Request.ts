@@ -1,11 +1,11 @@
 /**
- * A request of Gemini (`generateContent`, `streamGenerateContent`), read and written. The path contains the model and selects streaming.
+ * Reads and writes Gemini's requests (`generateContent`, `streamGenerateContent`). The path contains the model and selects streaming.
  *
  * Where the specification is silent:
- * - Written for another client: later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and
- *   cache marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas
- *   pass unchanged (`parametersJsonSchema`, `responseJsonSchema`).
- * - Reasoning is a level for Gemini 3 and later, and a budget for older models. A client's budget passes unchanged.
+ * - In a translated request, later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and cache
+ *   marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas pass
+ *   unchanged (`parametersJsonSchema`, `responseJsonSchema`).
+ * - Gemini 3 and later models get a reasoning level, older models a budget. A client's budget passes unchanged.
  */
 import type {
   Conversation,
@@ -150,7 +150,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** Models before Gemini 3. They use a reasoning budget, and accept calls without signatures. */
+/** Whether a model is older than Gemini 3. Older models use a reasoning budget and accept calls without signatures. */
 const isOld = (model: string): boolean => /gemini-(?:[12](?!\d)|pro)/.test(model)
 
 const writeTool = (fields: Fields, tool: Tool): JsonObject => {

@@ -1,4 +1,4 @@
-/** Writes the events of a Gemini stream: texts piece by piece, calls when they are complete. */
+/** Writes the events of a Gemini stream. Text is written immediately, calls when they are complete. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { Delta, StopReason } from "../conversation/Delta.ts"
@@ -18,7 +18,7 @@ class Writing {
   #start: Start = { type: "text_start", index: 0 }
   #text = ""
   #signature: string | undefined
-  /** A signature for the next call. */
+  /** The signature for the next call. */
   #pending: string | undefined
   #usage: Usage | undefined
   #reason: StopReason = "end"
@@ -41,7 +41,7 @@ class Writing {
     return parts.length === 0 ? "" : this.#chunk({ content: { role: "model", parts } })
   }
 
-  /** Writes a signature that no call followed. */
+  /** Writes a signature without a following call. */
   #flush(): string {
     const signature = this.#pending
     this.#pending = undefined

@@ -1,9 +1,9 @@
 /**
- * A whole answer of Messages, read and written, and the stop reasons and errors, which streams share.
+ * Reads and writes whole Messages answers. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - `model_context_window_exceeded` is read as `length`. A refusal with text from the model is written as text with the stop reason `refusal`.
- * - Blocks of an unknown type are ignored. The vendor's own tools were already refused in the request.
+ * - `model_context_window_exceeded` becomes `length`. A refusal with text from the model becomes text with the stop reason `refusal`.
+ * - Blocks of an unknown type are ignored. Requests with the vendor's own tools are refused.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"

@@ -1,4 +1,4 @@
-/** The content blocks of a request of Messages, read and written. */
+/** Reads and writes the content blocks of Messages requests. */
 import type {
   AssistantPart,
   CacheMark,
@@ -15,14 +15,14 @@ import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
-/** The mark in a `cache_control`. */
+/** The cache mark in `cache_control`. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>
   isObject(control) ? (control.ttl === "1h" ? "1h" : "5m") : undefined
 
 export const cacheControl = (cache: CacheMark | undefined): JsonObject | undefined =>
   cache === undefined ? undefined : cache === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" }
 
-/** The blocks of a content. A string is one text block. */
+/** The blocks of `content`. A string is one text block. */
 const blocksOf = (
   fields: Fields,
   at: string,
@@ -93,7 +93,7 @@ const readContent = (fields: Fields, at: string, block: JsonObject): Content | u
     default:
       return fields.refuse(
         at,
-        typeof block.type === "string" ? `the upstream of this model takes no ${block.type}` : "a block has a type"
+        typeof block.type === "string" ? `the upstream of this model takes no ${block.type}` : "a block with a type"
       )
   }
 }
@@ -150,7 +150,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
         at,
         typeof block.type === "string"
           ? `the upstream of this model does not support ${block.type} of an assistant`
-          : "a block has a type"
+          : "a block with a type"
       )
   }
 }

@@ -1,10 +1,10 @@
 /**
- * The events of a stream of Messages, read and written.
+ * Reads and writes the events of Messages streams.
  *
  * Where the specification is silent:
- * - `message_start` has the usage of the prompt if the vendor reports it by then, otherwise zero. `message_delta` always has it.
- * - An answer is complete once `message_delta` has a stop reason, with or without `message_stop`, like an untranslated one.
- * - One block is open at a time. If pieces of two tool calls alternate, the second call begins after the first has ended.
+ * - `message_start` has the prompt's usage if the vendor reports it by then, otherwise zero. `message_delta` always has the usage.
+ * - An answer is complete once `message_delta` has a stop reason, with or without `message_stop`. The same rule applies to untranslated streams.
+ * - One block is open at a time. If deltas of two tool calls alternate, the second call begins after the first has ended.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
@@ -27,11 +27,11 @@ import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** An open block of the vendor. */
+/** An open vendor block. */
 interface Block {
-  /** The index of its part; -1 for an ignored block. */
+  /** The part index; -1 for an ignored block. */
   readonly part: number
-  /** The arguments in its start event, for vendors that send no pieces. */
+  /** The arguments in the start event. Some vendors send no argument deltas. */
   early: string
 }
 
@@ -82,7 +82,7 @@ class Reading {
 
   #delta(json: JsonObject): ReadonlyArray<Delta> {
     const block = this.#blocks.get(json.index)
-    if (block === undefined) return [senseless("a piece of a block that has not begun")]
+    if (block === undefined) return [senseless("a fragment of a block that has not begun")]
     const index = block.part
     if (index === -1) return noDeltas
     const delta = objectOf(json.delta)
@@ -159,7 +159,7 @@ class Reading {
       case "content_block_start": {
         if (this.#stopped) return [senseless("a block after its end")]
         const { deltas, early, part } = this.#start(objectOf(json.content_block))
-        if (this.#blocks.has(json.index)) return [senseless("a block that has begun already")]
+        if (this.#blocks.has(json.index)) return [senseless("a second start of a block")]
         this.#blocks.set(json.index, { part, early })
         return deltas
       }
@@ -170,7 +170,7 @@ class Reading {
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         const counted = this.#counted(usage)
-        // The answer's count in this event is not its total.
+        // This event's answer count is not the total.
         this.#usage = { ...this.#usage, output_tokens: undefined }
         return [{ type: "start", id: text(id), model: text(model), usage: counted }]
       }
@@ -218,7 +218,7 @@ const startEvent = ({ id, model }: StreamOptions, usage: Usage | undefined): str
 const blockStart = (index: number, block: JsonObject): string =>
   event("content_block_start", JSON.stringify({ type: "content_block_start", index, content_block: block }))
 
-/** The event for a piece, which is written thousands of times. Only its text is serialized as JSON. */
+/** The event for a `piece` delta. It is written thousands of times, so only its text is serialized as JSON. */
 const blockDelta = (index: number, type: string, field: string, text: string): string =>
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`
 
@@ -305,7 +305,7 @@ class Writing {
     }
   }
 
-  /** The signature, which is complete only at the end of the part. */
+  /** Writes a part's end with its signature, which is complete only now. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

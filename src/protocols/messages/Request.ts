@@ -1,15 +1,15 @@
 /**
- * A request of Anthropic's Messages (version 2023-06-01), read and written.
+ * Reads and writes requests of Anthropic's Messages (version 2023-06-01).
  *
  * Where the specification is silent:
- * - Dropped for a vendor of another protocol, because the answer does not depend on it: `service_tier`, `context_management`, `diagnostics`,
- *   `user_profile_id`, `workspace_id`; of tools `input_examples`, `defer_loading`, `eager_input_streaming` and `allowed_callers`. Cache
- *   marks are dropped if the vendor has none.
- * - Refused by name: tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and
- *   every unknown field.
- * - Written for a client of another protocol: later instructions in the conversation move to `system`, where Anthropic's own chat endpoint
- *   puts them. `seed`, penalties, `verbosity` and cache keys are dropped. A temperature above 1, the format `json_object`, audio, custom
- *   tools and a choice among some tools are refused. Thoughts not signed by Anthropic are dropped.
+ * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `service_tier`, `context_management`,
+ *   `diagnostics`, `user_profile_id`, `workspace_id`, and the tools' `input_examples`, `defer_loading`, `eager_input_streaming` and
+ *   `allowed_callers`. Cache marks are dropped if the vendor has none.
+ * - These are refused: tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown
+ *   fields.
+ * - In a request translated to Messages, later instructions are moved to `system`, as in Anthropic's own chat endpoint. `seed`, penalties,
+ *   `verbosity`, cache keys and thoughts without Anthropic's signature are dropped. A temperature above 1, the format `json_object`, audio, custom
+ *   tools and a choice among some tools are refused.
  */
 import type {
   Conversation,
@@ -126,7 +126,7 @@ const readReasoning = (fields: Fields, thinking: unknown, effort: unknown): Reas
       return { off: false, effort: known, budget: undefined, adaptive: true, summary }
     case "enabled": {
       const budget = fields.whole("thinking.budget_tokens", config.budget_tokens, 1)
-      if (budget === undefined) return fields.refuse("thinking.budget_tokens", "a whole number from 1")
+      if (budget === undefined) return fields.refuse("thinking.budget_tokens", "a whole number of at least 1")
       return { off: false, effort: known, budget, adaptive: false, summary }
     }
     default:

@@ -1,9 +1,9 @@
 /**
- * The usage of Anthropic's Messages. `input_tokens` excludes cache reads and writes.
+ * Usage in Anthropic's Messages. `input_tokens` excludes cache reads and writes.
  *
  * Where the specification is silent:
- * - The vendor reports cache writes as one figure, and separately by their lifetime. If the separate figures sum to less (a stream reports them
- *   only at its start, and some vendors send 0 there), the rest counts as written for minutes.
+ * - If a vendor's cache writes by lifetime sum to less than its total, the rest counts as five-minute writes. (A stream reports the separate figures
+ *   only at its start, and some vendors send 0 there.)
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf } from "../conversation/Json.ts"
@@ -38,7 +38,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** The prompt's uncached tokens, at least zero, whatever a vendor reports. */
+/** The prompt's uncached tokens. At least 0, even if a vendor's figures are inconsistent. */
 const uncached = (usage: Usage): number =>
   Math.max(
     0,

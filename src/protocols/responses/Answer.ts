@@ -1,11 +1,11 @@
 /**
- * A whole response, read and written, and the stop reasons and errors, which streams share.
+ * Reads and writes whole responses. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause
- *   is `completed`.
- * - Items of an unknown type are ignored. The vendor's own tools were already refused in the request.
- * - An answer repeats the request's fields unchanged. `store` is always false.
+ * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that stops with a stop sequence or a pause is
+ *   `completed`.
+ * - Items of an unknown type are ignored. Requests with the vendor's own tools are refused.
+ * - An answer repeats the request's fields unchanged, except that `store` is always false.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -21,7 +21,7 @@ import { thoughtText } from "./Items.ts"
 import { ownName } from "./Namespaces.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** Why a response stopped; `undefined` if it only reports completion. */
+/** The stop reason; `undefined` if the response only reports completion. */
 export const readStop = (response: JsonObject): StopReason | undefined => {
   if (response.status !== "incomplete") return undefined
   return objectOf(response.incomplete_details).reason === "content_filter" ? "refusal" : "length"
@@ -162,7 +162,7 @@ interface CallItem {
   readonly custom: boolean
 }
 
-/** `request` is the client's, which may define the tool in a namespace. */
+/** A tool call as an item. `request` is the client's request, which may define the tool in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
   const named = ownName(request, call.name)
@@ -171,11 +171,11 @@ export const callItem = (id: string, call: CallItem, request: JsonObject): JsonO
     : { id, type: "function_call", status, call_id, ...named, arguments: written }
 }
 
-/** The id of an item, derived from the answer's id and the item's index. */
+/** An item's id, derived from the answer's id and the item's index. */
 export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output_index: number): string =>
   `${kind}_${answer}_${output_index}`
 
-/** The output of an answer. Consecutive texts and refusals form one message. */
+/** An answer's output items. Consecutive texts and refusals form one message. */
 const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOptions): ReadonlyArray<JsonObject> => {
   const output: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -208,7 +208,7 @@ const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOp
   return output
 }
 
-/** A response: its state, and the fields of the client's request. */
+/** A response with its state and the client's request fields. */
 export const responseOf = (
   { created, id, model, request }: AnswerOptions,
   state: {

@@ -1,4 +1,4 @@
-/** The input items of a request of Responses, read and written. */
+/** Reads and writes the input items of Responses requests. */
 import type {
   AssistantPart,
   DocumentPart,
@@ -25,7 +25,7 @@ type Content = TextPart | ImagePart | DocumentPart
 const unknown = (fields: Fields, at: string, type: unknown): undefined =>
   fields.refuse(
     at,
-    typeof type === "string" ? `the upstream of this model takes no ${type.slice(0, 60)}` : "it has a type"
+    typeof type === "string" ? `the upstream of this model takes no ${type.slice(0, 60)}` : "an item with a type"
   )
 
 const otherFiles = "the upstream of this model cannot use files stored at another vendor"
@@ -33,7 +33,7 @@ const otherFiles = "the upstream of this model cannot use files stored at anothe
 const readImage = (fields: Fields, at: string, { detail, file_id, image_url }: JsonObject): ImagePart | undefined => {
   if (typeof file_id === "string") return fields.refuse(`${at}.file_id`, otherFiles)
   const source = typeof image_url === "string" ? sourceOf(image_url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url`, "an address, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url`, "a URL, or data in base64")
   return { type: "image", at, source, detail: detailOf(detail), cache: undefined }
 }
 
@@ -52,7 +52,7 @@ const readText = (fields: Fields, at: string, part: JsonObject): TextPart => {
   return { type: "text", at, text: textOr(part.text, ""), cache: undefined }
 }
 
-/** The parts of a content. A string is one text part. */
+/** The parts of `content`. A string is one text part. */
 const readParts = <A>(
   fields: Fields,
   at: string,
@@ -104,7 +104,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** The readable text of a reasoning item: its summary, or an open model's thoughts. */
+/** A reasoning item's readable text: its summary, or an open model's thoughts. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)
@@ -124,7 +124,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
   }
 }
 
-/** The content of an assistant's item; `undefined` for any other item. */
+/** An assistant item's parts; `undefined` for any other item. */
 const readAssistantItem = (fields: Fields, at: string, item: JsonObject): ReadonlyArray<AssistantPart> | undefined => {
   switch (item.type) {
     case "function_call":
@@ -149,10 +149,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
     return { role: "user", at, parts: [result] }
   }
   if (type === "item_reference")
-    return fields.refuse(
-      at,
-      "nothing is stored for the upstream of this model: items are sent whole, as SDKs do with store false"
-    )
+    return fields.refuse(at, "the upstream of this model stores no items: send them whole, as SDKs do with store false")
   if (type !== "message" && type !== undefined && type !== null)
     return fields.refuse(`${at}.type`, `the upstream of this model does not support ${String(type).slice(0, 60)}`)
   switch (role) {
@@ -166,7 +163,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
   }
 }
 
-/** The turns of an input. Consecutive items of an assistant (thoughts, texts and calls) form one turn. */
+/** The input's turns. Consecutive assistant items (thoughts, texts and calls) form one turn. */
 export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> => {
   if (typeof input === "string")
     return [{ role: "user", at: "input", parts: [{ type: "text", at: "input", text: input, cache: undefined }] }]
@@ -259,7 +256,7 @@ const writeThought = (part: ThinkingPart): JsonObject =>
     encrypted_content: part.signature
   })
 
-/** The items of an assistant. Consecutive texts and refusals form one message. */
+/** An assistant turn's items. Consecutive texts and refusals form one message. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -279,7 +276,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<Json
   return items
 }
 
-/** The items of turns. */
+/** The turns as input items. */
 export const writeInput = (fields: Fields, turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
   const customs = new Set(
     turns.flatMap((turn) =>

@@ -2,9 +2,9 @@
  * Reads the events of a Responses stream.
  *
  * Where the specification is silent:
- * - A part begins with its own event, or with its first piece if a server omits that event. Content without pieces is taken from the event that
- *   ends the item.
- * - The parts of a summary form one thought, separated by an empty line.
+ * - A part begins with its own event, or with its first delta if a server omits that event. Content without deltas is read from the item's last
+ *   event.
+ * - A summary's parts form one thought, separated by empty lines.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
@@ -19,7 +19,7 @@ import { usageOf } from "./Usage.ts"
 interface Part {
   readonly index: number
   readonly kind: "text" | "refusal" | "thinking" | "call"
-  /** Whether a piece of it has arrived. */
+  /** Whether a delta has arrived. */
   said: boolean
   open: boolean
 }
@@ -28,7 +28,7 @@ class Reading {
   #begun = false
   #parts = 0
   #calls = false
-  /** By index of the item, and of the content in it. */
+  /** The parts, keyed by item index and content index. */
   readonly #known = new Map<string, Part>()
   #deltas: Array<Delta> = []
 
@@ -85,7 +85,7 @@ class Reading {
     else if (item.type === "function_call" || item.type === "custom_tool_call") this.#call(json, item)
   }
 
-  /** Adds content of the complete item that its pieces did not have. */
+  /** Adds the complete item's content that no delta contained. */
   #itemEnds(json: JsonObject): void {
     const item = objectOf(json.item)
     if (item.type === "reasoning") {

@@ -1,18 +1,18 @@
 /**
- * A request of OpenAI's Responses, read and written.
+ * Reads and writes requests of OpenAI's Responses.
  *
  * Where the specification is silent:
  * - Translated answers are not kept. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
- *   refused. `store: true` is dropped, and the answer says `store: false`.
- * - Dropped for a vendor of another protocol, because the answer does not depend on it: `include` (except for token probabilities, which are
- *   refused), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, `service_tier` with
- *   its default value.
- * - For a vendor of another protocol, the name of a tool in a namespace begins with the namespace (`Namespaces`).
- * - Refused by name: tools of the vendor (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and every unknown field.
- * - Written for another client: `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned without
- *   their ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties and cache marks are dropped. Only the text of a tool result
- *   says that it is an error. `strict` of a function is false by default, as in all other protocols. A Messages conversation that ends with an
- *   assistant message is refused. So is a limit of the answer below 16, which OpenAI does not accept.
+ *   refused. `store: true` is dropped, and the answer has `store: false`.
+ * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (token probabilities are refused),
+ *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its default
+ *   value.
+ * - For a vendor of another protocol, a namespace becomes a prefix of its tools' names (`Namespaces`).
+ * - These are refused: the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
+ * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned
+ *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
+ *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. An
+ *   answer limit below 16 is refused, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
@@ -225,13 +225,13 @@ const writeReasoning = (conversation: Conversation, limit: number | undefined): 
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
 }
 
-/** A single leading instruction has its own field. */
+/** The single leading instruction, if any. It has its own field. */
 const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   const [first] = turns
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
 }
 
-/** The lowest limit of an answer that OpenAI accepts. */
+/** The lowest answer limit that OpenAI accepts. */
 const limitLeast = 16
 
 export const writeRequest = writing((fields, conversation, options) => {

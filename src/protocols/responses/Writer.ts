@@ -1,6 +1,6 @@
 /**
- * Writes the events of a Responses stream. They are numbered. Each item has an event when it is added and when it is done, with its content in
- * between. The whole response is sent at the start and at the end.
+ * Writes the numbered events of a Responses stream. Each item has an event when it is added, events for its content, and an event when it is done.
+ * The first and the last event contain the whole response.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta, Failure, StopReason } from "../conversation/Delta.ts"
@@ -26,18 +26,18 @@ interface Message {
   readonly id: string
   readonly output_index: number
   readonly content: Array<JsonObject>
-  /** The number of open content parts. */
+  /** The number of open parts. */
   open: number
 }
 
-/** A part of the answer, and the target of its pieces. */
+/** A part of the answer, which receives deltas. */
 interface Part {
   readonly start: Extract<Delta, { type: "text_start" | "refusal_start" | "thinking_start" | "tool_start" }>
   readonly item: string
   readonly output_index: number
   readonly content_index: number
   readonly message: Message | undefined
-  /** JSON members for the events of its pieces. */
+  /** The JSON members that locate its deltas. */
   readonly place: string
   text: string
   signature: string | undefined
@@ -235,7 +235,7 @@ class Writing {
     return closed + this.#event(`response.${status}`, { response })
   }
 
-  /** Sends both events, like OpenAI: its SDK reacts to the first, others to the second. */
+  /** Sends both events, like OpenAI. Its SDK reacts to the first, other clients to the second. */
   #fail(failure: Failure): string {
     const begun = this.#begin()
     const { code, message } = writeFailure(failure)

@@ -260,7 +260,12 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
       while ((yield* received("media")).length === before) yield* Effect.sleep("10 millis")
       const row = (yield* rows.submitting).find(({ account_id }) => account_id === caller.account_id)
       const admission = yield* (yield* Gate).resume(row!.call)
-      const end = { status: "COMPLETED", cost: 0n, error_type: "media_failed", error: "it was interrupted" } as const
+      const end = {
+        status: "COMPLETED",
+        cost: 0n,
+        error_type: "media_failed",
+        error: "its submission was interrupted"
+      } as const
       yield* admission!.settleBeside(failure("media_failed"), [rows.end(row!.id, end, 1)])
       yield* forgetFaults
       const failed = { status: "COMPLETED", error_type: "media_failed", charge: { charged: 0n } }

@@ -178,7 +178,9 @@ export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Bud
   const terms = { ...changed, applies_to, period }
   const counted = standingAt(budget, at)
   // The limits or thresholds may differ, so recompute the number reached.
-  return crossing({ ...counted, terms, crossed: 0, ceiling: ceilingOf(terms, at, counted.spent + counted.reserved) })
+  const { requests, reserved, spent, tokens } = counted
+  const crossed = crossedBy(terms, spent, tokens, requests, 0)
+  return { ...counted, terms, crossed, ceiling: ceilingOf(terms, at, spent + reserved) }
 }
 
 const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)
@@ -271,16 +273,12 @@ export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number
 }
 
 /** The budget after a call's admission. A key's limit counts only credit, since it also covers calls from before it was set. */
-export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget =>
-  budget.kind === "key"
-    ? { ...budget, reserved: budget.reserved + usd }
-    : crossing({
-        ...budget,
-        reserved: budget.reserved + usd,
-        tokens_reserved: budget.tokens_reserved + tokens,
-        requests: budget.requests + 1,
-        open: budget.open + 1
-      })
+export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
+  const { open, requests, reserved, spent, tokens: used, tokens_reserved } = budget
+  return budget.kind === "key"
+    ? counting(budget, spent, reserved + usd, used, tokens_reserved, requests, open)
+    : counting(budget, spent, reserved + usd, used, tokens_reserved + tokens, requests + 1, open + 1)
+}
 
 /** A call's reservation and its final amounts. */
 export interface Settling {
@@ -293,28 +291,65 @@ export interface Settling {
 }
 
 /** The budget after a call's settlement. */
-export const settled = (budget: Budget, { reserved, spent, tokens, tokens_reserved, wasOpen }: Settling): Budget => {
-  const credit = { ...budget, reserved: budget.reserved - reserved, spent: budget.spent + spent }
-  if (budget.kind === "key") return credit
-  return crossing({
-    ...credit,
-    tokens_reserved: budget.tokens_reserved - tokens_reserved,
-    tokens: budget.tokens + tokens,
-    open: wasOpen ? budget.open - 1 : budget.open
-  })
+export const settled = (budget: Budget, call: Settling): Budget => {
+  const { open, requests, tokens, tokens_reserved } = budget
+  const spent = budget.spent + call.spent
+  const reserved = budget.reserved - call.reserved
+  if (budget.kind === "key") return counting(budget, spent, reserved, tokens, tokens_reserved, requests, open)
+  return counting(
+    budget,
+    spent,
+    reserved,
+    tokens + call.tokens,
+    tokens_reserved - call.tokens_reserved,
+    requests,
+    call.wasOpen ? open - 1 : open
+  )
 }
 
-const crossing = (budget: Budget): Budget => {
-  const { limit, notify_at } = budget.terms
-  if (notify_at.length === 0) return budget
+/** The budget with other counters. This runs twice per call and budget, and a literal takes a fifth of a spread's time. */
+const counting = (
+  budget: Budget,
+  spent: Nano,
+  reserved: Nano,
+  tokens: number,
+  tokens_reserved: number,
+  requests: number,
+  open: number
+): Budget => ({
+  id: budget.id,
+  kind: budget.kind,
+  tenant_id: budget.tenant_id,
+  anchor: budget.anchor,
+  terms: budget.terms,
+  start: budget.start,
+  spent,
+  reserved,
+  ceiling: budget.ceiling,
+  tokens,
+  tokens_reserved,
+  requests,
+  open,
+  crossed: crossedBy(budget.terms, spent, tokens, requests, budget.crossed)
+})
+
+/** The number of thresholds that these counters have reached. `crossed` is the number reached before. */
+const crossedBy = (
+  { limit, notify_at }: BudgetTerms,
+  spent: Nano,
+  tokens: number,
+  requests: number,
+  crossed: number
+): number => {
+  if (crossed >= notify_at.length) return crossed
   const used = Math.max(
-    part(Number(budget.spent), limit.usd === undefined ? undefined : Number(limit.usd)),
-    part(budget.tokens, limit.tokens),
-    part(budget.requests, limit.requests)
+    part(Number(spent), limit.usd === undefined ? undefined : Number(limit.usd)),
+    part(tokens, limit.tokens),
+    part(requests, limit.requests)
   )
-  let crossed = budget.crossed
-  while (crossed < notify_at.length && used >= notify_at[crossed]!) crossed++
-  return crossed === budget.crossed ? budget : { ...budget, crossed }
+  let reached = crossed
+  while (reached < notify_at.length && used >= notify_at[reached]!) reached++
+  return reached
 }
 
 const part = (used: number, limit: number | undefined): number =>

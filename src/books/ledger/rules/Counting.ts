@@ -182,21 +182,27 @@ export const book = (
 const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
-/** Caches lists of ids, so that equal lists share one object, which crosses to another thread once. */
+/** The newest list, by its first id. Equal lists usually share one object, which crosses to another thread once. */
 const lists = new Map<string, ReadonlyArray<string>>()
 const listsMax = 10_000
 
 const idsOf = (budgets: ReadonlyArray<Budget>): ReadonlyArray<string> => {
-  const ids = budgets.map(({ id }) => id)
-  const name = ids.join(" ")
-  const known = lists.get(name)
-  if (known !== undefined) return known
+  const first = budgets[0]!.id
+  const known = lists.get(first)
+  if (known !== undefined && isListOf(known, budgets)) return known
   if (lists.size >= listsMax) lists.clear()
-  lists.set(name, ids)
+  const ids = budgets.map(({ id }) => id)
+  lists.set(first, ids)
   return ids
 }
 
-/** The budgets that count an open call, in their state at an instant, including a key's limit set after the admission. */
+const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): boolean => {
+  if (ids.length !== budgets.length) return false
+  for (let i = 0; i < ids.length; i++) if (ids[i] !== budgets[i]!.id) return false
+  return true
+}
+
+/** The budgets that count an open call, in their state at an instant. A limit that its key received later counts it too. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
@@ -227,9 +233,9 @@ export const namedIn = (
   budgets: ReadonlyArray<Budget>,
   served: Dimensions
 ): ReadonlyArray<string> | undefined => {
-  if (ids === undefined) return undefined
+  if (ids === undefined || budgets.every((budget) => countsServed(budget, served))) return ids
   const isServed = (id: string) => budgets.every((budget) => budget.id !== id || countsServed(budget, served))
-  return ids.every(isServed) ? ids : ids.filter(isServed)
+  return ids.filter(isServed)
 }
 
 /** Replaces a settled call's reservation in its budgets by the charge and the tokens used. */

@@ -17,7 +17,7 @@ const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFo
   headers: {},
   long: { names: new Set(["choices"]), depth: 1 },
   stream: serverSentEvents,
-  // Some upstreams fail with status 200.
+  // Some upstreams report an error with status 200.
   faultIn: (answer) =>
     isFailure(answer) || !Array.isArray(answer.choices)
       ? `its answer has an error or no choices: ${messageOf(answer) ?? "no reason given"}`
@@ -37,7 +37,7 @@ const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFo
   reader
 }
 
-/** Turns a choice of a whole answer into a choice of a chunk. Text completions use the same form in both. */
+/** Converts a whole answer's choice to a chunk's choice. Text completions use one form for both. */
 const pieceOf = (choice: unknown): unknown => {
   if (!isObject(choice) || !isObject(choice.message)) return choice
   const { message, ...others } = choice

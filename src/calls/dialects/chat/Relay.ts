@@ -2,9 +2,9 @@
  * The streams of chat and text completions. The reader looks for the usage, an error and the end.
  *
  * Where the specification is silent:
- * - A stream's last event, `[DONE]`, waits until its charge is committed. A client that has seen the end can read the charge.
+ * - A stream's last event, `[DONE]`, is sent after the charge is committed. A client that receives it can read the charge.
  * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
- * - Unless the client asked for usage, the member `usage` is cut out of each chunk. Every other byte stays.
+ * - Unless the client requested usage, the member `usage` is removed from each chunk. All other bytes are unchanged.
  */
 import { usageOf } from "../../../protocols/chat/Usage.ts"
 import { generated } from "../../../protocols/conversation/Gist.ts"
@@ -22,9 +22,9 @@ import {
 import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
-/** The usual end of an event without usage. It is cut off without parsing. */
+/** The usual end of an event without usage. It is removed without parsing. */
 const noUsage = `,"usage":null}${blankLine}`
-/** The end of the same event after the cut. */
+/** The end of such an event after the removal. */
 const withoutNoUsage = `}${blankLine}`
 /** Matches an event that ends an answer. Earlier events have null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
@@ -38,7 +38,7 @@ const brokenOff = `data: ${JSON.stringify({
 })}\n\n${done}`
 export const broken = (): string => brokenOff
 
-/** A reader of the events of one stream. */
+/** A reader of one stream's events. */
 export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let usage: unknown
   let tokens_counted = 0
@@ -106,19 +106,19 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
-/** Consecutive events that contain only pieces of an answer. */
+/** Consecutive events that contain only deltas. */
 interface PlainRun extends Run {
   /** Whether one of the events ends the answer. */
   readonly finishes: boolean
 }
 
-/** Matches names of generated strings, a `finish_reason`, a `usage` like that of `noUsage`, and every sign of an event that is not plain. */
+/** Matches names of generated strings, a `finish_reason`, the `usage` of `noUsage`, and each mark of an event that needs inspection. */
 const marks =
   /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
 
 /**
- * The run that begins at `from`. Reading it takes about half the time of inspecting each event. It ends before an event that contains more
- * than pieces of an answer or is written in an unusual way. `returns`: the text has carriage returns.
+ * The run that begins at `from`. It ends before an event that contains more than deltas or has unusual formatting. Scanning a run takes about half
+ * the time of inspecting each event. `returns`: the text contains carriage returns.
  */
 const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0
@@ -138,7 +138,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
     }
     const name = mark[1]
     if (name !== undefined) {
-      // An event may repeat the same thoughts under several names. They count once.
+      // An event may repeat one thought under several names. It counts once.
       if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
       const piece = marks.lastIndex
       const pieceEnd = endOfString(text, piece)
@@ -153,7 +153,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
 
 const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"
 
-/** The event without its usage. Every other byte stays, except line ends in the middle of its JSON. */
+/** The event without its usage. All other bytes are unchanged, except line ends inside its JSON. */
 const withoutUsage = (event: string): string => {
   const lines = event.split(/(?<=\n)/)
   const data = lines.filter((line) => line.startsWith("data:"))
@@ -162,7 +162,7 @@ const withoutUsage = (event: string): string => {
   return `${others}data: ${withoutMember(dataOf(event).replaceAll("\n", " ").trim())}${blankLine}`
 }
 
-/** The JSON of an object without its member `usage`. It begins at the first brace of the text. */
+/** Removes the member `usage` from the JSON object that begins at the first brace of the text. */
 const withoutMember = (json: string): string => {
   let depth = 0
   /** The start of the current member: its comma, or the byte after the brace. */

@@ -1,4 +1,4 @@
-/** Fields of messages that change the vendor's bill beyond the model's price, each with the reason. */
+/** Fields of a messages request that change the vendor's bill beyond the model's price. Each has a reason. */
 import {
   anything,
   otherLimits,
@@ -14,7 +14,7 @@ import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 const isClients = (type: unknown): boolean =>
   type === undefined || /^(?:custom$|bash_|text_editor_|computer_|memory_)/.test(String(type))
 
-/** Context edits that summarize, which a model writes. */
+/** Context edits that make a model write a summary. */
 const summaries: AsksFor = (value) => {
   const edits: unknown = (value as { readonly edits?: unknown } | null)?.edits
   const types = Array.isArray(edits) ? edits.map((edit: { readonly type?: unknown } | null) => String(edit?.type)) : []
@@ -31,7 +31,7 @@ const dearBetas: AsksFor = (value) =>
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
   ["service_tier", { asksFor: otherThan("auto", "standard_only", "standard"), why: "another tier has another price" }],
   ["speed", { asksFor: otherThan("standard"), why: "another speed has another price" }],
   ["inference_geo", { asksFor: otherThan("global", "not_available"), why: "a region has another price" }],

@@ -1,11 +1,11 @@
 /**
- * A request for a message, in Anthropic's protocol. It is validated where clients rely on it, and otherwise passed on unchanged. This file also
- * determines what its cost depends on.
+ * A request for a message, in Anthropic's protocol. Only the fields that clients expect to be validated are validated. All others pass unchanged.
+ * This file also determines the figures that bound the cost.
  *
  * Where the specification is silent:
- * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts as
- *   `max_attachment_tokens`, whatever its size, including one in a tool's result. A text document additionally counts by its bytes. Any other
- *   document, an attachment by URL or id, and a video count as the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image of any size counts as
+ *   `max_attachment_tokens`, including an image in a tool result. A text document additionally counts by its bytes. Any other document, an
+ *   attachment by URL or id, and a video count as the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
@@ -28,7 +28,7 @@ const Content = Schema.Unknown.pipe(
 
 const Message = Schema.Struct({ role: Schema.String, content: Content })
 
-/** Checks the same as the schema `Message`, for each message. */
+/** Checks each message like the schema `Message`. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -54,7 +54,7 @@ const options = {
   system: optional(Content.annotations({ [byHand]: isContent })),
   thinking: optional(Typed),
   tool_choice: optional(Typed),
-  /** Tools that the client runs. The vendor's tools are priced by the model's `extras`. */
+  /** Tools that the client runs. The model's `extras` price the vendor's tools. */
   tools: optional(
     Schema.Array(
       Schema.Struct({ name: Schema.optional(Schema.String), type: Schema.optional(Schema.NullOr(Schema.String)) })
@@ -89,7 +89,7 @@ export const CountTokensRequest = Schema.extend(
 ).annotations({ identifier: "CountTokensRequest" })
 export type CountTokensRequest = typeof CountTokensRequest.Type
 
-/** A request for a message. Fields not named here reach the model unchanged. */
+/** A request for a message. Other fields reach the model unchanged. */
 export interface MessagesPrompt extends Omit<MessagesRequest, "messages" | "system" | "tools"> {
   readonly messages: ReadonlyArray<MessageParam>
   readonly system?: string | ReadonlyArray<Block> | null | undefined
@@ -112,9 +112,9 @@ export interface Block {
 /** A request to count tokens. */
 export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
 
-// ---- what the cost depends on ---------------------------------------------------------------------------------------------------
+// ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** Blocks whose bytes bound their tokens. */
+/** The block types with tokens bounded by their bytes. */
 const textual: ReadonlySet<string> = new Set([
   "text",
   "thinking",
@@ -147,7 +147,7 @@ const attach = (type: string, source: Source, attached: Attached): void => {
   else addImage(attached, source.url ?? "")
 }
 
-/** Whether a container is given by id. The id may be its only content. */
+/** Whether a container is given only by its id. */
 const isNamed = (container: unknown): boolean =>
   typeof container === "string" ||
   (typeof container === "object" &&
@@ -190,7 +190,7 @@ const reads = (
 
 export const readMessages: Read = reads(request, Schema.decodeUnknownEither(MessagesRequest))
 
-/** Like `readMessages`, for a request that only counts tokens. */
+/** Reads a request that only counts tokens. */
 export const readCount: Read = reads(
   { required: conversation, optional: options },
   Schema.decodeUnknownEither(CountTokensRequest)

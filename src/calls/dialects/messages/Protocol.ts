@@ -36,7 +36,7 @@ export const messages: Protocol = {
   reader
 }
 
-/** The generated parts of a block: its text, its thoughts, or the arguments of a tool call. */
+/** The token count of a block's text, thoughts or tool call arguments. */
 const tokensOf = (block: unknown): number => {
   const { input, text, thinking } = (block ?? {}) as Readonly<Record<string, unknown>>
   const generated = text ?? thinking ?? JSON.stringify(input)

@@ -1,11 +1,11 @@
 /**
- * The streams of messages. Most events are pieces of an answer and pass as they arrive. The reader inspects the events with the usage
- * (`message_start`, `message_delta`), an error, and the last event, `message_stop`, which waits until the charge is committed.
+ * The streams of messages. Most events are deltas and pass immediately. The reader inspects the events with usage (`message_start`,
+ * `message_delta`), an error, and the last event, `message_stop`, which is sent after the charge is committed.
  *
  * Where the specification is silent:
- * - An answer's tokens are those of `message_delta`; `message_start` counts only the first. A stream that breaks before `message_delta` costs
- *   the tokens of its prompt, if they were reported.
- * - A broken stream ends with an event `error` in place of `message_stop`.
+ * - `message_delta` counts an answer's tokens. `message_start` counts only the first. A stream that breaks before `message_delta` costs its prompt
+ *   tokens, if they were reported.
+ * - A broken stream ends with an event `error` instead of `message_stop`.
  */
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
@@ -28,27 +28,27 @@ const marks =
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Copies what `message_start` reports, without the count of the answer's first tokens. */
+/** Copies the usage of `message_start`, except the count of the answer's first tokens. */
 const noteStart = (usage: Record<string, unknown>, { message }: Json): void => {
   const said = ((message as Json | undefined)?.usage ?? {}) as Json
   for (const name in said) if (name !== "output_tokens") usage[name] = said[name]
 }
 
-/** Copies what `message_delta` reports. Its figures replace earlier ones. */
+/** Copies the usage of `message_delta`. Its figures replace earlier ones. */
 const noteDelta = (usage: Record<string, unknown>, delta: Json): void => {
   const said = (delta.usage ?? {}) as Json
   for (const name in said) if (said[name] !== null) usage[name] = said[name]
 }
 
-/** A reader of the events of one stream. */
+/** A reader of one stream's events. */
 export const reader = (): Reader => {
-  /** Without a prototype, since a vendor may give a field any name. */
+  /** It has no prototype, because a vendor may give a field any name. */
   const usage = Object.create(null) as Record<string, unknown>
   let tokens_counted = 0
   let finished = false
   let last: string | undefined
 
-  /** Inspects an event and returns what to pass to the client now. */
+  /** Inspects an event and returns the text to send to the client now. */
   const look = (event: string): string | undefined => {
     if (last !== undefined) {
       last += event
@@ -96,7 +96,7 @@ export const reader = (): Reader => {
       if (last !== undefined) return true
       tokens_counted += tokens
       if (look(text) === undefined) return false
-      // A client treats the bytes as an event once the blank line arrives. The blank line of the last event waits.
+      // A client recognizes an event by its blank line. The last event's blank line waits for the charge.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true

@@ -1,4 +1,4 @@
-/** Fields of responses that change the vendor's bill beyond the model's price, each with the reason. */
+/** Fields of a responses request that change the vendor's bill beyond the model's price. Each has a reason. */
 import { anything, otherLimits, otherModels, otherThan, toolsOtherThan, vendorTools } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
@@ -23,7 +23,7 @@ const everyTool = (tools: unknown): unknown =>
       )
     : tools
 
-/** Tools inside input items, as a tool search returns them. */
+/** Tools inside input items. Tool searches return such items. */
 const toolsOfItems: AsksFor = (input) => {
   if (!Array.isArray(input)) return []
   for (const item of input as ReadonlyArray<{ readonly tools?: unknown } | null>) {
@@ -33,14 +33,14 @@ const toolsOfItems: AsksFor = (input) => {
   return []
 }
 
-/** Summaries of the prompt, which a model writes. */
+/** Context management that makes a model summarize the prompt. */
 const summaries: AsksFor = (value) => (Array.isArray(value) ? anything(value) : [])
 
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
   ["prompt", { asksFor: anything, why: "a prompt that the vendor keeps may use other models and tools" }],
   ["background", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
   [

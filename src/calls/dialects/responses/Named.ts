@@ -1,4 +1,4 @@
-/** Ids of objects kept by a vendor, in requests and answers of responses. */
+/** Ids of objects that a vendor keeps, in requests and responses of the responses protocol. */
 import { inAnyCase } from "../../prompts/Extras.ts"
 import type { Named } from "../../prompts/Kept.ts"
 
@@ -11,7 +11,7 @@ const conversationOf = (conversation: unknown): unknown => (isObject(conversatio
 /** Id fields of an input item: its own id, and the id of the request that it approves. */
 const ofItem = new Set(["id", "approval_request_id"])
 
-/** Everything in a request that the vendor may keep. This includes items that are sent in full, because the vendor reads its own copy. */
+/** The ids of all objects in a request that the vendor may keep. This includes items sent in full, because the vendor reads its own copy. */
 export const namedIn = ({ conversation, input, previous_response_id }: Json): ReadonlyArray<Named> => {
   const named: Array<Named> = []
   const add = (id: unknown, field: string) => {
@@ -33,7 +33,7 @@ export const handedOutIn = ({ conversation, id, output }: Json): ReadonlyArray<s
   return ids.filter((one) => typeof one === "string")
 }
 
-/** The ids in an event of a stream. */
+/** The ids in a stream event. */
 export const handedOutBy = ({ item, response }: Json): ReadonlyArray<string> => [
   ...(isObject(response) ? handedOutIn(response) : []),
   ...(isObject(item) && typeof item.id === "string" ? [item.id] : [])

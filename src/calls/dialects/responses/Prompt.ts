@@ -1,11 +1,11 @@
 /**
- * A request for a response, in OpenAI's protocol. It is validated where clients rely on it, and otherwise passed on unchanged. This file also
- * determines what its cost depends on.
+ * A request for a response, in OpenAI's protocol. Only the fields that clients expect to be validated are validated. All others pass unchanged.
+ * This file also determines the figures that bound the cost.
  *
  * Where the specification is silent:
- * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image counts as
- *   `max_attachment_tokens`, whatever its size, including one in a tool's output. Text and some audio additionally count by their bytes. Any other
- *   file, an attachment by URL or id (except an image), an earlier answer and a summary in its vendor's own format count as the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image of any size counts as
+ *   `max_attachment_tokens`, including an image in a tool's output. Text and some audio additionally count by their bytes. Any other file, an
+ *   attachment by URL or id (except an image), an earlier answer and a summary in a vendor's own format count as the whole context.
  */
 import { Schema } from "effect"
 import { addData, addImage, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
@@ -34,7 +34,7 @@ const request = {
     max_output_tokens: optional(whole(1, 1_000_000_000)),
     metadata: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
     parallel_tool_calls: optional(Flag),
-    /** Refused if the upstream does not keep answers. */
+    /** Refused if the upstream does not keep responses. */
     previous_response_id: optional(Schema.String),
     reasoning: optional(Schema.Struct({ effort: Schema.optional(Schema.NullOr(Schema.String)) })),
     store: optional(Flag),
@@ -54,25 +54,25 @@ export const ResponsesRequest = Schema.extend(
 ).annotations({ identifier: "ResponsesRequest" })
 export type ResponsesRequest = typeof ResponsesRequest.Type
 
-/** A message, a tool's call or output, a thought, or any other item of a vendor. */
+/** A message, a tool's call or output, a thought, or another vendor-specific item. */
 export interface Item {
   readonly type?: string
   readonly [field: string]: unknown
 }
 
-/** A request for a response. Fields not named here reach the model unchanged. */
+/** A request for a response. Other fields reach the model unchanged. */
 export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
   readonly input: string | ReadonlyArray<Item>
   readonly [field: string]: unknown
 }
 
-// ---- what the cost depends on ---------------------------------------------------------------------------------------------------
+// ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** Parts and items whose bytes bound their tokens. */
+/** Whether the bytes of a part or item bound its tokens. */
 const isText = (type: unknown): boolean =>
   typeof type === "string" && /^(?:input_text|output_text|text|summary_text|reasoning_text|refusal)$/.test(type)
 
-/** Items that refer to content outside the request. */
+/** Whether an item refers to content outside the request. */
 const isElsewhere = (type: unknown): boolean =>
   type === "item_reference" || type === "compaction" || type === "context_compaction"
 
@@ -94,7 +94,7 @@ const attach = (part: Item, attached: Attached): void => {
 
 const kept = /"(?:file_ids?|vector_store_ids?|container_ids?)":(?!\[\]|null)|"container":"/i
 
-/** Notes files, file stores and containers that the vendor's tools name. */
+/** Notes the files, file stores and containers that the vendor's tools name. */
 const noteStores = (attached: Attached, tools: unknown): void => {
   if (!Array.isArray(tools)) return
   const names = (tools as ReadonlyArray<Item | null>).some(

@@ -13,10 +13,10 @@ import { handedOutIn } from "./Named.ts"
 import { readResponses } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
-/** Fields that refer to earlier calls kept by the vendor. */
+/** The fields that refer to the vendor's earlier responses. */
 const ofKept = ["previous_response_id", "conversation"] as const
 
-/** Whether items are referenced by the vendor's ids. A reference may omit its type. */
+/** Whether the input refers to items by the vendor's ids. A reference may omit its type. */
 const refers = (input: unknown): boolean =>
   Array.isArray(input) &&
   input.some(
@@ -68,7 +68,7 @@ export const responses: Protocol = {
 /** Statuses of a whole answer. Some vendors send none. */
 const ends: ReadonlySet<unknown> = new Set(["completed", "incomplete", undefined])
 
-/** The generated parts of an item: its texts, its thoughts, or the arguments of a tool call. */
+/** The token count of an item's texts, thoughts or tool call arguments. */
 const tokensOf = (item: unknown): number => {
   const { arguments: called, content, input, summary } = (item ?? {}) as Readonly<Record<string, unknown>>
   const texts = [content, summary].flatMap((parts) =>

@@ -1,9 +1,9 @@
 /**
- * The streams of responses. Most events are pieces of an answer and pass as they arrive. The last event, `response.completed` or
- * `response.incomplete`, contains the usage and waits until the charge is committed.
+ * The streams of responses. Most events are deltas and pass immediately. The last event, `response.completed` or `response.incomplete`, contains
+ * the usage and is sent after the charge is committed.
  *
  * Where the specification is silent:
- * - A broken stream ends with an event `error`. So does a stream with `response.failed`, whose message is not shown to the client.
+ * - A broken or failed (`response.failed`) stream ends with an event `error`. The failure's message is not shown to the client.
  */
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
@@ -21,11 +21,11 @@ export const broken = (events: string): string => {
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", sequence_number, error })}${blankLine}`
 }
 
-/** Matches pieces of an answer, and the events to inspect. */
+/** Matches deltas and the events to inspect. */
 const marks =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
 
-/** Like `marks`, and also matches the events that hand out ids. */
+/** Matches deltas, the events to inspect, and events with ids. */
 const marksOfIds =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:created|completed|incomplete|failed|output_item\.(?:added|done))|error)")|^data: ?\[DONE\]/gm
 
@@ -34,7 +34,7 @@ const numbered = /"sequence_number"\s*:\s*(\d+)/g
 /** The number of the last event in the text. */
 const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
 
-/** A reader of the events of one stream. */
+/** A reader of one stream's events. */
 export const reader = (notes: boolean): Reader => {
   const handed_out = notes ? new Set<string>() : undefined
   let usage: Usage = noUsage
@@ -42,9 +42,9 @@ export const reader = (notes: boolean): Reader => {
   let latest = ""
   let last: string | undefined
 
-  /** Inspects an event and returns what to pass to the client now. */
+  /** Inspects an event and returns the text to send to the client now. */
   const look = (event: string): string | undefined => {
-    // Some vendors send the `[DONE]` of chat after the last event.
+    // Some vendors send chat's `[DONE]` after the last event.
     if (last !== undefined) return ""
     const data = parse(event)
     if (handed_out !== undefined && data !== undefined) for (const id of handedOutBy(data)) handed_out.add(id)
@@ -85,7 +85,7 @@ export const reader = (notes: boolean): Reader => {
       tokens_counted += tokens
       latest = text
       if (look(text) === undefined) return false
-      // A client treats the bytes as an event once the blank line arrives. The blank line of the last event waits.
+      // A client recognizes an event by its blank line. The last event's blank line waits for the charge.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true

@@ -1,4 +1,4 @@
-/** Hooks for queries that several views share. A key begins with the topic (see `PersonLive`), then the tenant, then the query. */
+/** Hooks for queries that several views share. A query key is the topic (see `PersonLive`), the tenant and the query, in this order. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { nano } from "../money.ts"
 import { api, resultOf, tenantId } from "./Client.ts"
@@ -13,7 +13,7 @@ export const useMemberships = () =>
     staleTime: 60_000
   })
 
-/** The membership of this tab's tenant. */
+/** The user's membership in this tab's tenant. */
 export const useMembership = () => {
   const { data } = useMemberships()
   const tenant = tenantId()
@@ -28,7 +28,7 @@ export const useBillingAccount = () => {
   })
 }
 
-/** The parts of the balance, and the reservations of open calls. No event reports the start of a call, so the figure is polled. */
+/** The parts of the balance, and the credit reserved by open calls. No event reports the start of a call, so this query polls. */
 export const useAmounts = () => {
   const tenant_id = tenantId()
   return useQuery({
@@ -38,7 +38,7 @@ export const useAmounts = () => {
   })
 }
 
-/** `source`: only entries of these sources, comma-separated. */
+/** `source` is a comma-separated list. Only entries from these sources are returned. */
 export const useLedger = (page: number, per_page: number, source?: string) => {
   const tenant_id = tenantId()
   return useQuery({
@@ -56,7 +56,7 @@ export const useLedger = (page: number, per_page: number, source?: string) => {
   })
 }
 
-/** Every key visible to this person, up to two hundred. */
+/** The keys that this user can see, at most 200. */
 export const useKeys = () => {
   const tenant_id = tenantId()
   return useQuery({

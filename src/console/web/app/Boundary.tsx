@@ -1,4 +1,4 @@
-/** Replaces a view that threw. The rest of the page keeps working. */
+/** Error boundaries: replace a view that threw, so the rest of the page keeps working. */
 import type { ErrorComponentProps } from "@tanstack/react-router"
 import { RotateCw } from "lucide-react"
 import { Component } from "react"
@@ -31,7 +31,7 @@ interface State {
   readonly error: unknown
 }
 
-/** For content outside the router's views. */
+/** The error boundary for content outside the router's views. */
 export class Boundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { error: undefined }
 

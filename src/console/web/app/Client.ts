@@ -1,6 +1,6 @@
 /**
- * The client of the API, typed by the contract (`Contract.d.ts`). `asked` turns answers into values and refusals into `Refusal`. Amounts that a
- * double cannot hold arrive as strings with all digits.
+ * The API client, typed by the contract (`Contract.d.ts`). `asked` returns the response body or throws a `Refusal`. An amount that a double cannot
+ * hold arrives as a string with all digits.
  */
 import createClient from "openapi-fetch"
 import type { Client } from "openapi-fetch"
@@ -14,7 +14,7 @@ export type Schemas = components["schemas"]
 
 const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** JSON with quotes around numbers whose digits a double would lose. */
+/** Quotes the numbers in a JSON text that a double cannot represent exactly. */
 export const withAllDigits = (json: string): string =>
   /\d(?:\.?\d){15}/.test(json)
     ? json.replace(token, (text) =>
@@ -23,7 +23,7 @@ export const withAllDigits = (json: string): string =>
     : json
 
 /**
- * A request with the session's token, retried once with the next token if the first was refused. Fails with `SignedOut` when the session has ended.
+ * Sends a request with the session's token. A 401 is retried once with a new token. Fails with `SignedOut` if the session has expired.
  */
 export const fetchWith =
   <G extends Grant, To>(session: Session<G, To>) =>
@@ -58,10 +58,10 @@ const clientBy = (fetch: (request: Request) => Promise<Response>): Client<paths>
 
 export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client<paths> => clientBy(fetchWith(session))
 
-/** As the signed-in person. */
+/** Sends requests as the signed-in user. */
 export const api = clientWith(personSession)
 
-/** Without a credential, for public routes. */
+/** Sends requests without a credential, for public routes. */
 export const openApi = clientBy(reached)
 
 interface Answered<A> {
@@ -70,7 +70,7 @@ interface Answered<A> {
   readonly response: Response
 }
 
-/** The answer of a call; fails with `Refusal`. */
+/** Returns the response body. Fails with `Refusal`. */
 export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
   const { data, error, response } = await answer
   if (response.ok) return data as A
@@ -81,11 +81,11 @@ export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
   )
 }
 
-/** The `result` of an envelope. */
+/** Returns the `result` field of a response envelope. Fails with `Refusal`. */
 export const resultOf = async <A>(answer: Promise<Answered<{ readonly result: A }>>): Promise<A> =>
   (await asked(answer)).result
 
-/** The tenant of this tab. Only for components that require a signed-in person. */
+/** The tenant of this tab. Throws `SignedOut` if the user is not signed in. */
 export const tenantId = (): string => {
   const { state } = personSession
   if (state.kind !== "open") throw new SignedOut()

@@ -1,4 +1,4 @@
-/** Admits a person with a session. Sends everyone else to the sign-in, and then back to their page. */
+/** Shows its content to signed-in users. Other users are sent to the sign-in page, which returns them afterwards. */
 import { useNavigate, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
 import type { ReactNode } from "react"
@@ -14,7 +14,7 @@ export const Gate = ({ children }: { readonly children: ReactNode }) => {
   useEffect(() => {
     if (state.kind === "unknown") void personSession.renew()
     if (state.kind !== "none") return
-    // The current page in the form that the server's sign-in expects: without a leading slash.
+    // The server's sign-in expects the path without a leading slash.
     const to = router.state.location.href.replace(/^\//, "")
     void navigate({ to: "/sign-in", search: to === "" ? {} : { to }, replace: true })
   }, [state.kind, navigate, router])

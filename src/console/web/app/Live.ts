@@ -1,6 +1,6 @@
 /**
- * Live events: server-sent events read with `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes where it
- * ended (`Last-Event-ID`), after a growing delay.
+ * Live events. They are server-sent events that `fetch` reads, because an `EventSource` can send a token only in its URL. A broken stream resumes
+ * after its last event (`Last-Event-ID`). The delay before a reconnect grows.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"
@@ -17,7 +17,7 @@ interface Event {
 
 type Listener = (event: Event) => void
 
-/** The service sends data every 15 s. After this time without a byte, the connection counts as dead. */
+/** The service sends data every 15 s. If no byte arrives for this many milliseconds, the connection is reopened. */
 const silenceMax = 40_000
 const pauseMax = 30_000
 
@@ -51,7 +51,7 @@ export class Live {
   readonly #listeners = new Set<Listener>()
   #stop: AbortController | undefined
 
-  /** `path` below the API's root. */
+  /** `path` is relative to the API's root. */
   constructor(path: string, session: Pick<Session<Grant>, "token" | "refused">) {
     this.#path = path
     this.#session = session
@@ -62,13 +62,13 @@ export class Live {
     return () => this.#stateListeners.delete(listener)
   }
 
-  /** Calls `listener` for each event. Returns a function that unsubscribes it. */
+  /** Calls `listener` for each event. Returns a function that removes the listener. */
   on(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Connects and stays connected until `stop`. A second call reconnects, because a stream belongs to the token's tenant. */
+  /** Connects and reconnects until `stop` is called. After a change of tenant, call `start` again, because a stream belongs to the token's tenant. */
   start(): void {
     this.#stop?.abort()
     const stop = new AbortController()
@@ -146,7 +146,7 @@ export class Live {
   }
 }
 
-/** Waits. The wait ends early when the network returns or the tab becomes visible. */
+/** Waits. Returns early if the network comes back or `signal` aborts. */
 const waited = (millis: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {

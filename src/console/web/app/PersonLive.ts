@@ -1,11 +1,11 @@
-/** The live events of the person's tenant, and the cached queries that each event invalidates. */
+/** The live events of the user's tenant, and the cached queries that each event invalidates. */
 import type { QueryClient } from "@tanstack/react-query"
 import { Live } from "./Live.ts"
 import { personSession } from "./PersonSession.ts"
 
 export const live = new Live("/v1/events", personSession)
 
-/** The topics of the queries that each event invalidates. */
+/** The topics that each event invalidates. */
 const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   call: ["usage", "keys"],
   balance: ["balance", "ledger", "reload", "payers"],
@@ -13,7 +13,7 @@ const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   reset: ["usage", "balance", "ledger", "keys", "notifications", "transfers", "reload", "payers", "team"]
 }
 
-/** Calls may arrive by the hundred, so queries are refetched at most once per second. */
+/** Hundreds of calls may arrive per second, so queries are refetched once per second at most. */
 const pause = 1000
 
 export const keepFresh = (queries: QueryClient): (() => void) => {

@@ -1,4 +1,4 @@
-/** The session of a person: signed in by an identity provider. Each tab chooses its own tenant. */
+/** The user's session. Each tab chooses its own tenant. */
 import { addressOf } from "./Base.ts"
 import { reached, refusalOf } from "./Refusal.ts"
 import { Session } from "./Session.ts"
@@ -10,10 +10,10 @@ export interface PersonGrant extends Grant {
   readonly session_expires_at: string
 }
 
-/** The tenant of this tab survives a reload. It is not a secret. */
+/** The storage key of this tab's tenant, which survives a reload. The tenant's id is not secret. */
 const tenantOfTab = "console.tenant"
 
-/** The code of a link that opens the console once. It is removed from the address bar and the history when first read. */
+/** Reads the code of a single-use console link and removes it from the address bar and the history. */
 const codeOf = (): string | undefined => {
   const code = new URLSearchParams(location.hash.slice(1)).get("link") ?? undefined
   if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)
@@ -30,11 +30,11 @@ const ask = (body: { readonly tenant_id?: string | undefined; readonly code?: st
 
 const renew = async (to: string | undefined): Promise<PersonGrant | undefined> => {
   const code = codeOf()
-  // A link may belong to another person, who is not a member of this tab's tenant.
+  // The link may be for another user, who is not a member of this tab's tenant.
   const tenant = code === undefined ? (to ?? sessionStorage.getItem(tenantOfTab) ?? undefined) : undefined
   let response = await ask(code === undefined ? { tenant_id: tenant } : { code })
   if (response.status === 403 && tenant !== undefined && to === undefined) {
-    // The person is no longer a member there: return to their home tenant.
+    // The user is no longer a member of that tenant, so return to the home tenant.
     sessionStorage.removeItem(tenantOfTab)
     response = await ask({})
   }

@@ -1,4 +1,4 @@
-/** The frame of a person's views: tenant, navigation, account. Rendered only for a signed-in person. */
+/** The frame of the user's views: tenant, navigation and account. It is rendered only for signed-in users. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link, useNavigate } from "@tanstack/react-router"
 import {
@@ -171,7 +171,7 @@ const useUnread = (): number => {
 }
 
 export const PersonShell = () => {
-  // Another tenant means another session of this tab.
+  // Re-renders when the session changes, which happens on a tenant switch.
   useSession(personSession)
   const { data: providers } = useProviders()
   const queries = useQueryClient()
@@ -202,7 +202,7 @@ export const PersonShell = () => {
     ]
   ]
   return (
-    // A page belongs to one tenant, so switching the tenant remounts it.
+    // A page shows one tenant's data, so a tenant switch remounts it.
     <Shell
       key={tenantId()}
       name={providers?.service_name ?? texts.app.console}

@@ -1,10 +1,10 @@
-/** The cache of queries. Views query with hooks; events of `PersonLive` and changes by views invalidate answers. */
+/** The query cache. Live events (`PersonLive`) and mutations invalidate cached responses. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { Refusal, SignedOut } from "./Refusal.ts"
 
 export { QueryClientProvider }
 
-/** A refusal is final. Network failures are retried twice. */
+/** Network failures are retried twice. Refusals are not retried. */
 const isWorthAnother = (failures: number, error: unknown): boolean =>
   failures < 2 && !(error instanceof SignedOut) && !(error instanceof Refusal && error.status < 500)
 

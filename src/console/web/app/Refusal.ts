@@ -1,4 +1,4 @@
-/** The content of an error answer: the fields of the service's problem, and the request id to report. */
+/** Failures of a request: an error response, an unreachable service, or an expired session. */
 
 interface Problem {
   readonly error?: string
@@ -21,21 +21,21 @@ export class Refusal extends Error {
     this.requestId = requestId
   }
 
-  /** The field of the request that broke a rule, if any. */
+  /** The name of the invalid request field, if the response names one. */
   get field(): string | undefined {
     return typeof this.details["field"] === "string" ? this.details["field"] : undefined
   }
 }
 
-/** There was no answer: the network or the service is down. */
+/** No response arrived because the network or the service is down. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
-    super("The service did not answer.", { cause })
+    super("The service did not respond.", { cause })
     this.name = "Unreachable"
   }
 }
 
-/** The session is over: sign in again. */
+/** The session has expired or was ended. The user must sign in again. */
 export class SignedOut extends Error {
   constructor() {
     super("The session has ended.")

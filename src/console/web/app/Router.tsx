@@ -1,6 +1,5 @@
 /**
- * The routes of the console. Each view is a separate file, loaded on demand. A new view needs its file below `views/`, a line here, and a line in
- * `PersonShell` if it belongs to the navigation.
+ * The console's routes. Each view is a separate file, loaded on demand. `main.tsx` explains how to add a view.
  */
 import {
   createRootRoute,
@@ -47,7 +46,7 @@ export const rootRoute = createRootRoute({
   notFoundComponent: Lost
 })
 
-/** A search parameter as text, if present. */
+/** Returns a search parameter as text, or `undefined` if it is absent. */
 const text = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined
 
@@ -78,7 +77,7 @@ const home = createRoute({
   component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
 })
 
-/** The state of the view, kept in the URL: it can be shared, and Back returns to it. */
+/** The view's state. The URL holds it, so users can share it and return to it with Back. */
 export interface UsageSearch {
   readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
   readonly from?: string
@@ -89,7 +88,7 @@ export interface UsageSearch {
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
   readonly call?: string | undefined
-  /** Only calls with these values. An empty key means no key: a user token. */
+  /** Filters on calls. An empty key selects calls that were made with a user token instead of a key. */
   readonly model?: string | undefined
   readonly application?: string | undefined
   readonly account?: string | undefined
@@ -98,7 +97,7 @@ export interface UsageSearch {
   readonly provider?: string | undefined
   readonly end_user?: string | undefined
   readonly run?: string | undefined
-  /** `name=value`. */
+  /** A tag as `name=value`. */
   readonly tag?: string | undefined
   readonly state?: "ok" | "failed" | undefined
 }
@@ -148,7 +147,7 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
 })
 
-/** Picks these search parameters, if present. */
+/** Picks the named search parameters that are present. */
 const only =
   <Name extends string>(...names: ReadonlyArray<Name>) =>
   (search: Record<string, unknown>): { readonly [name in Name]?: string } =>
@@ -193,7 +192,7 @@ const account = createRoute({
   component: lazyRouteComponent(() => import("../views/account/Account.tsx"), "Account")
 })
 
-/** The targets of links in emails. They need no sign-in. The token is removed from the URL before anything is shown. */
+/** The target of invitation links in letters. It requires no sign-in. It removes the token from the URL before it renders. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation",
@@ -217,7 +216,7 @@ const tree = rootRoute.addChildren([
   ...operatorRoutes(rootRoute)
 ])
 
-/** Search parameters are plain text, as a person would type them. */
+/** Parses search parameters as plain text, not as JSON. */
 const parseSearch = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search))
 const stringifySearch = (search: Record<string, unknown>): string => {
   const entries = Object.entries(search).flatMap(([name, value]) =>

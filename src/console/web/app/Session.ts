@@ -1,14 +1,14 @@
 /**
- * A session of this tab. The access token is only in memory. An HttpOnly cookie, which the page cannot read, survives a reload; `renew` exchanges it
- * for the next token. Tabs share the cookie: they renew one at a time (a lock) and notify each other of its end.
+ * This tab's session. The access token is kept only in memory. An HttpOnly cookie survives a reload, and `renew` exchanges it for the next token.
+ * Tabs share the cookie. A lock lets them renew one at a time, and they notify each other when the session ends.
  */
 import { useSyncExternalStore } from "react"
 import { SignedOut } from "./Refusal.ts"
 
-/** The answer of a renewal. */
+/** The response to a renewal. */
 export interface Grant {
   readonly access_token: string
-  /** Seconds. */
+  /** The token's lifetime in seconds. */
   readonly expires_in: number
 }
 
@@ -19,15 +19,15 @@ export type SessionState<G extends Grant> =
   | { readonly kind: "open"; readonly grant: G }
 
 export interface SessionOptions<G extends Grant, To> {
-  /** The name of the lock and of the channel between tabs. */
+  /** Names the lock and the channel between tabs. */
   readonly name: string
-  /** Requests a token; `undefined` if there is no session. */
+  /** Requests a token. Returns `undefined` if there is no session. */
   readonly renew: (to: To | undefined) => Promise<G | undefined>
   /** Ends the session. */
   readonly end: () => Promise<void>
 }
 
-/** A token is renewed this long before it expires. */
+/** A token is renewed this many milliseconds before it expires. */
 const early = 60_000
 
 export class Session<G extends Grant, To = never> {
@@ -43,7 +43,7 @@ export class Session<G extends Grant, To = never> {
     this.#options = options
     this.#tabs = new BroadcastChannel(options.name)
     this.#tabs.addEventListener("message", ({ data }) => {
-      // Another tab signed out, which also removed this tab's cookie, or signed in: try that session.
+      // If another tab signed out, the shared cookie is gone. If another tab signed in, this tab can use its session.
       if (data === "ended") this.#set({ kind: "none" })
       if (data === "opened" && this.#state.kind === "none") void this.renew()
     })
@@ -58,7 +58,7 @@ export class Session<G extends Grant, To = never> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** A token that is still valid for some time. Fails with `SignedOut` if there is no session. */
+  /** Returns a token, renewed if it expires within 30 s. Fails with `SignedOut` if there is no session. */
   async token(): Promise<string> {
     if (this.#state.kind !== "open" || Date.now() > this.#expires - early / 2) await this.renew()
     const state = this.state
@@ -67,7 +67,7 @@ export class Session<G extends Grant, To = never> {
     throw new SignedOut()
   }
 
-  /** Requests the next token. Concurrent requests share the answer. `to` is sent only with a change of tenant or code. */
+  /** Requests the next token. Concurrent calls without `to` share one request. `to` names the tenant to switch to. */
   renew(to?: To): Promise<void> {
     if (this.#renewal !== undefined && to === undefined) return this.#renewal
     const before = this.#renewal ?? Promise.resolve()
@@ -80,7 +80,7 @@ export class Session<G extends Grant, To = never> {
     return renewal
   }
 
-  /** The service refused this token: request the next one, unless a request is already under way. */
+  /** Call this after the service rejected `token`. Requests the next token, unless another request has already replaced this one. */
   async refused(token: string): Promise<void> {
     if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
     await this.renew()
@@ -104,7 +104,7 @@ export class Session<G extends Grant, To = never> {
       this.#set({ kind: "open", grant })
       if (was === "none") this.#tell("opened")
     } catch (error) {
-      // A valid token survives a renewal that did not reach the service.
+      // If the renewal did not reach the service, the old token stays in use while it is valid.
       if (to !== undefined) throw error
       if (this.#state.kind === "open" && Date.now() < this.#expires) this.#again(5000)
       else this.#set({ kind: "unreachable", error })
@@ -112,7 +112,7 @@ export class Session<G extends Grant, To = never> {
   }
 
   #tell(other: "ended" | "opened"): void {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin, and takes no other argument
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a BroadcastChannel has one origin and takes no origin argument
     this.#tabs.postMessage(other)
   }
 

@@ -1,6 +1,6 @@
 /**
- * The frame around every view: a navigation column on a wide screen, a bar with a menu on a phone. `PersonShell` and `operator/OperatorShell`
- * provide its content.
+ * The frame around every view. It has a navigation column on wide screens, and a bar with a menu on phones. `PersonShell` and
+ * `operator/OperatorShell` provide the content.
  */
 import { Link, Outlet, useLocation } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -18,21 +18,21 @@ export interface NavEntry {
   readonly text: string
   readonly icon: LucideIcon
   readonly isExact?: boolean
-  /** Beside the text: the number of waiting items. */
+  /** The number of waiting items, shown beside the text. */
   readonly count?: number
 }
 
 interface ShellProps {
   readonly name: ReactNode
-  /** The target of the name's link. */
+  /** The link target of the name. */
   readonly home?: NonNullable<LinkProps["to"]>
   readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
-  /** Below the name: the tenant. */
+  /** Shown below the name. */
   readonly top?: ReactNode
-  /** At the bottom of the column: the account. */
+  /** Shown at the bottom of the column. */
   readonly bottom: ReactNode
   readonly live: LiveState
-  /** On a phone, next to the menu: always visible. */
+  /** On a phone, shown next to the menu button. */
   readonly aside?: ReactNode
   readonly tone?: "operator"
 }
@@ -51,7 +51,7 @@ export const Shell = ({ aside, bottom, home = "/", live, name, nav, tone, top }:
   const isFirst = useRef(true)
   useEffect(() => {
     setOpen(false)
-    // A screen reader starts at the new view, not at the clicked link.
+    // Moves the focus, so that a screen reader starts at the new view.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     isFirst.current = false
   }, [pathname])

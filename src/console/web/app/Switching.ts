@@ -3,10 +3,10 @@ import type { QueryClient } from "@tanstack/react-query"
 import { live } from "./PersonLive.ts"
 import { personSession } from "./PersonSession.ts"
 
-/** Fails if the person is not a member of it. */
+/** Fails if the user is not a member of `tenant`. */
 export const switchTo = async (tenant: string, queries: QueryClient): Promise<void> => {
   await personSession.renew(tenant)
-  // Wait until the previous tenant's views are unmounted; their queries would now be refused.
+  // Wait until the previous tenant's views are unmounted, because the service would now reject their queries.
   await new Promise((resolve) => setTimeout(resolve))
   live.start()
   await queries.invalidateQueries()

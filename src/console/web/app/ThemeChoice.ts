@@ -1,4 +1,4 @@
-/** The theme: light, dark, or the system's. The choice is stored in this browser. This module imports nothing, because it runs before all others. */
+/** The theme choice: light, dark or the system's. The browser stores it. This module has no imports, because it runs before all others. */
 
 export type Theme = "system" | "light" | "dark"
 

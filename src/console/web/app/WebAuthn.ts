@@ -1,4 +1,4 @@
-/** Passkeys in the browser: converts the service's options for `navigator.credentials`, and the browser's answers to JSON. Bytes are base64url. */
+/** Passkeys in the browser. Converts options for `navigator.credentials` from JSON, and its results to JSON. Bytes are base64url. */
 import type { Schemas } from "./Client.ts"
 
 /** Whether the browser supports passkeys. */
@@ -13,11 +13,11 @@ const textOf = (bytes: ArrayBuffer): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "")
 
-/** The person closed the browser's dialog, or it timed out. */
+/** Whether the user closed the browser's dialog or it timed out. */
 export const isDismissed = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "NotAllowedError"
 
-/** The authenticator already has a passkey of this account. */
+/** Whether the authenticator already has a passkey for this account. */
 export const isKnown = (error: unknown): boolean => error instanceof DOMException && error.name === "InvalidStateError"
 
 const named = (credential: PublicKeyCredential) => ({

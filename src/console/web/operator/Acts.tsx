@@ -1,4 +1,4 @@
-/** The operator's actions. Each has a dialog that explains the effect, takes a reason for the audit log, and reports the result. */
+/** The operator's actions. Each dialog explains the effect, asks for a reason for the audit log, and reports the result. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Check } from "lucide-react"
 import { useState } from "react"
@@ -13,7 +13,7 @@ import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
-/** The target of an action. */
+/** An action's target. */
 interface Named {
   readonly id: string
   readonly name: string
@@ -33,7 +33,7 @@ interface Draft {
   readonly passkeys: boolean
 }
 
-/** A new reference for this form, unchanged when it is sent again. */
+/** Creates a reference for one form. Submitting the form again reuses it. */
 const freshReference = (): string =>
   `console-${[...crypto.getRandomValues(new Uint8Array(6))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
@@ -112,7 +112,7 @@ const trimmed = (draft: Draft): { readonly [K in TextOf]: string | undefined } =
 const statusText = (name: string, status: string, changed: boolean): string =>
   changed ? (status === "suspended" ? t.suspended : t.activated)(name) : t.unchanged(name, status)
 
-/** Performs the action and returns its result as text. */
+/** Performs the action and describes the result. */
 const perform = async (act: Act, draft: Draft): Promise<string> => {
   const { id, name } = act.of
   const { reason: given } = trimmed(draft)
@@ -244,14 +244,14 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
   )
 }
 
-/** The dialog of an action. Empty without one. */
+/** The dialog of the chosen action. Renders nothing without an action. */
 export const ActDialog = ({ act, onClose }: { readonly act: Act | undefined; readonly onClose: () => void }) => (
   <Dialog title={act === undefined ? "" : wordingOf(act, "").title} isOpen={act !== undefined} onClose={onClose}>
     {act === undefined ? null : <Form key={`${act.kind} ${act.of.id}`} act={act} onClose={onClose} />}
   </Dialog>
 )
 
-/** The chosen action and its dialog. */
+/** Returns a function that opens an action's dialog, and the dialog. */
 export const useAct = (): readonly [act: (act: Act) => void, dialog: ReactNode] => {
   const [act, setAct] = useState<Act>()
   return [setAct, <ActDialog key="act" act={act} onClose={() => setAct(undefined)} />]

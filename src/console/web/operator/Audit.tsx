@@ -1,4 +1,4 @@
-/** The operators' actions, newest first. The filter is in the URL. */
+/** The operators' actions, newest first. The URL holds the filter. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { History } from "lucide-react"

@@ -1,4 +1,4 @@
-/** Charges of all tenants next to the costs reported by vendors, by day, provider and model. */
+/** All tenants' charges next to the costs that vendors reported, by day, provider and model. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { ChartColumn } from "lucide-react"
@@ -31,7 +31,7 @@ type Measure = keyof typeof t.measures
 const dayLong = 86_400_000
 const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
 
-/** Sums of rows, in nano-USD. */
+/** Sums over rows. Amounts are in nano-USD. */
 interface Sum {
   readonly name: string
   readonly requests: number
@@ -39,7 +39,7 @@ interface Sum {
   readonly tokens: number
   readonly charged: bigint
   readonly uncollected: bigint
-  /** Sums over rows with a reported cost: the cost, and the charges for the same rows. */
+  /** `cost` and `margin` cover only the rows with a reported cost. */
   readonly cost: bigint | undefined
   readonly margin: bigint
 }
@@ -87,7 +87,7 @@ const valueOf = (row: Row, measure: Measure): number => {
   return approximate(measure === "charged" ? row.charged : (row.vendor_cost ?? 0))
 }
 
-/** One line for each of the models with the highest charges, and one for the rest. */
+/** One series for each of the top models by `measure`, and one for the rest. */
 const useSeries = ({ from, rows, to }: Schemas["OperatorCosts"], measure: Measure) =>
   useMemo(() => {
     const days: Array<string> = []
@@ -234,7 +234,7 @@ const isOneOf = <K extends string>(all: Readonly<Record<K, string>>, value: stri
 
 type Change = (change: ReturnType<typeof route.useSearch>) => void
 
-/** The search parameters with valid values: a window that ends, and known names. */
+/** The search parameters. Defaults replace missing dates and unknown names. */
 const useShown = () => {
   const search = route.useSearch()
   const navigate = route.useNavigate()

@@ -1,4 +1,4 @@
-/** A vendor's invoice (CSV) compared with the usage in the books: by day and model, with the difference. */
+/** Compares a vendor's invoice (CSV) with the recorded charges, by day and model. */
 import { useMutation } from "@tanstack/react-query"
 import { FileUp } from "lucide-react"
 import { useState } from "react"
@@ -142,7 +142,7 @@ export const Drift = () => {
               accept=".csv,text/csv,text/plain"
               onChange={({ target }) => {
                 const file = target.files?.[0]
-                // Lets the user choose the same file again after editing it.
+                // After this reset, the user can choose the same file again.
                 void file?.text().then((text) => {
                   setCsv(text)
                   target.value = ""

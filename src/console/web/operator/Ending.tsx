@@ -1,4 +1,4 @@
-/** Ends an item of a list, after a confirmation. */
+/** Ends a list item after confirmation. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { ReactNode } from "react"
@@ -11,7 +11,7 @@ interface EndingOf<Row> {
   readonly end: (row: Row) => Promise<unknown>
 }
 
-/** A function that opens the confirmation for a row, and the dialog. */
+/** Returns a function that opens the confirmation for a row, and the dialog. */
 export const useEnding = <Row,>({
   action,
   end,

@@ -21,7 +21,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const route = getRouteApi("/operator/find")
 const f = texts.field
 
-/** This many characters identify a key. The rest is secret: it is neither sent nor put into the URL. */
+/** The number of characters that identify a key. The rest is secret. The page neither sends it nor puts it into the URL. */
 const keyLength = 20
 const withoutKey = (text: string): string =>
   /^\w+-\w+-[0-9a-f]{12,}$/i.test(text.trim()) ? text.trim().slice(0, keyLength) : text
@@ -143,7 +143,7 @@ const Newest = () => {
   )
 }
 
-/** Milliseconds without a keystroke before the search runs. */
+/** The search runs after this many milliseconds without a keystroke. */
 const pause = 250
 
 export const Find = () => {
@@ -158,7 +158,7 @@ export const Find = () => {
     if (question === q.trim()) return
     const { pathname } = router.latestLocation
     const timer = setTimeout(() => {
-      // If the user has followed a link in the meantime, stay there.
+      // The user has followed a link in the meantime. Do not navigate away.
       if (router.latestLocation.pathname !== pathname) return
       void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false })
     }, pause)

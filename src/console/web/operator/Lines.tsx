@@ -1,4 +1,4 @@
-/** Tables of tenants, people, keys and calls, shared by several of the operator's views. */
+/** Tables of tenants, people, keys and calls that several operator views share. */
 import { useNavigate } from "@tanstack/react-router"
 import { Link } from "@tanstack/react-router"
 import { Ban } from "lucide-react"
@@ -18,7 +18,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
 
-/** A normal status is shown without a badge. */
+/** Shows a badge unless the status is normal. */
 export const Status = ({ of }: { readonly of: string }) =>
   of === "active" ? (
     <span className="quiet">{texts.states[of]}</span>
@@ -28,7 +28,7 @@ export const Status = ({ of }: { readonly of: string }) =>
 
 interface LinkOf {
   readonly id: string
-  /** If absent, the id is shown. */
+  /** The default is the id. */
   readonly name?: string | undefined
 }
 
@@ -122,9 +122,9 @@ const Ends = ({ at }: { readonly at: string | null }) => {
 interface KeyTableProps<K extends KeyLine> {
   readonly rows: ReadonlyArray<K>
   readonly onRevoke: (key: K) => void
-  /** Omits the column if all keys belong to one tenant or one person. */
+  /** The column to omit, because all keys belong to one tenant or person. */
   readonly without?: "tenant" | "person"
-  /** Known names of tenants or people, by id. */
+  /** Names of tenants or people, by id. */
   readonly names?: ReadonlyMap<string, string>
   readonly more?: ReadonlyArray<Column<K>>
 }
@@ -195,7 +195,7 @@ const CallState = ({ of }: { readonly of: CallLine }) => {
 interface CallLinesProps {
   readonly rows: ReadonlyArray<CallLine>
   readonly isStale?: boolean
-  /** Omits the tenant if all calls belong to one. */
+  /** Omits the tenant column, because all calls belong to one tenant. */
   readonly isOfOne?: boolean
   /** Tenant names by id. */
   readonly names?: ReadonlyMap<string, string>
@@ -204,7 +204,7 @@ interface CallLinesProps {
 const explain = (usage_id: string) =>
   resultOf(operatorApi.GET("/v1/operator/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
 
-/** A finished call opens its line-by-line explanation. */
+/** A table of calls. Choosing a finished call opens its line-by-line explanation. */
 export const CallLines = (props: CallLinesProps) => {
   const [opened, open] = useState<string>()
   return (

@@ -1,4 +1,4 @@
-/** People and tenants: newest first, or found by a search; and the forms that create them. */
+/** The lists of people and tenants, with a search and the forms that create them. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import type { UseQueryResult } from "@tanstack/react-query"
 import { useState } from "react"
@@ -19,7 +19,7 @@ interface ListingProps<Row> {
   readonly words: { readonly title: string; readonly lead: string; readonly search: string }
   readonly none: string
   readonly actions: ReactNode
-  /** Rows of the search. */
+  /** Picks the rows from a search result. */
   readonly found: (found: NonNullable<ReturnType<typeof useSearch>["data"]>) => ReadonlyArray<Row>
   readonly newest: UseQueryResult<{ readonly records: ReadonlyArray<Row>; readonly next: string | null }>
   readonly cursors: ReturnType<typeof useCursors>

@@ -1,4 +1,4 @@
-/** A dialog with a form that creates a key or code. The dialog then shows the new key or code, which is shown nowhere else. */
+/** A dialog with a form that creates an item. If the item has a key or code, only this dialog shows it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Plus } from "lucide-react"
 import { useState } from "react"
@@ -27,7 +27,7 @@ interface MakingProps<Draft, Made> {
   readonly make: (draft: Draft) => Promise<Made>
   /** A sentence about the created item. */
   readonly said: (made: Made) => string
-  /** The key or the codes, which are shown only once. */
+  /** The key or codes of the created item, shown once. */
   readonly secret?: (made: Made) => string | undefined
 }
 
@@ -52,7 +52,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   const making = useMutation({
     mutationFn: () => make(draft),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] }),
-    // A key or code is kept only in this dialog.
+    // Drops the key or code from the cache when the dialog closes.
     gcTime: 0
   })
   const field: FieldOf<Draft> = (name) => ({
@@ -85,7 +85,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   )
 }
 
-/** The button and its dialog. */
+/** A button that opens the dialog. */
 export const Making = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: MakingProps<Draft, Made>) => {
   const [isOpen, open] = useState(false)
   return (

@@ -1,10 +1,10 @@
-/** The operator's live figures: the newest, and the calls per second of the last minute. */
+/** The operator's live figures of the last minute. */
 import { useSyncExternalStore } from "react"
 import { Live, useLiveState } from "../app/Live.ts"
 import type { Usd } from "../money.ts"
 import { operatorSession } from "./OperatorSession.ts"
 
-/** The content of a `figures` event. Its shape is the service's `LiveFigures`; in the contract the stream is plain text. */
+/** The data of a `figures` event (`LiveFigures` in the service). The contract does not describe it, because it types the stream as plain text. */
 export interface Figures {
   readonly at: string
   readonly calls_per_second: number
@@ -32,10 +32,10 @@ const subscribe = (listener: () => void): (() => void) => {
   return () => listeners.delete(listener)
 }
 
-/** The figures of the last minute, newest last; empty before the first event. */
+/** The figures of the last minute, newest last. The list is empty before the first event. */
 export const useFigures = (): ReadonlyArray<Figures> => useSyncExternalStore(subscribe, () => recent)
 
-/** The present figures. Undefined while the stream is broken, because its last event is out of date. */
+/** The newest figures, or `undefined` while the stream is broken. */
 export const useNewest = (): Figures | undefined => {
   const figures = useFigures()
   return useLiveState(operatorLive) === "open" ? figures.at(-1) : undefined

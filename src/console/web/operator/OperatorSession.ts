@@ -1,4 +1,4 @@
-/** The operator's session. It begins with a link that `tollgate operator` prints. Its code is behind the `#`, which no server sees. */
+/** The operator's session. It begins with a link that `tollgate operator` prints. The fragment (`#`), which browsers do not send, holds the code. */
 import { addressOf } from "../app/Base.ts"
 import { clientWith } from "../app/Client.ts"
 import { reached, refusalOf } from "../app/Refusal.ts"
@@ -9,7 +9,7 @@ export interface OperatorGrant extends Grant {
   readonly name: string
 }
 
-/** The code of the link, once. It is removed from the address bar and the history when first read. */
+/** Reads the link's code and removes it from the address bar and the history. */
 const codeOf = (): string | undefined => {
   const code = new URLSearchParams(location.hash.slice(1)).get("code") ?? undefined
   if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)
@@ -36,5 +36,5 @@ const end = async (): Promise<void> => {
 
 export const operatorSession = new Session<OperatorGrant>({ name: "console.operator", renew, end })
 
-/** The API as the operator. */
+/** Sends requests as the operator. */
 export const operatorApi = clientWith(operatorSession)

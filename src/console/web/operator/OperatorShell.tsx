@@ -1,4 +1,4 @@
-/** The frame of the operator's views, with the operator's own session. */
+/** The frame of the operator's views. It opens the operator's session. */
 import { useLocation } from "@tanstack/react-router"
 import {
   Building2,
@@ -77,7 +77,7 @@ const Frame = ({ name }: { readonly name: string }) => {
     operatorLive.start()
     return () => {
       operatorLive.stop()
-      // Hides one operator's data from the next.
+      // Drops the data, so that the next operator does not see it.
       queries.removeQueries({ queryKey: ["operator"] })
     }
   }, [])
@@ -104,7 +104,7 @@ export const OperatorShell = () => {
   const state = useSession(operatorSession)
   const hash = useLocation({ select: ({ hash }) => hash })
   useEffect(() => {
-    // Opening a link in a tab that already shows the console changes only the hash.
+    // If the tab already shows the console, opening a link changes only the hash.
     if (state.kind === "unknown" || hash.startsWith("code=")) void operatorSession.renew()
   }, [state.kind, hash])
   if (state.kind === "none") return <NoSession />

@@ -1,4 +1,4 @@
-/** The operator's first page: present activity, money in flight, and the state of the books and loops. Only problems have colour. */
+/** The operator's first page: current activity, money in flight, the books and the loops. Only problems have colour. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -26,7 +26,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const t = texts.overview
 
-/** Values as a line without axes, to show the trend. */
+/** A trend line without axes. */
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
   // Pads to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
@@ -73,7 +73,7 @@ const Figure = ({ below, isBad = false, name, to, value }: FigureProps) => {
   )
 }
 
-/** This many consecutive figures mean that settlement is stuck, not just busy. */
+/** Settlement counts as stuck if this many consecutive figures report unsettled calls. */
 const stuckAfter = 10
 const isStuck = (figures: ReadonlyArray<Figures>): boolean =>
   figures.length >= stuckAfter && figures.slice(-stuckAfter).every(({ unsettled }) => unsettled > 0)
@@ -127,7 +127,7 @@ interface Trouble {
   readonly to?: NonNullable<LinkProps["to"]>
 }
 
-/** The current problems, one sentence each; those that users notice first. */
+/** The current problems, one sentence each. Problems that users notice come first. */
 const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
   const newest = useNewest()
@@ -158,7 +158,7 @@ const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
 
 const Troubles = () => {
   const troubles = useTroubles()
-  // An empty line reserves the space, so that the content below does not jump.
+  // An empty line reserves space, so the content below does not jump.
   if (troubles === undefined) return <p className="small">{"\u00a0"}</p>
   if (troubles.length === 0) {
     return (
@@ -192,7 +192,7 @@ const unitsOf = [
   [1, "second"]
 ] as const
 
-/** A duration such as "10 min", for seconds that are a whole number of some unit. */
+/** Formats seconds in the largest unit that divides them, such as "10 min". */
 const span = (seconds: number): string => {
   const [unit, name] = unitsOf.find(([unit]) => seconds >= unit && seconds % unit === 0) ?? [1, "second"]
   return new Intl.NumberFormat(undefined, { style: "unit", unit: name, unitDisplay: "short" }).format(seconds / unit)
@@ -207,7 +207,7 @@ interface AgesProps {
   readonly rows: ReadonlyArray<Age>
 }
 
-/** One bar per age, scaled to the largest. */
+/** One bar per age. The largest amount has the full width. */
 const Ages = ({ rows, title, unit }: AgesProps) => {
   const top = rows.reduce((most, { amount }) => (amount > most ? amount : most), 0n)
   const none = <span className="quiet">{texts.ago.none}</span>
@@ -226,7 +226,7 @@ const Ages = ({ rows, title, unit }: AgesProps) => {
           <tr key={name}>
             <th scope="row">{name}</th>
             <td className="operator-bar" aria-hidden data-old={isOld || undefined}>
-              {/* In thousandths: the share is only drawn. */}
+              {/* Thousandths are precise enough for a bar. */}
               <span style={{ width: top === 0n ? 0 : `${Number((amount * 1000n) / top) / 10}%` }} />
             </td>
             <td>{calls === 0 ? none : count(calls)}</td>

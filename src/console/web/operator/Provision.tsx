@@ -1,4 +1,4 @@
-/** Forms that create people, tenants and keys, with the terms of the commands and routes. */
+/** Forms that create people, tenants and keys. */
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
 import { MoneyField, SelectField, TextField } from "../parts/Fields.tsx"
@@ -10,7 +10,7 @@ import { operatorApi } from "./OperatorSession.ts"
 
 const dayLong = 86_400_000
 
-/** The end of the last day, inclusive, in UTC. */
+/** Returns the end of the last valid day, in UTC. */
 export const endOf = (lastDay: string): string => new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
 const given = (text: string): string | undefined => text.trim() || undefined
@@ -30,7 +30,7 @@ const AllowanceFields = ({ field }: { readonly field: FieldOf<Allowing> }) => (
   </div>
 )
 
-/** The terms, with the amount as the user wrote it. */
+/** The allowance's terms. The serializer keeps the amount's digits as typed. */
 const allowanceOf = ({ allowance, period }: Allowing) => {
   if (given(allowance) === undefined) return {}
   const typed = decimal(allowance)
@@ -129,7 +129,7 @@ export const MakeTenant = () => (
   />
 )
 
-/** A unique id for this key, so that the provisioning route creates it. */
+/** A new external id, so the provisioning route always creates a key. */
 const freshId = (): string => `console ${crypto.randomUUID()}`
 
 const keyOf = (draft: Readonly<Record<"name" | "limit" | "period" | "models" | "lastDay", string>>) => {

@@ -1,8 +1,8 @@
-/** The operator's part of the console: its own session and navigation, loaded only for operators. */
+/** The routes of the operator's views. They have their own session and navigation, and load only for operators. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** The search parameters that a view reads, all strings. */
+/** Picks the named search parameters. All are strings. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>
@@ -43,7 +43,7 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   return [people, tenants, managementKeys, allowances, vouchers] as const
 }
 
-/** Views of vendors and of money in flight. */
+/** Views of vendors, costs and money in flight. */
 const watchRoutes = <R extends AnyRoute>(frame: R) => {
   const upstreams = createRoute({
     getParentRoute: () => frame,

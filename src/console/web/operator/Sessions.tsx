@@ -1,4 +1,4 @@
-/** The operators' open sessions and unused links. Each can be ended. */
+/** All operators' open sessions and unused links, with a button to end each. */
 import { useQuery } from "@tanstack/react-query"
 import { LogOut } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

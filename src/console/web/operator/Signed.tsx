@@ -1,11 +1,10 @@
-/** A difference of amounts. Problems have colour: a negative difference, or any difference from an invoice. */
+/** A difference between amounts. A negative difference has the colour of a problem. With `isTrouble`, a positive one does too. */
 import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
 interface SignedProps {
-  /** Nano-USD. */
+  /** In nano-USD. */
   readonly of: bigint
-  /** Whether a positive difference is also a problem. */
   readonly isTrouble?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The operator's view of a tenant: money, members, keys, calls, entries and actions. */
+/** The operator's view of a tenant: balance, members, keys, calls, ledger entries and actions. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { Gift, Pause, Play, Receipt } from "lucide-react"

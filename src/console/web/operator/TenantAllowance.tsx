@@ -1,4 +1,4 @@
-/** The allowance of one tenant: its terms and renewal. It is set by a plan or by its own terms, and can be ended. */
+/** One tenant's allowance. Its terms come from a plan or are its own. The operator can set or end it. */
 import { useQuery } from "@tanstack/react-query"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"

@@ -1,4 +1,4 @@
-/** The upstreams: their answers minute by minute, and the one that serves each model now. */
+/** The upstreams: their requests by minute, and the upstream that now serves each model. */
 import { Network } from "lucide-react"
 import type { Schemas } from "../app/Client.ts"
 import { count, duration, time } from "../moments.ts"
@@ -14,7 +14,7 @@ const t = texts.upstreams
 
 type Upstream = Schemas["OperatorUpstream"]
 
-/** One column per minute, as high as its requests; failures have colour. */
+/** One column per minute. Its height is the number of requests. Failures have colour. */
 const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
   const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
@@ -50,7 +50,7 @@ const State = ({ of: { cooling_until, failures_in_a_row, state } }: { readonly o
     <span className="quiet small">{t.states[state]}</span>
   )
 
-/** `200 × 2xx · 3 × 5xx`, without zero counts. */
+/** Formats the response counts, without zero counts: `200 × 2xx · 3 × 5xx`. */
 const answers = ({ requests }: Upstream): string => {
   const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
   return some.length === 0
@@ -64,14 +64,14 @@ type Models = Schemas["OperatorUpstreams"]["models"]
 
 const namedMax = 5
 
-/** The models that it serves, or would serve if earlier upstreams failed. */
+/** The models that list this upstream, whether or not an earlier upstream serves them now. */
 const servedBy = (name: string, models: Models): string => {
   const served = models.filter(({ upstreams }) => upstreams.includes(name)).map(({ model }) => model)
   const named = served.slice(0, namedMax).join(", ")
   return served.length <= namedMax ? named : `${named} ${t.more(count(served.length - namedMax))}`
 }
 
-/** The protocol is shown only for upstreams that serve models: searches and media have vendors' own protocols. */
+/** The models and the protocol. Upstreams for search and media show no protocol, because they use the vendor's own. */
 const Serves = ({ models, of: { name, speaks } }: { readonly of: Upstream; readonly models: Models }) => {
   const served = servedBy(name, models)
   return served === "" ? (
@@ -115,11 +115,11 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
   </article>
 )
 
-/** Whether it had requests in these minutes or has a problem. */
+/** Whether the upstream had requests in these minutes, is failing, or is in cooldown. */
 const isAsked = ({ cooling_until, minutes, state }: Upstream): boolean =>
   state === "failing" || cooling_until !== null || minutes.some(({ requests }) => requests > 0)
 
-/** Failing upstreams first; the rest in the order of the configuration. */
+/** Sorts failing upstreams first. The rest keep the configured order. */
 const byTrouble = (a: Upstream, b: Upstream): number => Number(b.state === "failing") - Number(a.state === "failing")
 
 const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; readonly models: Models }) =>
@@ -150,7 +150,7 @@ const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; rea
 
 type Decision = Schemas["OperatorRoutingDecision"]
 
-/** `a failed · b answered`; a fallback also shows its model. */
+/** Formats the attempts: `a failed · b answered`. A fallback also shows its model. */
 const attemptsOf = ({ attempts, model }: Decision): string =>
   attempts
     .map((one) => `${one.upstream}${one.model === model ? "" : ` (${one.model})`} ${t.outcomes[one.outcome]}`)

@@ -1,4 +1,4 @@
-/** Vouchers: created, with codes that are shown once, and ended. */
+/** Vouchers. The operator creates codes, which are shown once, and ends them. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

@@ -1,4 +1,4 @@
-/** A state as a word. Colour only repeats the word. */
+/** A state in one word. The colour repeats the word's meaning. */
 import type { ReactNode } from "react"
 
 export type Tone = "plain" | "good" | "warn" | "bad" | "accent"

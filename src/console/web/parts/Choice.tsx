@@ -1,4 +1,4 @@
-/** A choice among a few visible options: radio buttons in one line. */
+/** Radio buttons in one line, for a few options. */
 import { Label } from "react-aria-components/Label"
 import { Radio, RadioGroup } from "react-aria-components/RadioGroup"
 

@@ -1,4 +1,4 @@
-/** Code to copy, in one or several languages. */
+/** Code with a copy button, in one or more languages. */
 import { Copy } from "./Copy.tsx"
 import { TabsOf } from "./TabsOf.tsx"
 import { texts } from "../texts.ts"

@@ -6,7 +6,7 @@ import { Button } from "./Button.tsx"
 
 interface CopyProps {
   readonly text: string
-  /** Shown next to the icon. Without a label, only the icon is shown. */
+  /** The text next to the icon. If absent, only the icon is shown. */
   readonly label?: string
   readonly kind?: "primary" | "plain" | "ghost"
 }

@@ -1,4 +1,4 @@
-/** A dialog over the page: a question or a form. Escape or a click outside closes it, unless an action is running. */
+/** A modal dialog. Escape or a click outside closes it, unless `stays` is set. */
 import { X } from "lucide-react"
 import { Dialog as AriaDialog } from "react-aria-components/Dialog"
 import { Heading } from "react-aria-components/Heading"
@@ -13,17 +13,17 @@ interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** Only a button closes it: for content that is shown once. */
+  /** Only a button closes the dialog. Used for content that is shown once. */
   readonly stays?: boolean
   readonly wide?: boolean
   readonly children: ReactNode
 }
 
-/** If the element that opened the dialog is gone, focus moves to the view, not to the beginning of the page. */
+/** If the element that opened the dialog is gone, moves the focus to the view instead of the top of the page. */
 const useReturn = (isOpen: boolean): void =>
   useEffect(() => {
     if (!isOpen) return
-    // Runs after React Aria has restored the focus, if the element still exists.
+    // React Aria restores the focus first, if the element still exists.
     const goOn = (): void => {
       if (document.activeElement !== document.body || document.querySelector("[role=dialog]") !== null) return
       document.querySelector("main")?.focus({ preventScroll: true })
@@ -74,7 +74,7 @@ interface ConfirmProps {
   readonly onClose: () => void
 }
 
-/** Asks for confirmation of an irreversible action. */
+/** Asks the user to confirm an irreversible action. */
 export const Confirm = ({
   action,
   children,

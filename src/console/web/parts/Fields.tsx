@@ -1,6 +1,6 @@
 /**
- * Form fields with label, help and error text. `FormOf` sends once. It shows a refusal at the field that the refusal names (`details.field`), or
- * above the buttons.
+ * Form fields with label, help and error text. `FormOf` shows an error at the field that the service names (`details.field`), or above the
+ * buttons.
  */
 import { ChevronDown } from "lucide-react"
 import { FieldError } from "react-aria-components/FieldError"
@@ -16,7 +16,7 @@ import { Refusal } from "../app/Refusal.ts"
 import { advice } from "./States.tsx"
 
 interface FieldProps {
-  /** The name in the request's body. A refusal that names it is shown here. */
+  /** The field's name in the request body. The field shows errors that name it. */
   readonly name: string
   readonly label: string
   readonly help?: string
@@ -33,7 +33,7 @@ interface TextFieldProps extends FieldProps {
   readonly type?: "text" | "email" | "date" | "search"
   readonly inputMode?: "decimal" | "numeric" | "text"
   readonly pattern?: string
-  /** Before and after the input: a currency, a unit. */
+  /** Text before and after the input, such as a currency or a unit. */
   readonly before?: string
   readonly behind?: string
   readonly lines?: number
@@ -76,7 +76,7 @@ export const TextField = ({
   </AriaTextField>
 )
 
-/** An amount of USD, as a decimal string. */
+/** A field for an amount in USD, as a decimal string. */
 export const MoneyField = (props: FieldProps) => (
   <TextField {...props} inputMode="decimal" pattern="[0-9]*\.?[0-9]{0,9}" before="$" behind="USD" />
 )
@@ -85,7 +85,7 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
 }
 
-/** The refusal of a form: the field and the reason. */
+/** The form's error: the field and the reason. */
 const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
 
 /** The system's own select, which works best on phones. */
@@ -161,13 +161,13 @@ export const CheckField = ({ help, label, onChange, value }: CheckFieldProps) =>
 
 interface FormOfProps {
   readonly onSubmit: () => void
-  /** The error of the last attempt. */
+  /** The error of the last submission. */
   readonly error: unknown
   readonly children: ReactNode
   readonly actions: ReactNode
 }
 
-/** Whether the form has a field of this name, which shows its own error. */
+/** Whether the form has a field with this name, which shows the error. */
 const shows = (form: HTMLFormElement | null, field: string): boolean => {
   const found = form?.elements.namedItem(field)
   return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement
@@ -176,7 +176,7 @@ const shows = (form: HTMLFormElement | null, field: string): boolean => {
 export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   const form = useRef<HTMLFormElement>(null)
   const [isPlaced, setPlaced] = useState(false)
-  // A refusal stays until an input changes, because an invalid form cannot be sent again.
+  // Hides the error when an input changes, because a form with an invalid field cannot be submitted.
   const [mended, setMended] = useState<unknown>()
   const isMended = error === mended
   const field = error instanceof Refusal && !isMended ? error.field : undefined

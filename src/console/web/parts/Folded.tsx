@@ -1,8 +1,8 @@
-/** The optional part of a form: collapsed on a narrow page, always visible on a wide one. */
+/** Optional fields of a form. They are collapsed on a narrow page and always visible on a wide one. */
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 
-/** The width at which the fields no longer fit next to their result and move above it. */
+/** Up to this width, the fields move above their result. */
 const narrow = matchMedia("(max-width: 62rem)")
 
 const subscribe = (listener: () => void): (() => void) => {

@@ -1,4 +1,4 @@
-/** A dialog with a form. Its buttons are Cancel and the submit action. */
+/** A dialog with a form, a Cancel button and a submit button. */
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"

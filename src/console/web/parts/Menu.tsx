@@ -1,4 +1,4 @@
-/** A menu under a button. Its content is loaded after the view, so the frame appears without it. */
+/** A menu under a button. Its content loads after the view, so it does not delay the frame. */
 import type { LucideIcon } from "lucide-react"
 import { lazy, Suspense } from "react"
 import type { ReactNode } from "react"
@@ -8,7 +8,7 @@ const MenuList = lazy(() => import("./MenuList.tsx"))
 export interface MenuEntry {
   readonly id: string
   readonly text: ReactNode
-  /** Its name for screen readers and type-ahead. */
+  /** The entry's name for screen readers and type-ahead. */
   readonly name: string
   readonly icon?: LucideIcon
   readonly isChosen?: boolean
@@ -19,7 +19,7 @@ export interface MenuEntry {
 export interface MenuProps {
   readonly label: string
   readonly trigger: ReactNode
-  /** Aligns the ends of menu and trigger instead of their beginnings. */
+  /** Aligns the menu with the end of the trigger instead of its start. */
   readonly end?: boolean
   readonly sections: ReadonlyArray<{ readonly title?: string; readonly entries: ReadonlyArray<MenuEntry> }>
 }

@@ -1,17 +1,17 @@
 /**
- * An amount of USD. `short` shows three significant digits, `aligned` six decimal places in columns, `exact` all digits. Hover, focus and screen
- * readers always give all digits. Digits after the cents are dimmed.
+ * An amount in USD. `short` shows three significant digits, `aligned` up to six decimal places in a column, and `exact` all digits. The tooltip and
+ * screen readers always give all digits. Digits after the cents are dimmed.
  */
 import { exact, nano, parts, shortDigits, usd } from "../money.ts"
 import type { Usd } from "../money.ts"
 
 interface MoneyProps {
-  /** A contract amount, or nano-USD. */
+  /** A contract amount in USD, or a `bigint` of nano-USD. */
   readonly of: Usd | bigint
   readonly as?: "short" | "aligned" | "exact"
-  /** The sign of an entry, by its direction. */
+  /** Adds the sign of a ledger entry. */
   readonly signed?: "credit" | "debit"
-  /** Focusable itself, if no row around it is. */
+  /** Makes the amount focusable. Set this unless the amount is in a focusable row. */
   readonly focusable?: boolean
 }
 

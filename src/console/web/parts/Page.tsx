@@ -1,4 +1,4 @@
-/** The parts of every view: a header with its main action, and sections under hairlines. */
+/** The layout of every view: a header with the main action, and sections separated by hairlines. */
 import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"

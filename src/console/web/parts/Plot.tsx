@@ -1,6 +1,6 @@
 /**
- * Stacked series over time. The drawing code (uPlot) is a separate file, loaded with the first plot. The legend filters: a click shows one series,
- * another click all. The legend shows the figures under the pointer. Arrow keys move through time, and a table below gives the same figures as text.
+ * Stacked series over time. The drawing code (uPlot) is a separate file, loaded with the first plot. A click in the legend shows only one series, and
+ * a second click shows all. The legend also shows the figures at the pointer. Arrow keys move through time. A table below repeats the figures.
  */
 import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -14,29 +14,29 @@ export interface PlotSeries {
   readonly key: string
   readonly name: string
   readonly values: ReadonlyArray<number>
-  /** The sum of all other series: grey, last. */
+  /** The sum of all other series. It is grey and comes last. */
   readonly isRest?: boolean
 }
 
 export interface PlotProps {
-  /** Its description, for a screen reader. */
+  /** The description for screen readers. */
   readonly title: string
   /** The start of each bucket, in seconds, ascending. */
   readonly times: ReadonlyArray<number>
   readonly series: ReadonlyArray<PlotSeries>
-  /** A value as short text, for the axis and the legend. */
+  /** Formats a value as short text, for the axis and the legend. */
   readonly format: (value: number) => string
-  /** The start of a bucket as text. */
+  /** Formats the start of a bucket. */
   readonly formatTime: (seconds: number) => string
-  /** A short label for the axis. */
+  /** Formats a short label for the axis. */
   readonly formatTick: (seconds: number) => string
   readonly height?: number
-  /** Values are counts. */
+  /** Whether the values are counts. */
   readonly isWhole?: boolean
-  /** The total of a series, if known more exactly than the sum of its floating-point values. */
+  /** Shows a series' exact total. The default is the sum of its floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
-  /** The series shown alone, if the host also depends on the choice. */
+  /** The series shown alone. Set this if the host keeps the choice itself. */
   readonly chosen?: { readonly key: string | undefined; readonly choose: (key: string | undefined) => void }
 }
 
@@ -45,10 +45,10 @@ const colorOf = (index: number, isRest: boolean | undefined): string =>
 
 const tableMax = 400
 
-/** The bucket under the pointer, which arrow keys move and Enter opens. */
+/** The bucket at the pointer. Arrow keys move it, and Enter opens it. */
 const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) => {
   const [pointed, setAt] = useState<number>()
-  // Another window may have fewer buckets.
+  // After a change of the time window, there may be fewer buckets.
   const at = pointed !== undefined && pointed < times.length ? pointed : undefined
   const open = (index: number): void => {
     setAt(undefined)
@@ -68,7 +68,7 @@ const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) 
 
 type FiguresProps = Pick<PlotProps, "format" | "formatTime" | "series" | "times">
 
-/** The plot as a table: newest first, without empty buckets. */
+/** The figures as a table, newest first, without empty buckets. */
 const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
   <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
     <table>
@@ -104,7 +104,7 @@ const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
 interface LegendProps {
   readonly series: ReadonlyArray<PlotSeries>
   readonly colors: ReadonlyArray<string>
-  /** The series that is shown alone. */
+  /** The key of the series that is shown alone. */
   readonly only: string | undefined
   readonly onPress: (series: PlotSeries) => void
   /** The figure next to a name. */
@@ -132,7 +132,7 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
   </ul>
 )
 
-/** The drawn series: all, or the selected one. `chosen` is the host's own state, if it has one. */
+/** The series to draw: all, or the selected one. `chosen` is the host's state, if the host keeps the choice. */
 const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
   const [own, setOwn] = useState<string>()
   const only = chosen?.key ?? own
@@ -145,14 +145,14 @@ const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]
   )
   const press = ({ isRest, key }: PlotSeries): void => {
     const next = only === key ? undefined : key
-    // The rest is not one series, so the host cannot choose it.
+    // The host cannot choose the rest, because it is a sum of several series.
     setOwn(chosen === undefined || isRest === true ? next : undefined)
     chosen?.choose(isRest === true ? undefined : next)
   }
   return { colors, isOne, only, press, seen, seenColors }
 }
 
-/** The table, rendered when opened. */
+/** The collapsed table. Its content is rendered when it opens. */
 const FiguresTable = (props: FiguresProps) => {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -164,12 +164,12 @@ const FiguresTable = (props: FiguresProps) => {
 }
 
 interface PointedProps {
-  /** The bucket under the pointer, as text. */
+  /** The bucket at the pointer, as text. */
   readonly time: string | undefined
   readonly sum: string
 }
 
-/** The bucket under the pointer and its sum. The line always exists, so that the layout does not move. */
+/** The bucket at the pointer and its sum. An empty line keeps the layout stable. */
 const Pointed = ({ sum, time }: PointedProps) => (
   <p className="plot-now" aria-live="polite">
     {time === undefined ? (
@@ -216,7 +216,7 @@ export const Plot = ({
       >
         <Suspense fallback={<Loading lines={5} />}>
           <PlotCanvas
-            // Colours are read on each redraw.
+            // A change of the theme redraws the plot with new colours.
             key={isDark ? "dark" : "light"}
             times={times}
             series={seen}

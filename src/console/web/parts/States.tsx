@@ -1,4 +1,4 @@
-/** Replaces a view's content while it loads, when it is empty, or when it failed, with a way to recover. */
+/** Placeholders for content that is loading, empty or failed. A failure offers a retry. */
 import type { LucideIcon } from "lucide-react"
 import { RotateCw } from "lucide-react"
 import type { UseQueryResult } from "@tanstack/react-query"
@@ -9,7 +9,7 @@ import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"
 import { Copy } from "./Copy.tsx"
 
-/** Placeholder lines keep the layout stable. They appear only after a moment, since most answers are faster. */
+/** Placeholder lines that keep the layout stable. They appear after a short delay, because most responses are faster. */
 export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   <div className="states-loading" role="status">
     <span className="sr-only">{texts.app.loading}</span>
@@ -35,7 +35,7 @@ export const Empty = ({ action, children, icon: Icon, title }: EmptyProps) => (
   </div>
 )
 
-/** Advice about a failure, as a sentence. */
+/** A sentence that tells the user what to do about an error. */
 export const advice = (error: unknown): string => {
   if (error instanceof Unreachable) return texts.failed.unreachable
   if (error instanceof SignedOut) return texts.signIn.ended
@@ -49,7 +49,7 @@ export const advice = (error: unknown): string => {
   return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
 }
 
-/** Whether a 403 lacks a specific text. Other refusals explain themselves. */
+/** Whether a 403 needs a text of ours. Other errors explain themselves. */
 const isAboutScope = ({ code }: Refusal): boolean =>
   code === undefined || code === "insufficient_scope" || code === "insufficient_role"
 
@@ -59,7 +59,7 @@ const sentence = (text: string): string =>
 interface FailedProps {
   readonly error: unknown
   readonly retry?: () => void
-  /** A retry is running. */
+  /** Whether a retry is running. */
   readonly isRetrying?: boolean
   readonly title?: string
 }
@@ -95,8 +95,8 @@ interface AnswerProps<A> {
 }
 
 /**
- * A query: its answer, or one of the states above. An answer stays when its refresh fails, and a failure stays during a retry. Otherwise a view that
- * polls every few seconds would flicker.
+ * Shows a query's result, or one of the states above. A result stays visible if its refresh fails. A failure stays visible during a retry, so a view
+ * that polls does not flicker.
  */
 export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
   const [last, setLast] = useState(of.error)

@@ -1,4 +1,4 @@
-/** A timeline of events: an instant and a sentence for each step. Future steps look different. */
+/** A timeline. Each step has a time and a sentence. Future steps look different. */
 import type { ReactNode } from "react"
 import { When } from "./When.tsx"
 

@@ -1,6 +1,6 @@
 /**
- * A table: rows of one kind, page by page. The header stays visible. Arrow keys move between rows, Enter opens one. On a phone each row is a card,
- * with column names next to its cells.
+ * A table with a sticky header. Arrow keys move between rows, and Enter opens a row. On a phone each row is a card, with column names next to the
+ * cells.
  */
 import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -12,18 +12,18 @@ export interface Column<Row, Sort extends string = string> {
   readonly id: string
   readonly title: string
   readonly cell: (row: Row) => ReactNode
-  /** Figures are aligned to the end of their column. */
+  /** Figures align at the end. */
   readonly align?: "start" | "end"
   /** The `sort` value that orders by this column. */
   readonly sort?: Sort
-  /** Hidden if space is short: `wide` needs a table of 1100 px, `medium` 760. Cards show all columns. */
+  /** The table width below which the column is hidden: 1100 px for `wide`, 760 px for `medium`. Cards show all columns. */
   readonly needs?: "medium" | "wide"
   /**
-   * On a card: its title, or the figure next to the title. Other cells are below, with the column's name unless `plain`. `none` is hidden, such as an
-   * id that opening the row shows.
+   * The position on a card: the title, or the figure next to the title. Other cells are below, with the column's name unless `plain`. `none` hides
+   * the cell.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
-  /** The column has buttons; only screen readers get its name. */
+  /** Whether the column contains buttons. Only screen readers get its name. */
   readonly isActions?: boolean
 }
 
@@ -33,17 +33,17 @@ export interface Sorting<Sort extends string> {
 }
 
 interface TableProps<Row, Sort extends string> {
-  /** Its description, for a screen reader. */
+  /** The description for screen readers. */
   readonly caption: string
   readonly columns: ReadonlyArray<Column<Row, Sort>>
   readonly rows: ReadonlyArray<Row>
   readonly rowKey: (row: Row) => string
   readonly onOpen?: (row: Row) => void
-  /** The row is the sum of the others. */
+  /** Whether the row is the sum of the others. */
   readonly isTotal?: (row: Row) => boolean
   readonly sorting?: Sorting<Sort>
   readonly onSort?: (sorting: Sorting<Sort>) => void
-  /** The next page is loading. */
+  /** Whether the next page is loading. */
   readonly isStale?: boolean
 }
 
@@ -61,7 +61,7 @@ interface HeadingProps<Row, Sort extends string> {
   readonly onSort: ((sorting: Sorting<Sort>) => void) | undefined
 }
 
-/** A column header. It is a button if the table can be sorted by it. */
+/** A column header. It is a button if the column can be sorted. */
 const Heading = <Row, Sort extends string>({ of, onSort, sorting }: HeadingProps<Row, Sort>) => {
   const { align, isActions, needs, sort, title } = of
   const isSorted = sort !== undefined && sorting?.by === sort
@@ -171,11 +171,11 @@ const cellClass = <Row, Sort extends string>({ align, card, isActions, needs }: 
 interface PagesProps {
   readonly onPrevious: (() => void) | undefined
   readonly onNext: (() => void) | undefined
-  /** The position: "1 to 50 of 1,234". */
+  /** The position, such as "1 to 50 of 1,234". */
   readonly children?: ReactNode
 }
 
-/** Navigation between the pages of a table. */
+/** Buttons for the next and previous page. */
 export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
   <nav className="table-pages" aria-label={texts.table.next}>
     <span className="quiet small">{children}</span>
@@ -197,17 +197,17 @@ export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
 )
 
 interface NumberedPagesProps {
-  /** From 1. */
+  /** The first page is 1. */
   readonly page: number
   readonly perPage: number
-  /** The number of rows on this page. */
+  /** The row count of this page. */
   readonly shown: number
-  /** The total number of rows. */
+  /** The row count of all pages. */
   readonly total: number
   readonly go: (page: number) => void
 }
 
-/** Navigation between numbered pages, with the position. Empty if all rows fit on one page. */
+/** Buttons for numbered pages, with the position. Renders nothing if all rows fit on one page. */
 export const NumberedPages = ({ go, page, perPage, shown, total }: NumberedPagesProps) => {
   const before = (page - 1) * perPage
   return total <= perPage ? null : (

@@ -1,6 +1,6 @@
 /**
- * The page's only tooltip: shows the `data-tip` of the element that is hovered, tapped or focused; for a focused row, that of its first figure. The
- * text is visual only: the element itself contains what a screen reader needs.
+ * The page's only tooltip. It shows the `data-tip` of the element that is hovered, tapped or focused. For a focused row, it shows the first amount's.
+ * The tooltip is visual only. The element itself contains the text for screen readers.
  */
 import { useEffect, useRef } from "react"
 
@@ -23,7 +23,7 @@ export const Tips = () => {
       if (target === undefined || text === undefined || text === "") return hide()
       box.textContent = text
       box.hidden = false
-      // Resets the position, so that the old one does not limit the width.
+      // Resets the position, which would otherwise limit the width.
       box.style.left = "0"
       const at = target.getBoundingClientRect()
       const { height, width } = box.getBoundingClientRect()
@@ -41,7 +41,7 @@ export const Tips = () => {
           undefined
       )
     }
-    /** A finger cannot hover. Elements with their own tap action show no tooltip. */
+    /** Shows the tooltip on touch screens, which cannot hover. Elements with their own tap action show none. */
     const tapped = (event: Event): void => {
       if (!(event instanceof PointerEvent) || event.pointerType !== "touch") return
       const at = tipOf(event.target)

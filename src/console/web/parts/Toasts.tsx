@@ -1,4 +1,4 @@
-/** Short confirmations of actions. Screen readers announce them, and they disappear. Nothing important appears only here. */
+/** Short confirmations that disappear. Screen readers announce them. Important information must also appear elsewhere. */
 import { X } from "lucide-react"
 import { useSyncExternalStore } from "react"
 import { texts } from "../texts.ts"

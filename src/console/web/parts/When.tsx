@@ -1,4 +1,4 @@
-/** An instant: relative, or as a day. A hover or tap shows it exactly, in the reader's time zone. */
+/** A time, relative or absolute. Hovering or tapping shows the exact time in the user's time zone. */
 import { useSyncExternalStore } from "react"
 import { day, dayAndTime, exactly, relative, time } from "../moments.ts"
 
@@ -6,7 +6,7 @@ const listeners = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** One shared clock, which ticks only while the page is visible. */
+/** All components share one clock. It ticks only while a component uses it. */
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener)
   timer ??= setInterval(() => {
@@ -21,12 +21,12 @@ const subscribe = (listener: () => void): (() => void) => {
   }
 }
 
-/** The time, at most a quarter of a minute old. */
+/** The current time in milliseconds, at most 15 s old. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now)
 
 interface WhenProps {
   readonly at: string
-  /** `ago`: "3 min. ago". `day`, `moment`: day and time. `time`: the time only, for lists of today. `exact`: full precision. */
+  /** `ago` is relative ("3 min. ago"). `day` gives the day, `moment` day and time, `time` the time, and `exact` full precision. */
   readonly as?: "ago" | "day" | "moment" | "time" | "exact"
 }
 
@@ -34,7 +34,7 @@ const written = { day, moment: dayAndTime, time, exact: exactly }
 
 export const When = ({ as = "ago", at }: WhenProps) => {
   const now = useNow()
-  // A recent event may be ahead of a clock that ticks every fifteen seconds.
+  // The shared clock ticks every 15 s, so a recent event may be ahead of it.
   const text = as === "ago" ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at)))) : written[as](at)
   return (
     <time dateTime={at} data-tip={exactly(at)} className="when">

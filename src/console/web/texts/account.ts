@@ -2,18 +2,18 @@
 
 export const accountTexts = {
   title: "Account",
-  lead: "Your name on this service, and your ways to sign in.",
+  lead: "Your profile and passkeys on this service.",
   profile: "Profile",
   name: "Name",
   email: "Email",
   passkeys: "Passkeys",
-  passkeysLead: "A passkey signs you in with a finger, a face or a PIN of your device, without a password.",
+  passkeysLead: "A passkey signs you in with your fingerprint, your face or your device's PIN.",
   unavailable: "Passkeys need a secure address with a domain name. This service does not have one.",
   unknownHere: "This browser does not support passkeys.",
   none: "No passkeys yet.",
   add: "Add a passkey",
   addName: "Name",
-  addHelp: "A name to recognize it by, such as the device that stores it.",
+  addHelp: "For example, the device that stores it.",
   added: (name: string) => `You can now sign in with the passkey ${name}.`,
   dismissed: "The browser did not create a passkey. Try again when you are ready.",
   known: "This device already has one of your passkeys.",
@@ -22,6 +22,6 @@ export const accountTexts = {
   never: "never",
   remove: "Delete",
   removeTitle: (name: string) => `Delete the passkey ${name}?`,
-  removeText: "You can no longer sign in with it. Delete it on your device too. Open sessions stay open.",
+  removeText: "You can no longer sign in with it. Delete it on your device too. Open sessions continue.",
   removed: (name: string) => `The passkey ${name} was deleted.`
 } as const

@@ -2,7 +2,7 @@
 
 export const creditTexts = {
   title: "Credit",
-  lead: "Your balance, its refills, and every entry that changed it. One credit is one US dollar.",
+  lead: "Your balance, its refills and its history. One credit is one US dollar.",
   buy: "Buy credit",
   send: "Send credit",
   balance: "Balance",
@@ -25,8 +25,8 @@ export const creditTexts = {
   allowanceUnused: "Unused",
   allowanceRenews: "Renews",
   allowanceRollover: "Unused credit",
-  allowanceRollovers: { none: "is taken back when it renews", all: "is kept when it renews" },
-  allowanceUpTo: (amount: string) => `up to ${amount} is kept when it renews`,
+  allowanceRollovers: { none: "is taken back at renewal", all: "is kept at renewal" },
+  allowanceUpTo: (amount: string) => `up to ${amount} is kept at renewal`,
   redeem: "Redeem a voucher",
   redeemCode: "Code",
   redeemHelp: "20 characters. Case, spaces and dashes do not matter.",
@@ -35,34 +35,34 @@ export const creditTexts = {
   notManager: "Owners and admins of this tenant can buy credit and change these settings.",
   statuses: {
     suspended:
-      "The billing account is suspended: calls are refused, and nothing is charged. Ask the operator for the reason.",
-    closed: "The billing account is closed: calls are refused."
+      "The billing account is suspended. Calls are refused, and nothing is charged. Ask the operator for the reason.",
+    closed: "The billing account is closed. Calls are refused."
   } as Readonly<Record<string, string>>,
   buyAmount: "Amount",
   buyAmountHelp: "A whole number of dollars, from 5 to 10,000.",
   buyText:
-    "You pay on the page of the payment processor and come back here. The credit is booked when the processor confirms the payment, usually within seconds.",
+    "You pay on the payment processor's page and return here. Your credit is added when the processor confirms the payment, usually within seconds.",
   buyGo: "Continue to payment",
   waiting: (amount: string) => `Payment of ${amount}: waiting for the processor to confirm it.`,
-  waitingText: "The balance updates automatically. If you did not pay, nothing was booked.",
+  waitingText: "The balance updates automatically. If you did not pay, it does not change.",
   arrived: (amount: string) => `${amount} arrived.`,
   dismiss: "Dismiss",
   methods: "Payment methods",
-  methodsLead: "Stored at the payment processor; this service knows only the last digits.",
+  methodsLead: "The payment processor stores them. This service knows only the last digits.",
   methodsAdd: "Add a method",
   methodsNone: "No payment method stored",
-  methodsNoneText: "Auto-reload needs one. You enter it on the processor's page; buying credit there also stores it.",
-  methodsOff: "This deployment takes no payments",
-  methodsOffText: "No payment processor is configured. Credit is granted by the operator, or sent by other people.",
-  methodEnds: (month: string) => `ends ${month}`,
+  methodsNoneText: "Auto-reload needs one. You enter it on the processor's page. Buying credit also stores one.",
+  methodsOff: "Payments are not available",
+  methodsOffText: "No payment processor is configured. Credit comes from the operator or from other people.",
+  methodEnds: (month: string) => `expires ${month}`,
   methodUsed: "used by auto-reload",
   reload: "Auto-reload",
   reloadOn: "Turn on",
   reloadAgain: "Turn on again",
   reloadChange: "Change",
   reloadNow: "Charge now",
-  reloadCharged: "Charged. The credit is in the balance.",
-  reloadAsked: "The processor has not answered the charge request yet.",
+  reloadCharged: "Charged. The credit is in your balance.",
+  reloadAsked: "The processor has not confirmed the charge yet.",
   reloadStates: {
     idle: "On",
     in_flight: "Charging",
@@ -73,25 +73,25 @@ export const creditTexts = {
   reloadPaused: "Paused",
   reloadRule: (amount: string, threshold: string, method: string) =>
     `When the balance falls below ${threshold}, ${amount} is charged to ${method}.`,
-  reloadOff: "Nothing is charged automatically. When the balance is used up, calls are refused.",
+  reloadOff: "Nothing is charged automatically. Calls are refused when the balance is used up.",
   reloadNext: "What happens next",
   reloadLast: "Last charge",
   reloadNever: "none yet",
   reloadLastError: "Last problem",
   reloadNextIdle: (left: string) => `Nothing, until the balance has fallen by ${left} more.`,
   reloadNextBelow:
-    "The balance is already below the threshold, and a charge starts only when the balance crosses it. Charge now or buy credit to get above the threshold.",
+    "The balance is already below the threshold. A charge starts only when the balance falls below it. Charge now or buy credit first.",
   reloadNextFlight:
-    "A charge was requested. When the processor answers, the credit is booked or the problem is shown here.",
-  reloadNextCooldown: (at: string) => `No further charge before ${at}: charges are at least ten minutes apart.`,
+    "A charge was requested. When the processor responds, the credit is added or the problem is shown here.",
+  reloadNextCooldown: (at: string) => `No further charge before ${at}. Charges are at least ten minutes apart.`,
   reloadNextFailed: (failures: number, free: string | undefined) =>
-    `The next attempt happens when the balance next falls below the threshold. ${
+    `The next attempt happens when the balance falls below the threshold again. ${
       failures === 1 ? "One charge has failed" : `${failures} charges in a row have failed`
-    }; after three auto-reload pauses itself. You can choose another method, or charge ${
+    }. After three failures in a row, auto-reload pauses. You can choose another method, or charge ${
       free === undefined ? "now" : `from ${free} on`
     }.`,
   reloadNextPaused:
-    "Auto-reload is paused: three charges in a row failed. Choose another payment method if necessary, and turn auto-reload on again; this resets the count.",
+    "Auto-reload is paused because three charges in a row failed. Choose another payment method if necessary. Then turn auto-reload on again.",
   reloadFree: (at: string) => `You can request a charge again ${at}.`,
   reloadEnabled: "Refill the balance automatically",
   threshold: "When the balance falls below",
@@ -114,12 +114,12 @@ export const creditTexts = {
   alertsBelow: (warn: string, rearm: string) =>
     `The alert was sent when the balance fell below ${warn}. The next one comes after the balance has been above ${rearm}.`,
   alertsUnsent: (warn: string) =>
-    `The balance is already below ${warn}. The next charge that leaves it there sends an alert.`,
+    `The balance is already below ${warn}. If it is still below after the next charge, an alert is sent.`,
   warn: "Alert below",
-  rearm: "Alert again only after it was above",
-  rearmHelp: "Empty: the same amount.",
+  rearm: "Alert again after the balance was above",
+  rearmHelp: "Leave empty for the same amount.",
   emails: "Billing addresses",
-  emailsHelp: "Up to 10, separated by commas. Emails about the balance and auto-reload go there.",
+  emailsHelp: "Up to 10, separated by commas. They get emails about the balance and auto-reload.",
   emailsNone: "none",
   purchases: "Purchases",
   purchasesNone: "No purchases yet.",

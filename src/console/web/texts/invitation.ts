@@ -21,17 +21,17 @@ export const invitationTexts = {
   join: "Join the team",
   joined: (team: string) => `You are a member of ${team}.`,
   otherAddress: "Sign out and use another address",
-  mismatch: "This invitation was sent to a different address from the one you are signed in with.",
+  mismatch: "This invitation was sent to a different address. Sign in with that address.",
   ended: {
     accepted: "This transfer has already been accepted.",
     declined: "This transfer was declined. The credit went back to its sender.",
     revoked: "The sender took this transfer back.",
     expired: "This transfer has expired. The credit went back to its sender."
   },
-  missing: "This invitation does not exist, or no longer exists",
+  missing: "This invitation does not exist or is no longer valid",
   missingText:
     "The link may be incomplete, or a later email has replaced it. Open the newest email or ask for a new one.",
-  none: "No invitation open",
+  none: "No open invitation",
   noneText: "Open the link in the email again.",
   home: "Go to the console"
 } as const

@@ -1,10 +1,10 @@
-/** The texts of the operator's views, loaded with these views. */
+/** The texts of the operator's views. */
 
 export const operatorTexts = {
   title: "Operator",
   signIn: "Operator's session",
   signInText: "Run this on the service's machine. It prints a link that works once, within five minutes.",
-  ended: "This browser has no session: it has ended, or the link was used or has expired.",
+  ended: "Your session has ended, or the link has expired or was already used.",
   signOut: "End the session",
   signedInAs: (name: string) => `Acting as ${name}`,
   nav: {
@@ -37,7 +37,7 @@ export const operatorTexts = {
     at: "When",
     key: "Key",
     lastUsed: "Last used",
-    ends: "Ends",
+    ends: "Expires",
     model: "Model",
     provider: "Provider",
     requests: "Requests",
@@ -56,7 +56,7 @@ export const operatorTexts = {
     owed: "Owed",
     openCalls: (calls: string) => `${calls} open ${calls === "1" ? "call" : "calls"}`,
     transfers: (transfers: string) => `${transfers} ${transfers === "1" ? "transfer" : "transfers"}`,
-    unsettledHelp: "ended, not yet in the books",
+    unsettledHelp: "finished, not yet booked",
     owedHelp: "refunds not yet taken back",
     quiet: "Nothing needs attention.",
     attention: "Needs attention",
@@ -69,8 +69,8 @@ export const operatorTexts = {
     verifiedLongAgo: "The last clean verification was more than two days ago.",
     unsettledTrouble: (calls: string) =>
       calls === "1"
-        ? "One call has ended and cannot be settled. Is the database writable?"
-        : `${calls} calls have ended and cannot be settled. Is the database writable?`,
+        ? "One call has finished and cannot be settled. Is the database writable?"
+        : `${calls} calls have finished and cannot be settled. Is the database writable?`,
     flight: "Money in flight",
     reservationsByAge: "Reservations by age",
     escrowByAge: "Escrow by age",
@@ -90,9 +90,9 @@ export const operatorTexts = {
     verifyWhole: "Verify everything",
     verifyWholeTitle: "Verify everything?",
     verifyWholeText:
-      "It reads every entry and record. With millions of records it takes minutes of disk reads. Calls are not affected.",
+      "This reads every entry and record, which takes minutes for millions of records. Calls are not affected.",
     verifying: (rows: string, of: string) => `Verifying: ${rows} of ${of} rows`,
-    recent: "The last verifications, newest at the right; tall bars read everything",
+    recent: "The last verifications, newest on the right. Tall bars checked everything.",
     findingsOf: (findings: string) => `${findings} ${findings === "1" ? "finding" : "findings"}`,
     noFindings: "no findings",
     foundTitle: "Found",
@@ -106,20 +106,20 @@ export const operatorTexts = {
     loops: "Loops and jobs",
     loop: "Loop",
     does: "Purpose",
-    lastTurn: "Last turn",
-    nextTurn: "Next turn",
+    lastTurn: "Last iteration",
+    nextTurn: "Next iteration",
     woken: "on demand",
     running: "now",
-    failedTurns: "Failed turns",
+    failedTurns: "Failures",
     failedTurnsHelp: "Since the service started",
     trouble: "Problem",
-    /** By the service's names of the loops. */
+    /** The purpose of each loop, by the loop's name in the service. */
     loopsDo: {
-      "abandoned reservations": "releases reservations of processes that have ended",
+      "abandoned reservations": "releases reservations of stopped processes",
       autoreload: "charges cards and sends alerts when a balance falls",
       "media jobs": "polls vendors for open media jobs and settles them",
-      "abandoned media jobs": "ends jobs whose process ended during submission",
-      "idempotency keys": "deletes old answers kept for retried requests",
+      "abandoned media jobs": "ends jobs whose process stopped during submission",
+      "idempotency keys": "deletes old responses kept for retried requests",
       outbox: "sends waiting emails",
       "signing keys": "rotates the signing keys of access tokens",
       sorter: "builds sorted indexes for tenants with many calls",
@@ -129,7 +129,7 @@ export const operatorTexts = {
       events: "notifies open pages of changes",
       indexes: "builds table indexes while serving",
       verifier: "verifies the books",
-      payments: "takes back amounts left due by refunds of an earlier version",
+      payments: "takes back amounts that earlier versions left owed",
       runs: "ends runs of API keys on time and deletes old ones",
       transfers: "returns transfers that were not accepted in time",
       budgets: "notifies people of budgets that reach a threshold",
@@ -151,7 +151,7 @@ export const operatorTexts = {
     help: "A complete id, or the beginning of a name, address or key. Only the beginning of a key is sent.",
     newest: "Newest tenants",
     nothing: "No matches",
-    nothingText: "Enter complete ids and references, or the beginning of a name or address.",
+    nothingText: "Enter a complete id or reference, or the beginning of a name or address.",
     tenants: "Tenants",
     people: "People",
     keys: "Keys",
@@ -220,7 +220,7 @@ export const operatorTexts = {
     reasonHelp: "Appears only in the audit log.",
     amount: "Amount",
     reference: "Reference",
-    referenceHelp: "Makes it safe to submit twice: each reference is booked once.",
+    referenceHelp: "Each reference is booked only once, so you can safely submit twice.",
     description: "Description",
     descriptionHelp: "Shown in the tenant's ledger.",
     grant: "Grant credit",
@@ -231,8 +231,7 @@ export const operatorTexts = {
       `${amount} granted to ${name}. Its balance is ${balance}.`,
     purchase: "Book a purchase",
     purchaseTitle: (name: string) => `Book a purchase for ${name}`,
-    purchaseText:
-      "For money paid outside this service, such as by invoice or bank transfer. The credit can be sent to others.",
+    purchaseText: "For payments outside this service, such as bank transfers. The credit can be sent to others.",
     purchaseDo: (amount: string) => `Book ${amount}`,
     purchased: (amount: string, name: string, balance: string) =>
       `${amount} booked as a purchase for ${name}. Its balance is ${balance}.`,
@@ -244,9 +243,9 @@ export const operatorTexts = {
     activateTenantTitle: (name: string) => `Activate the tenant ${name}?`,
     suspendPersonTitle: (name: string) => `Suspend the person ${name}?`,
     activatePersonTitle: (name: string) => `Activate the person ${name}?`,
-    suspendTenantText: "It cannot pay for calls or send transfers until it is activated. Nothing is lost.",
+    suspendTenantText: "It cannot pay for calls or send transfers until you activate it. Its credit stays.",
     activateTenantText: "It can pay for calls and send transfers again.",
-    suspendPersonText: "All sign-ins end. This person and their keys are refused until the person is activated.",
+    suspendPersonText: "All sign-ins end. This person and their keys are refused until you activate the person.",
     activatePersonText: "This person can sign in, and their keys work again.",
     suspended: (name: string) => `${name} is suspended.`,
     activated: (name: string) => `${name} is active.`,
@@ -260,7 +259,7 @@ export const operatorTexts = {
     endSignInsTitle: (name: string) => `End all sign-ins of ${name}?`,
     endSignInsText: "Every browser and every application of this person is signed out. They can sign in again.",
     endPasskeys: "Delete the passkeys too",
-    endPasskeysHelp: "If a session was stolen: a passkey that was added from it signs in until it is deleted.",
+    endPasskeysHelp: "Do this if a session was stolen. A passkey that was added from it works until it is deleted.",
     endedSignIns: (ended: number, name: string) =>
       ended === 1 ? `One sign-in of ${name} has ended.` : `${ended} sign-ins of ${name} have ended.`,
     passkeysGone: (deleted: number, left: number) =>
@@ -271,11 +270,11 @@ export const operatorTexts = {
           : "",
     deletePasskey: "Delete",
     deletePasskeyTitle: (name: string) => `Delete the passkey ${name}?`,
-    deletePasskeyText: "It signs in no more. Sessions that are open stay open until you end the sign-ins.",
+    deletePasskeyText: "It can no longer be used to sign in. Open sessions continue until you end the sign-ins.",
     deletedPasskey: (name: string) => `The passkey ${name} is deleted.`,
     endSession: "End",
     endSessionTitle: (name: string) => `End the session of ${name}?`,
-    endSessionText: "Its tokens are refused from now on. An unused link stops working.",
+    endSessionText: "Its tokens are refused immediately. An unused link stops working.",
     endedSession: "The session has ended.",
     notEndedSession: "No change: it has already ended."
   },
@@ -292,9 +291,9 @@ export const operatorTexts = {
     lastSuccess: "Last success",
     lastFailure: "Last failure",
     coolingUntil: (at: string) => `in cooldown until ${at}`,
-    failures: { "5xx": "5xx", unreachable: "unreachable", busy: "429", key: "key refused" },
+    failures: { "5xx": "5xx", unreachable: "unreachable", busy: "429", key: "key rejected" },
     decisions: "Routing of the latest calls",
-    decisionsLead: "Calls with a choice of upstreams, or with a failure, newest first.",
+    decisionsLead: "Calls that had several upstreams or a failure, newest first.",
     noDecisions: "No such calls yet.",
     asked: "Tried",
     why: "First choice",
@@ -314,9 +313,9 @@ export const operatorTexts = {
       answered: "answered",
       failed: "failed",
       busy: "busy",
-      rejected: "refused the request",
+      rejected: "rejected the request",
       charged: "charged, unusable",
-      skipped: "cannot carry it"
+      skipped: "cannot serve it"
     },
     inARow: (failures: string) => (failures === "1" ? "1 failure" : `${failures} failures in a row`),
     minute: (at: string, requests: string, failures: string) =>
@@ -330,14 +329,14 @@ export const operatorTexts = {
     serves: "Models",
     more: (models: string) => `and ${models} more`,
     models: "Models and failover",
-    modelsLead: "Upstreams in the order in which they are tried. The one serving now is bold.",
+    modelsLead: "Upstreams are tried in this order. The one that serves now is bold.",
     serving: "serves",
     order: "Upstreams",
     noModels: "No model is configured."
   },
   costs: {
     title: "Costs",
-    lead: "Usage and charges of all tenants, next to the costs reported by vendors.",
+    lead: "All tenants' usage and charges, next to the costs that vendors reported.",
     from: "First day",
     to: "Last day",
     by: "By",
@@ -357,7 +356,7 @@ export const operatorTexts = {
     none: "No usage in this period",
     noneText: "Choose another window.",
     unknown: "not reported",
-    truncated: "Not all rows are shown: choose a shorter window.",
+    truncated: "Not all rows are shown. Choose a shorter window.",
     byModel: "by model",
     noCost: "No vendor reported a cost in this period.",
     table: "Figures"
@@ -369,7 +368,7 @@ export const operatorTexts = {
     providerHelp: "The vendor of the invoice. Leave empty to compare with all vendors.",
     file: "Choose a CSV file",
     paste: "Invoice as CSV",
-    pasteHelp: "A header line with a day, a model and an amount; at most 4 MiB and 50,000 lines.",
+    pasteHelp: "The header line needs a day, a model and an amount. At most 4 MiB and 50,000 lines.",
     compare: "Compare",
     theirs: "Invoice",
     ours: "Charged",
@@ -393,11 +392,11 @@ export const operatorTexts = {
     endpoint: "Endpoint",
     process: "Process",
     alive: "running",
-    gone: "ended, being released"
+    gone: "stopped, being released"
   },
   owed: {
     title: "Owed",
-    lead: "Amounts of refunds and disputes that are still owed. They are taken back as soon as credit becomes free or arrives.",
+    lead: "Refunds and disputes that the balance could not cover. They are taken back when credit becomes available.",
     none: "No debts",
     noneText: "Every refund and dispute was taken back in full.",
     payment: "Payment",
@@ -408,7 +407,7 @@ export const operatorTexts = {
   },
   audit: {
     title: "Audit log",
-    lead: "Operators' actions, over HTTP and by command. Entries are never changed.",
+    lead: "Operators' actions in the console, over HTTP and by command. Entries never change.",
     operator: "Operator",
     tenant: "Tenant's id",
     person: "Person's id",
@@ -467,7 +466,7 @@ export const operatorTexts = {
   },
   sessions: {
     title: "Sessions",
-    lead: "Unused links, and open sessions of operators.",
+    lead: "Operators' open sessions and unused links.",
     kind: "Kind",
     kinds: { link: "unused link", browser: "browser", token: "token for scripts" },
     made: "Created",

@@ -2,7 +2,7 @@
 
 export const playgroundTexts = {
   title: "Playground",
-  lead: "Try a model. Every call is real: it is charged and recorded like any other, with an explanation.",
+  lead: "Try a model. Every call is charged and recorded like any other.",
   what: "Tool",
   chat: "Chat",
   media: "Images and video",
@@ -13,7 +13,7 @@ export const playgroundTexts = {
     voice: "Voice",
     format: "Format",
     instructions: "Instructions",
-    instructionsHelp: "For models that support them. Not charged.",
+    instructionsHelp: "Only for models that support them. Not charged.",
     action: "Speak",
     emptyTitle: "No speech yet",
     emptyText: "Enter text and listen to it. The cost is shown next to it.",
@@ -58,8 +58,8 @@ export const playgroundTexts = {
   },
   asService: "Service default",
   provider: "Provider",
-  working: "At work",
-  stoppedText: "You stopped waiting. If the provider had started, the call appears under Usage.",
+  working: "Working",
+  stoppedText: "You stopped waiting. If the provider had already started, the call appears under Usage.",
   clearRuns: "Clear",
   model: "Model",
   models: "Models",
@@ -73,7 +73,7 @@ export const playgroundTexts = {
   system: "System message",
   systemHelp: "How the model should behave. Leave empty for none.",
   maxTokens: "Max tokens",
-  maxTokensHelp: "Limits the answer, and therefore the reservation.",
+  maxTokensHelp: "Limits the answer and the reservation.",
   temperature: "Temperature",
   temperatureHelp: "0 to 2",
   asModel: "Model's default",
@@ -112,23 +112,23 @@ export const playgroundTexts = {
     credit: "Not enough credit for this call",
     notAllowed: "This model is not allowed",
     busy: "The model is busy",
-    upstream: "The model did not answer",
+    upstream: "The model did not respond",
     request: "The request was refused",
     unavailable: "The service cannot take this call now",
-    unreachable: "The service did not answer"
+    unreachable: "The service did not respond"
   },
   refusalTexts: {
     credit:
       "The call was not made, and nothing was charged. Add credit, or lower the token limit to reduce the reservation.",
     creditTool: "The call was not made, and nothing was charged. Add credit, or request less.",
     creditMedia: "Nothing was generated or charged. Add credit, or request something shorter or smaller.",
-    notActive: "The billing account is not active: calls are refused. Ask the operator for the reason.",
+    notActive: "The billing account is not active. Calls are refused. Ask the operator for the reason.",
     membersMayNotSpend:
       "Members of this tenant may not spend its credit. An owner or admin can change that under Team.",
     notAllowed: "Choose another one, or ask an owner of the tenant.",
     busy: "Try again in a moment. Nothing was charged.",
     upstream: "The provider failed or could not be reached. You are not charged for missing output.",
-    unavailable: "The books cannot be written at the moment, so no call was made. Try again in a moment."
+    unavailable: "The service cannot save data at the moment, so it did not make the call. Try again in a moment."
   },
   needed: "Required",
   available: "Available",
@@ -152,7 +152,7 @@ export const playgroundTexts = {
   duration: "Seconds",
   resolution: "Resolution",
   audio: "With sound",
-  audioHelp: "If the model supports it; it may cost more.",
+  audioHelp: "Only if the model supports it. It may cost more.",
   firstFrame: "First frame",
   firstFrameHelp: "The https URL of an image. Required by models that turn an image into a video.",
   images: "How many",
@@ -171,8 +171,8 @@ export const playgroundTexts = {
   quoteFrom: "Quote, at the model's own defaults",
   quoteHelp:
     "It is reserved when the job is submitted and charged when the result is ready. A job that fails costs nothing.",
-  quoteChanges: "Resolution and sound change the price: the job's exact quote is fixed when it is submitted.",
-  make: "Make it",
+  quoteChanges: "Resolution and sound change the price. The exact quote is fixed when you submit.",
+  make: "Generate",
   submitted: (quote: string) => `Submitted. ${quote} is reserved.`,
   gallery: "Gallery",
   galleryLead: "Your jobs, newest first",
@@ -186,8 +186,8 @@ export const playgroundTexts = {
   gone: "The result is no longer available.",
   noAddress: "The result has no address.",
   status: {
-    IN_QUEUE: "In the queue",
-    IN_PROGRESS: "Being made",
+    IN_QUEUE: "Queued",
+    IN_PROGRESS: "In progress",
     COMPLETED: "Done",
     CANCELLED: "Cancelled"
   },
@@ -195,8 +195,8 @@ export const playgroundTexts = {
   failed: "Failed",
   asked: "Cancelling",
   cancel: "Cancel",
-  cancelled: "The provider was asked to stop. Output that it still completes is charged.",
-  setAside: "Set aside",
+  cancelled: "The provider was asked to stop. If it still completes the output, you are charged.",
+  setAside: "Reserved",
   givenBack: "Released",
   inference: "Computed in",
   done: (model: string) => `${model} is done.`

@@ -2,8 +2,8 @@
 
 export const teamTexts = {
   title: "Team",
-  lead: (name: string) => `The members of ${name}, its payers, and spending by member.`,
-  homeLead: "The payers of your calls, and teams that share a balance.",
+  lead: (name: string) => `Members, payers and spending of ${name}.`,
+  homeLead: "Who pays for your calls, and how to share a balance.",
   tabs: { members: "Members", payers: "Who pays", usage: "Usage" },
   make: "New team",
   makeDo: "Create the team",
@@ -12,7 +12,7 @@ export const teamTexts = {
   nameHelp: "Members and invited people see it. 1 to 100 characters.",
   made: (name: string) => `${name} was created. You are now working in it.`,
   homeTitle: "This is your personal tenant",
-  homeText: "Create a team to share a balance with others: members call with their own keys, and the team pays.",
+  homeText: "Create a team to share a balance with others. Members use their own keys, and the team pays.",
   members: "Members",
   invitations: "Invitations",
   plan: "Plan",
@@ -37,12 +37,12 @@ export const teamTexts = {
   leave: "Leave the team",
   suspendTitle: (name: string) => `Suspend ${name}?`,
   suspendText:
-    "This team no longer pays for their calls, and they no longer see it. They keep their seat, and can be reactivated.",
+    "This team no longer pays for their calls, and they no longer see it. They keep their seat. You can reactivate them.",
   removeTitle: (name: string) => `Remove ${name}?`,
-  removeText: "They leave the team immediately, and their seat becomes free. Their past charges stay in the books.",
+  removeText: "They leave the team immediately, and their seat becomes free. Their past charges remain.",
   leaveTitle: (team: string) => `Leave ${team}?`,
   leaveText: "This team no longer pays for your calls. To rejoin, you need an invitation.",
-  changed: (name: string) => `${name} was changed.`,
+  changed: (name: string) => `${name} was updated.`,
   left: (team: string) => `You left ${team}.`,
   invite: "Invite",
   inviteTitle: "Invite a member",
@@ -60,8 +60,8 @@ export const teamTexts = {
   plans: { none: "No plan", team: "Team plan" },
   planStates: { none: "None", active: "Active", past_due: "Past due", canceled: "Ended" },
   planText: {
-    none: "Without a plan the team's balance pays only for calls with the team's own keys, and usage by member is not shown.",
-    team: "The team's balance pays for its members' calls, and every member sees usage by member."
+    none: "Without a plan, the team pays only for calls with its own keys, and usage by member is not shown.",
+    team: "The team pays for its members' calls, and every member sees usage by member."
   },
   seats: (taken: string, of: string) => `${taken} of ${of} seats taken`,
   seatsText: "Active and suspended members take a seat. When all are taken, no one else can join.",
@@ -88,13 +88,13 @@ export const teamTexts = {
   pinDone: (name: string) => `${name} is charged first from now on.`,
   unpinDone: "The default order applies again.",
   why: {
-    pinned: "You pinned it, so it is charged first with any credential, as long as it can pay.",
-    own: "The tenant you work in is charged first unless another source is pinned.",
-    team: "You are a member, and its plan pays for members' calls. It pays if the sources above do not have enough.",
-    barred: "This is the tenant you work in, but its members may not spend its balance. Another source has to pay.",
+    pinned: "You pinned it. It is charged first with any credential if it can pay.",
+    own: "You work in this tenant. It is charged first unless another source is pinned.",
+    team: "Its plan pays for members' calls. It pays if the sources above do not have enough.",
+    barred: "You work in this tenant, but its members may not spend its balance. Another source must pay.",
     teamBarred: "Its members may not spend its balance, so it is skipped.",
     empty: "It has no free credit, so it is skipped for now.",
-    ownBlocks: "Your own account is not active, so no source can pay and calls are refused."
+    ownBlocks: "Your own account is not active, so calls are refused."
   },
   payersNote: "Applications that signed in on your behalf (OAuth) charge teams first and your own balance last.",
   capacity: "Available credit",
@@ -110,7 +110,7 @@ export const teamTexts = {
   balance: "Balance",
   gone: "A tenant you left",
   usage: "By member",
-  usageLead: (days: number) => `Last ${days} days, everything this team paid`,
+  usageLead: (days: number) => `Everything this team paid in the last ${days} days`,
   usageNone: "No calls in this period.",
   usageWindow: "Window",
   windows: { "7": "7 days", "30": "30 days", "90": "90 days", "365": "1 year" },

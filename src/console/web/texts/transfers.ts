@@ -34,7 +34,7 @@ export const transfersTexts = {
   },
   nextOf: {
     pending: (until: string) => `returns ${until} unless accepted`,
-    pendingForYou: (until: string) => `is returned ${until} unless you accept`
+    pendingForYou: (until: string) => `returns ${until} unless you accept`
   },
   kinds: { gift: "Gift", transfer: "Transfer" },
   reasons: { thanks: "Thanks", welcome: "Welcome", congrats: "Congratulations" },
@@ -58,26 +58,26 @@ export const transfersTexts = {
     youRevoked: "You took it back",
     expired: "Not accepted within 30 days",
     ends: "It expires",
-    endsText: "If it has not been accepted by then, the full amount returns to the sender's balance.",
+    endsText: "If it is not accepted by then, the full amount returns to the sender's balance.",
     from: "From",
     to: "To",
     kind: "Kind",
     message: "Message"
   },
   resend: "Send the email again",
-  resendFrom: (at: string) => `Possible again ${at}: one email per twelve hours.`,
+  resendFrom: (at: string) => `Possible again ${at}. The limit is one email per twelve hours.`,
   resent: "The email is on its way, with a new link.",
   revoke: "Take it back",
   revokeTitle: (amount: string) => `Take ${amount} back?`,
   revokeText: (to: string) =>
     `It returns to the balance immediately, and the link in the email to ${to} stops working.`,
-  revoked: "Taken back. It is in the balance again.",
+  revoked: "Taken back. The credit is in your balance again.",
   form: {
     title: "Send credit",
     amount: "Amount",
-    giftable: (amount: string) => `You can send up to ${amount}: bought or received credit.`,
-    granted: (amount: string) => `${amount} of the balance was granted; it can be spent but not sent.`,
-    noneGiftable: "None of this balance can be sent: only bought or received credit can.",
+    giftable: (amount: string) => `You can send up to ${amount} of bought or received credit.`,
+    granted: (amount: string) => `${amount} of the balance was granted. You can spend it but not send it.`,
+    noneGiftable: "You cannot send this balance. Only bought or received credit can be sent.",
     email: "To",
     emailHelp: "Any email address. A recipient without an account gets an email and signs in with that address.",
     kind: "As",
@@ -92,7 +92,7 @@ export const transfersTexts = {
       held: (amount: string, left: string) => `${amount} leaves the balance now and is held. ${left} remains.`,
       letter: (to: string) =>
         `${to} gets an email with a link, and a notification if there is an account with that address.`,
-      until: (day: string) => `They have until ${day}. If they decline or do not answer, the full amount returns.`,
+      until: (day: string) => `They have until ${day}. If they decline or do not respond, the full amount returns.`,
       back: "You can take it back until they accept. After that it is final."
     },
     send: (amount: string) => `Send ${amount}`,

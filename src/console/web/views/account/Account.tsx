@@ -1,4 +1,4 @@
-/** The person's account: their name, and their passkeys. */
+/** The user's account: name, email address and passkeys. */
 import { useMe } from "../../app/Asking.ts"
 import { Facts, Page, Section } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"

@@ -1,4 +1,4 @@
-/** The person's passkeys: add, list, delete. */
+/** The user's passkeys, with forms to add and delete them. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { Plus, Trash2 } from "lucide-react"
 import { useState } from "react"
@@ -25,7 +25,7 @@ const key = ["passkeys"]
 const usePasskeys = () =>
   useQuery({ queryKey: key, queryFn: async () => (await resultOf(api.GET("/v1/me/passkeys"))).passkeys })
 
-/** Adds a passkey. Returns the reason if the browser created none. Failures of the service are errors. */
+/** Adds a passkey. If the browser does not create one, returns the reason. Throws the service's errors. */
 const added = async (name: string): Promise<string | undefined> => {
   const options = await resultOf(api.POST("/v1/me/passkeys/options"))
   try {

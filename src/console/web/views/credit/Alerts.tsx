@@ -1,4 +1,4 @@
-/** Alerts of a low balance: the thresholds with their state, and the recipients of letters. */
+/** Low-balance alerts: thresholds, state and the addresses that get letters. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -28,7 +28,7 @@ const stateOf = ({ enabled, warn_threshold_usd }: Reload["alerts"], available: b
 
 interface WordsProps {
   readonly of: Reload["alerts"]
-  /** The alert was sent when the balance fell. The next one requires the balance to rise first. */
+  /** Whether the alert was already sent. The balance must rise before the next one. */
   readonly isWarned: boolean
   readonly available: bigint | undefined
   readonly emails: ReadonlyArray<string>
@@ -71,7 +71,7 @@ const amountOf = (text: string): number | null => (text.trim() === "" ? null : N
 const textOf = (amount: Usd | null | undefined): string =>
   amount === null || amount === undefined ? "" : usd(nano(amount))
 
-/** Auto-reload and alerts share one document; this saves the alerts. */
+/** Saves the alerts. Auto-reload shares their document, so its settings are sent unchanged. */
 const useSave = (of: Reload, onDone: () => void) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

@@ -1,4 +1,4 @@
-/** Auto-reload: its rule and state as text, the next step, and the form of its settings. */
+/** Auto-reload: its rule, state and next step, and the settings form. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -27,10 +27,10 @@ const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
   disabled: "plain"
 }
 
-/** Whether auto-reload disabled itself. */
+/** Whether auto-reload turned itself off. */
 const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
 
-/** The next step, in a sentence or two; `undefined` if auto-reload is off. */
+/** Describes the next step. Returns `undefined` if auto-reload is off. */
 const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined): string | undefined => {
   const { failures, free_at, state, threshold_usd } = settings
   if (isPaused(settings)) return creditTexts.reloadNextPaused
@@ -51,7 +51,7 @@ const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined):
   }
 }
 
-/** The reason for a refused charge, and when the next attempt is possible. */
+/** Explains why a charge was refused and when the next one is possible. */
 const chargeAdvice = (error: unknown): string => {
   if (!(error instanceof Refusal)) return advice(error)
   const { free_at, reason } = error.details
@@ -116,7 +116,7 @@ interface SettingsProps {
   readonly onClose: () => void
 }
 
-/** The form's values, and the request that saves them. */
+/** The form's values and the mutation that saves them. */
 const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()
@@ -125,7 +125,7 @@ const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps
   const [threshold, setThreshold] = useState(usd(nano(auto_reload.threshold_usd)))
   const [amount, setAmount] = useState(String(auto_reload.amount_credits))
   const [chosen, setMethod] = useState<string>()
-  // The first method is the default. The methods may load after the form opens.
+  // Defaults to the first method. The methods may load after the form opens.
   const method = chosen ?? auto_reload.payment_method_id ?? methods.data?.[0]?.id ?? ""
   const save = useMutation({
     mutationFn: () =>

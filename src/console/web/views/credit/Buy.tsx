@@ -1,4 +1,4 @@
-/** Buying credit: an amount, the processor's page, then waiting for its confirmation. */
+/** Buying credit: the user enters an amount, pays on the processor's page, and the console waits for confirmation. */
 import { useMutation } from "@tanstack/react-query"
 import { CircleDollarSign } from "lucide-react"
 import { useEffect, useState } from "react"
@@ -12,16 +12,16 @@ import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { creditTexts } from "../../texts/credit.ts"
 
-/** The payment that this tab has opened. It is not a secret. */
+/** The storage key of the payment that this tab has opened. The value is not secret. */
 const storageName = "console.checkout"
-/** How long to wait for a confirmation, in milliseconds. */
+/** The console waits this many milliseconds for the confirmation. */
 const patience = 3_600_000
 
 interface Checkout {
   readonly tenant: string
-  /** In USD. */
+  /** The amount in USD. */
   readonly amount: number
-  /** Nano-USD, before the payment. */
+  /** The balance before the payment, in nano-USD. */
   readonly balance: string
   readonly at: number
 }
@@ -85,7 +85,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
   )
 }
 
-/** The user is back from the processor's page. Its event may take a moment. */
+/** Shown after the user returns from the processor's page, until the payment is confirmed. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
   const [begun, setBegun] = useState(checkout)

@@ -1,4 +1,4 @@
-/** Credit: the classes of the balance, its refills, and the ledger. */
+/** The credit view: the balance by class, its refills, and the ledger. */
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { ArrowLeftRight, Plus, Ticket } from "lucide-react"
 import { useState } from "react"

@@ -1,4 +1,4 @@
-/** The ledger: every change of the balance, with its cause. */
+/** The ledger: every balance change with its cause. */
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
 import { ReceiptText } from "lucide-react"
 import { useLedger } from "../../app/Asking.ts"
@@ -18,7 +18,7 @@ type Entry = Schemas["LedgerEntry"]
 const route = getRouteApi("/person/credit")
 const perPage = 25
 
-/** The sources of each choice. */
+/** The ledger sources that each filter includes. */
 const filters = {
   all: undefined,
   calls: "call",
@@ -28,7 +28,7 @@ const filters = {
 } as const
 type Filter = keyof typeof filters
 
-/** The purpose of the entry, with a link to the call's record or the transfer; otherwise the reference. */
+/** The entry's name, with a link to its call or transfer, or with its reference. */
 const What = ({ of: entry }: { readonly of: Entry }) => {
   const { description, reference_id, source } = entry
   const name = nameOfEntry(entry)

@@ -18,7 +18,7 @@ type Purchase = Schemas["Purchase"]
 
 const perPage = 10
 
-/** The outcome: refunds and disputes with their amounts, and the amount still owed. */
+/** The refunds and disputes of a purchase, and the amount still owed. */
 const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
   <span className="credit-movements">
     {movements.map(({ amount, at, id, kind, returned }) => (

@@ -1,4 +1,4 @@
-/** The queries of the credit view, and the right to change it. */
+/** The credit view's queries. */
 import { useQuery } from "@tanstack/react-query"
 import { useMembership } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
@@ -8,7 +8,7 @@ import { Refusal } from "../../app/Refusal.ts"
 export type Reload = Schemas["AutoReload"]
 export type Method = Schemas["PaymentMethod"]
 
-/** Whether the viewer is an owner or admin; undefined until known. */
+/** Whether the user is an owner or admin. `undefined` while loading. */
 export const useManages = (): boolean | undefined => {
   const membership = useMembership()
   return membership === undefined ? undefined : membership.role !== "member"
@@ -22,7 +22,7 @@ export const useReload = () => {
     queryKey: reloadKey(tenant_id),
     queryFn: () =>
       resultOf(api.GET("/v1/tenants/{tenant_id}/billing/auto-reload", { params: { path: { tenant_id } } })),
-    // No event reports the end of a charge that is under way.
+    // No event reports the end of a charge, so this query polls meanwhile.
     refetchInterval: ({ state }) => (state.data?.auto_reload.state === "in_flight" ? 3000 : false)
   })
 }
@@ -44,6 +44,6 @@ export const isUnconfigured = (error: unknown): boolean =>
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** "Visa ···· 4242". */
+/** Names a payment method: "Visa ···· 4242". */
 export const methodName = ({ brand, last4, type }: Method): string =>
   `${capital(brand ?? type)}${last4 === null ? "" : ` ···· ${last4}`}`

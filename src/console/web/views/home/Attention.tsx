@@ -1,4 +1,4 @@
-/** Matters that need attention: one sentence each, with a link. Empty if there are none. */
+/** Problems that need attention, each a sentence with a link. Renders nothing if there are no problems. */
 import { useQuery } from "@tanstack/react-query"
 import type { LinkProps } from "@tanstack/react-router"
 import { TriangleAlert } from "lucide-react"

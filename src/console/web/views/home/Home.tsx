@@ -1,4 +1,4 @@
-/** The first view: the balance, its changes, spending by purpose, and present activity. */
+/** The first view: the balance, recent changes, spending and current calls. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { KeyRound, Radio } from "lucide-react"
@@ -21,7 +21,7 @@ import { Attention } from "./Attention.tsx"
 
 type Part = keyof typeof texts.home.parts
 
-/** Shares of one bar. */
+/** A bar with one segment per part. */
 const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => {
   const total = of.reduce((sum, [, amount]) => sum + amount, 0n)
   if (total === 0n) return null
@@ -30,7 +30,7 @@ const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) =>
       {of
         .filter(([, amount]) => amount > 0n)
         .map(([part, amount]) => (
-          // In thousandths: the share is only drawn.
+          // Thousandths are precise enough for a bar.
           <span
             key={part}
             className={`home-share home-${part}`}
@@ -41,7 +41,7 @@ const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) =>
   )
 }
 
-/** Each part with its name and amount. */
+/** The legend: each part with its name and amount. */
 const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => (
   <dl className="home-parts">
     {of.map(([part, amount]) => (
@@ -58,7 +58,7 @@ const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) 
   </dl>
 )
 
-/** The parts of the balance, and how much of it is not available. */
+/** The balance by part, and the part that is not available. */
 const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
   const owned = (["giftable", "granted"] as const).map((part) => [part, nano(of[part])] as const)
   const held = ["held", nano(of.held)] as const

@@ -1,4 +1,4 @@
-/** The target page of a letter's link: credit from another person, or a place in a team. It also works for people without an account. */
+/** The page behind invitation links in letters. It offers credit from another user, or membership in a team. It works without an account. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
@@ -26,7 +26,7 @@ import { forget, opened } from "./token.ts"
 
 const isMismatch = (error: unknown): boolean => error instanceof Refusal && error.code === "email_mismatch"
 
-/** The signed-in person, and a way to sign out. */
+/** Shows the signed-in user, with a button to sign out. */
 const SignedInAs = () => {
   const { data: me } = useMe()
   const queries = useQueryClient()
@@ -50,7 +50,7 @@ const SignedInAs = () => {
   )
 }
 
-/** Shows `children` to a signed-in person, and the ways to sign in to everyone else. */
+/** Shows `children` to signed-in users, and the sign-in methods to other users. */
 const Signed = ({ children }: { readonly children: ReactNode }) => {
   const state = useSession(personSession)
   useEffect(() => {

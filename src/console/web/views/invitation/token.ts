@@ -1,7 +1,6 @@
 /**
- * The token of the invitation that this tab has opened. It arrives after the `#` of the URL and is removed from there before anything is
- * shown. The tab keeps it until it is used, because signing in leads to other pages and back. Only the owner of the invited address can use
- * it.
+ * The invitation token of this tab. It arrives in the URL's fragment (`#`), and the page removes it before it renders. The tab keeps the token until
+ * it is used, because signing in leads to other pages and back. Only the owner of the invited address can use it.
  */
 const storageName = "console.invitation"
 
@@ -18,7 +17,7 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** Reads a token from `#transfer=...` or `#team=...`. Returns whether there was one. A link cut inside an escape has none. */
+/** Stores the token from `#transfer=...` or `#team=...`. Returns `false` if there is none, or if the link was truncated inside an escape. */
 export const takeIn = (hash: string): boolean => {
   const [, kind, text = ""] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
   const token = decoded(text)

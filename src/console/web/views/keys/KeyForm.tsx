@@ -1,4 +1,4 @@
-/** The form to create a key (which is then shown once) or to change one. */
+/** The forms that create and change a key. A new key is shown once. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { apiRoot } from "../../app/Base.ts"
@@ -16,7 +16,7 @@ import { texts } from "../../texts.ts"
 type Key = Schemas["Application"]
 type Period = NonNullable<Key["spending_limit_period"]>
 
-/** The values of the form: strings, as typed. */
+/** The form's values, as typed. */
 interface Draft {
   readonly name: string
   readonly description: string
@@ -30,7 +30,7 @@ const empty: Draft = { name: "", description: "", limit: "", period: "month", la
 
 const dayLong = 86_400_000
 
-/** A key works until an instant. The form asks for the last day, inclusive, in UTC. */
+/** Returns the end of the last valid day in UTC, or `null` for no expiry. */
 const endOf = (lastDay: string): string | null =>
   lastDay === "" ? null : new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
@@ -131,7 +131,7 @@ const KeyForm = ({ action, error, first, isPending, onClose, onSend }: FormProps
   )
 }
 
-/** A first call with the key, in three languages. */
+/** A first call with the key, as code in three languages. */
 const firstCall = (key: string) => ({
   curl: `curl ${apiRoot}/v1/chat/completions \\
   -H "Authorization: Bearer ${key}" \\
@@ -185,7 +185,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
         api.POST("/v1/tenants/{tenant_id}/applications", { params: { path: { tenant_id } }, body: bodyOf(draft) })
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["keys"] }),
-    // The key is kept only in this dialog.
+    // Drops the key from the cache when the dialog closes.
     gcTime: 0
   })
   return (
@@ -212,7 +212,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
   )
 }
 
-/** Resets each time it opens. */
+/** The dialog that creates a key. Its form is empty each time it opens. */
 export const MakeKey = ({ isOpen, onClose }: MakeProps) => (isOpen ? <Make onClose={onClose} /> : null)
 
 const Change = ({ of, onClose }: { readonly of: Key; readonly onClose: () => void }) => {

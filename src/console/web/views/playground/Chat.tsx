@@ -1,4 +1,4 @@
-/** A chat with a model: the conversation, its settings and its cost. */
+/** A chat with a model, its settings and its cost. */
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import type { KeyboardEvent } from "react"
 import { MessageSquareText, Send, Square, SquarePen } from "lucide-react"
@@ -20,7 +20,7 @@ import type { ChatModel } from "./models.ts"
 import { Program } from "./Program.tsx"
 import { chatCode } from "./programs.ts"
 
-/** The settings, as typed. */
+/** The form's settings, as typed. */
 interface Settings {
   readonly model: string
   readonly system: string
@@ -96,7 +96,7 @@ const SettingsForm = ({ models, of, onChange }: SettingsProps) => {
   )
 }
 
-/** The total of all answers. A screen reader announces each completed answer. */
+/** The total cost of all answers. Screen readers announce each completed answer. */
 const Sum = ({ of }: { readonly of: ReadonlyArray<Exchange> }) => {
   const charged = of.flatMap(({ charged }) => (charged === undefined || charged === "late" ? [] : [nano(charged)]))
   const last = of.at(-1)
@@ -176,7 +176,7 @@ const Composer = ({ isBusy, onSend, onStop }: ComposerProps) => {
   )
 }
 
-/** Escape stops an answer, regardless of focus. */
+/** Makes Escape stop the answer, wherever the focus is. */
 const useEscape = (conversation: Conversation, isBusy: boolean): void =>
   useEffect(() => {
     if (!isBusy) return

@@ -1,4 +1,4 @@
-/** Facts of a call, in a row below its answer: labels over figures, and a link to its explanation. */
+/** Facts about a call, in a row below its answer, with a link to its explanation. */
 import { ReceiptText } from "lucide-react"
 import type { ReactNode } from "react"
 import { Button } from "../../parts/Button.tsx"

@@ -1,4 +1,4 @@
-/** Images and videos: a form per model, the quote before submission, and the gallery of results. */
+/** Images and videos: the form, the quote and the gallery. */
 import { Clapperboard, Sparkles } from "lucide-react"
 import { useState } from "react"
 import { Refusal } from "../../app/Refusal.ts"
@@ -21,7 +21,7 @@ import { Program } from "./Program.tsx"
 import { mediaCode } from "./programs.ts"
 import { Refused } from "./Refused.tsx"
 
-/** The values of the form, as typed. */
+/** The form's values, as typed. */
 interface Draft {
   readonly model: string
   readonly prompt: string
@@ -52,7 +52,7 @@ const filled = <K extends string>(name: K, value: string): Partial<Record<K, str
 const whole = <K extends string>(name: K, value: string): Partial<Record<K, number>> =>
   value.trim() === "" ? {} : ({ [name]: Number(value) } as Record<K, number>)
 
-/** Only the fields of the model's type that the user filled in. The model's defaults apply to the others. */
+/** Builds the request from the filled fields of the model's type. The model's defaults apply to the others. */
 const bodyOf = ({ type }: MediaModel, draft: Draft): MediaBody => ({
   model: draft.model,
   ...filled("prompt", draft.prompt),
@@ -139,7 +139,7 @@ const ImageFields = (props: FieldsProps) => {
   )
 }
 
-/** The price before submission. If an option may change the price, it says so. */
+/** The price before submission. If an option may change it, a note explains this. */
 const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   const units = unitsOf(model, draft)
   const isOther = model.type === "video" && (draft.resolution.trim() !== "" || draft.audio)
@@ -165,7 +165,7 @@ const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   )
 }
 
-/** A field shows its own error. */
+/** Whether a form field shows this error. */
 const isOfField = (error: unknown): boolean => error instanceof Refusal && (error.field ?? "") !== ""
 
 const Form = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => {

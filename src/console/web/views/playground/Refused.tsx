@@ -1,4 +1,4 @@
-/** A refused or failed call: the cause, the remedy, and the id to report. */
+/** A refused or failed call, with its cause, a remedy and the request id. */
 import { CreditCard, RotateCw } from "lucide-react"
 import type { ReactNode } from "react"
 import { Refusal, SignedOut, Unreachable } from "../../app/Refusal.ts"
@@ -23,7 +23,7 @@ const creditText = (reason: unknown, of: Of): string => {
   return { chat: words.credit, media: words.creditMedia, tool: words.creditTool }[of]
 }
 
-/** The meaning of a refusal, by its code. */
+/** Returns the title and text for an error. */
 const meaningOf = (error: unknown, of: Of): readonly [title: string, text: string] => {
   if (error instanceof SignedOut) return [titles.unreachable, texts.signIn.ended]
   if (error instanceof Unreachable) return [titles.unreachable, texts.failed.unreachable]
@@ -43,7 +43,7 @@ const meaningOf = (error: unknown, of: Of): readonly [title: string, text: strin
 const amountOf = (value: unknown): Usd | undefined =>
   typeof value === "number" || typeof value === "string" ? value : undefined
 
-/** The available part of the required credit. */
+/** The required, available and missing credit. */
 const Missing = ({ of }: { readonly of: Refusal }) => {
   const available = amountOf(of.details["available_usd"])
   const required = amountOf(of.details["required_usd"])
@@ -80,7 +80,7 @@ const Missing = ({ of }: { readonly of: Refusal }) => {
 interface RefusedProps {
   readonly error: unknown
   readonly of: Of
-  /** Overrides the refusal's own title, if part of an answer had arrived. */
+  /** Replaces the error's title, for example if part of an answer had arrived. */
   readonly title?: string
   readonly again?: () => void
   readonly children?: ReactNode

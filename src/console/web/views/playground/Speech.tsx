@@ -1,4 +1,4 @@
-/** Text spoken by a model: played here, or downloaded. */
+/** Speech from text, to play or download. */
 import { AudioLines, Download } from "lucide-react"
 import { useState } from "react"
 import { count, fileSize } from "../../moments.ts"
@@ -32,7 +32,7 @@ const bodyOf = ({ format, input, instructions, model, voice }: Draft): SpeechBod
   ...filledIn({ instructions })
 })
 
-/** The charged characters. */
+/** The number of characters that the service charges. */
 const charactersOf = (text: string): number => [...text].length
 
 const Player = ({ audio, format }: { readonly audio: Audio; readonly format: string }) => {
@@ -42,7 +42,7 @@ const Player = ({ audio, format }: { readonly audio: Audio; readonly format: str
       {isUnplayable ? (
         <p className="quiet">{words.unplayable}</p>
       ) : (
-        // The transcript is the text above.
+        // The text above serves as the transcript.
         <audio
           src={audio.url}
           controls

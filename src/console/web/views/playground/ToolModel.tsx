@@ -1,4 +1,4 @@
-/** The choice of a tool's model. Two providers may serve the same model, so a choice includes both. */
+/** The field for a tool's model. Several providers may serve one model, so a choice names both. */
 import { useQuery } from "@tanstack/react-query"
 import { api, asked } from "../../app/Client.ts"
 import { exact } from "../../money.ts"
@@ -16,7 +16,7 @@ const useToolModels = (tool: Tool) =>
 
 const keyOf = (provider: string, model: string): string => JSON.stringify([provider, model])
 
-/** A choice as the fields of a call. Empty if the service chooses. */
+/** Returns the request fields for a choice. Returns no fields if the service chooses. */
 export const toolModel = (choice: string): Readonly<Record<string, string>> => {
   if (choice === "") return {}
   const [provider, model] = JSON.parse(choice) as [string, string]
@@ -25,7 +25,7 @@ export const toolModel = (choice: string): Readonly<Record<string, string>> => {
 
 interface ToolModelFieldProps {
   readonly tool: Tool
-  /** Empty: the service chooses. */
+  /** If empty, the service chooses. */
   readonly value: string
   readonly onChange: (choice: string) => void
 }

@@ -1,4 +1,4 @@
-/** The frame of a tool that answers immediately: the input, the options, the result, and the same call as code. */
+/** The frame of a synchronous tool: input, options, result, and the same call as code. */
 import type { LucideIcon } from "lucide-react"
 import { Square, SquarePen } from "lucide-react"
 import { useEffect } from "react"
@@ -18,10 +18,10 @@ import { useRuns } from "./runs.ts"
 import type { Run, Runs } from "./runs.ts"
 
 interface OfRun<Input, Output> {
-  /** The request as one line. */
+  /** Summarizes the request in one line. */
   readonly asked: (input: Input) => ReactNode
   readonly shown: (output: Output, input: Input) => ReactNode
-  /** Further facts of an answer, in addition to its charge and time. */
+  /** Facts to show besides charge and time. */
   readonly facts?: (output: Output, input: Input) => ReactNode
   readonly onExplain: (usageId: string) => void
 }
@@ -66,7 +66,7 @@ const RunOf = <Input, Output>({ again, asked, facts, of, onExplain, shown }: Run
   )
 }
 
-/** A field shows its own error. */
+/** Returns the error if a form field shows it. */
 const fieldProblem = (error: unknown): unknown =>
   error instanceof Refusal && (error.field ?? "") !== "" && error.status === 400 ? error : null
 
@@ -77,9 +77,9 @@ interface ToolProps<Input, Output> extends OfRun<Input, Output> {
   readonly emptyTitle: string
   readonly emptyText: string
   readonly action: string
-  /** The request to send; `undefined` while it is incomplete. */
+  /** The request to send. `undefined` while the form is incomplete. */
   readonly input: Input | undefined
-  /** The fields. The first is the main input. */
+  /** The form fields. The first is the main input. */
   readonly fields: ReactNode
   readonly program: ReactNode
 }

@@ -1,4 +1,4 @@
-/** A chat call: sent with the session's token, its answer read as a stream. */
+/** Sends a chat call with the session's token and reads the streamed response. */
 import { apiRoot } from "../../app/Base.ts"
 import { fetchWith } from "../../app/Client.ts"
 import { EventText } from "../../app/Live.ts"
@@ -10,7 +10,7 @@ export interface Message {
   readonly content: string
 }
 
-/** The fields of a call, as sent. */
+/** The request body of a call. */
 export interface ChatBody {
   readonly model: string
   readonly messages: ReadonlyArray<Message>
@@ -24,7 +24,7 @@ export interface Tokens {
 }
 
 export interface Hearing {
-  /** The service accepted the call: the id of its future usage record, and of the request. */
+  /** Called when the service accepts the call. `usageId` is the id of its future usage record. */
   readonly begun: (usageId: string | undefined, requestId: string | undefined) => void
   readonly text: (piece: string) => void
   readonly tokens: (tokens: Tokens) => void
@@ -58,7 +58,7 @@ const faultOf = (error: NonNullable<Chunk["error"]>, requestId: string | undefin
     requestId
   )
 
-/** Fails with `Refusal`, `Unreachable` or `SignedOut`; with an `AbortError` if `signal` ended it. */
+/** Streams a call. Fails with `Refusal`, `Unreachable` or `SignedOut`, or with an `AbortError` if `signal` aborts. */
 export const streamChat = async (body: ChatBody, signal: AbortSignal, hearing: Hearing): Promise<void> => {
   const response = await sent(body, signal)
   if (!response.ok || response.body === null) throw await refusalOf(response)

@@ -1,4 +1,4 @@
-/** The conversation of this tab: only in memory, for one person in one tenant. It survives the view but not the page. */
+/** This tab's conversation, kept in memory for one user in one tenant. It survives a change of view but not a reload. */
 import { queries } from "../../app/Queries.ts"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -15,22 +15,22 @@ export interface Exchange {
   readonly error?: unknown
   readonly usageId?: string | undefined
   readonly tokens?: Tokens
-  /** Milliseconds since it was sent. */
+  /** Milliseconds from the request to the first token. */
   readonly firstToken?: number
   readonly took?: number
-  /** The charge in the usage record, once it exists; `"late"` until then. */
+  /** The charge from the usage record, or `"late"` if the record did not appear in time. */
   readonly charged?: Usd | "late"
 }
 
 export const isRunning = ({ state }: Exchange): boolean => state === "waiting" || state === "streaming"
 
-/** The conversation so far, for the next call. It includes partial answers. */
+/** The messages so far, for the next call. They include partial answers. */
 export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Message> =>
   exchanges.flatMap(({ answer, body }) =>
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
   )
 
-/** After a stop, the call is in the books within seconds: delays between polls, in milliseconds. */
+/** Delays before each poll for the charge, in milliseconds. A stopped call is settled within seconds. */
 const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
@@ -65,7 +65,7 @@ export class Conversation {
     this.#set([])
   }
 
-  /** Sends a message and reads the answer to its end. */
+  /** Sends a message, reads the complete answer and looks up its charge. */
   readonly send = async (body: ChatBody): Promise<void> => {
     if (this.exchanges.some(isRunning)) return
     const id = this.#next++
@@ -114,7 +114,7 @@ export class Conversation {
 
 let current: { readonly of: string; readonly conversation: Conversation } | undefined
 
-/** The conversation of one person in a tenant. Conversations of others are dropped. */
+/** Returns the conversation for `of`, a user in a tenant. Drops the previous conversation if it belongs to another. */
 export const conversationOf = (of: string): Conversation => {
   if (current?.of !== of) {
     current?.conversation.clear()

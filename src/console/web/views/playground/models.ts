@@ -9,7 +9,7 @@ import { playgroundTexts } from "../../texts/playground.ts"
 export type ChatModel = Schemas["ModelEntry"]
 export type MediaModel = Schemas["MediaModelEntry"]
 
-/** Chat models that answer with text. */
+/** The models that support chat. */
 export const useChatModels = () =>
   useQuery({
     queryKey: ["models"],
@@ -24,14 +24,14 @@ export const useMediaModels = () =>
     queryFn: async () => (await asked(api.GET("/v1/tools/media/models"))).models
   })
 
-/** USD per million tokens, from the price of one: moves the decimal point by six digits, without rounding. */
+/** Converts USD per token to USD per million tokens. It moves the decimal point by six digits and does not round. */
 const ofMillion = (price: string): string => {
   const [whole = "0", fraction = ""] = price.split(".")
   const digits = fraction.padEnd(6, "0")
   return `${whole}${digits.slice(0, 6)}.${digits.slice(6)}`
 }
 
-/** Whether the price is known before the call. `auto` costs as much as the model that it chooses. */
+/** Whether the price is known before the call. `auto` costs what the chosen model costs. */
 export const hasPrice = ({ pricing }: ChatModel): boolean => !pricing.prompt.startsWith("-")
 
 export const priceText = (model: ChatModel): string =>
@@ -41,11 +41,11 @@ export const priceText = (model: ChatModel): string =>
 
 export const contextText = ({ context_length }: ChatModel): string => playgroundTexts.context(count(context_length))
 
-/** Characters per token: a rough average of most languages and models. */
+/** A rough average of characters per token. */
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 
-/** An estimated price from the text lengths, in nano-USD; `undefined` if unknown in advance. It is never charged. */
+/** Estimates the price from the text lengths, in nano-USD. Returns `undefined` if the price is not known. The estimate is only displayed. */
 export const estimateOf = (model: ChatModel, prompt: string, answer: string): bigint | undefined => {
   if (!hasPrice(model)) return undefined
   const { pricing } = model
@@ -54,6 +54,6 @@ export const estimateOf = (model: ChatModel, prompt: string, answer: string): bi
   return ofTokens / 1_000_000n + nano(pricing.request)
 }
 
-/** The price of units at the model's own defaults. */
+/** The price of `units` at the model's defaults. */
 export const quoteOf = ({ unit_price_usd }: MediaModel, units: number): string =>
   usd(nano(unit_price_usd) * BigInt(units))

@@ -1,4 +1,4 @@
-/** Calls as programs: with the deployment's address, and the key from the environment. */
+/** Builds programs for calls. They use the deployment's address and read the key from the environment. */
 import { apiRoot } from "../../app/Base.ts"
 import type { ChatBody } from "./chatCall.ts"
 
@@ -6,10 +6,10 @@ const keyName = "API_KEY"
 
 const json = (value: unknown, indent = 2): string => JSON.stringify(value, null, indent)
 
-/** Quotes a string for a shell, in single quotes. */
+/** Quotes a string for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** A JSON value in Python syntax. */
+/** Writes a JSON value in Python syntax. */
 const python = (value: unknown, depth: number): string => {
   const inner = "    ".repeat(depth + 1)
   const outer = "    ".repeat(depth)
@@ -24,7 +24,7 @@ const python = (value: unknown, depth: number): string => {
 
 const behind = (spaces: number, text: string): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`)
 
-/** A TypeScript object literal: names without quotes. */
+/** Writes a TypeScript object literal, with names without quotes. */
 const script = (value: unknown): string => json(value).replaceAll(/^(\s*)"([a-z_]+)":/gm, "$1$2:")
 
 export const chatCode = (body: ChatBody) => {
@@ -114,7 +114,7 @@ while session.get(base + "status", params=which).json()["status"] in ("IN_QUEUE"
 print(session.get(base + "result", params=which).json()["output"])`
 })
 
-/** A form as curl flags, one per line. */
+/** Writes form fields as curl flags, one per line. */
 const curlFields = (fields: Readonly<Record<string, string>>): string =>
   Object.entries(fields)
     .map(([name, value]) => ` \\\n  -F ${quoted(`${name}=${value}`)}`)

@@ -1,13 +1,13 @@
-/** Calls of a tool in this tab, newest first: only in memory, for one person in one tenant. They survive the view but not the page. */
+/** A tool's calls in this tab, newest first, kept in memory for one user in one tenant. They survive a change of view but not a reload. */
 import { useSyncExternalStore } from "react"
 import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-/** The answer of a call, and the figures in its headers. */
+/** The output of a call, and the figures in the response headers. */
 export interface Answered<Output> {
   readonly output: Output
-  /** USD, as a decimal string. */
+  /** In USD, as a decimal string. */
   readonly charged: string | undefined
   readonly usageId: string | undefined
 }
@@ -18,11 +18,11 @@ export interface Run<Input, Output> {
   readonly state: "running" | "whole" | "stopped" | "failed"
   readonly answered?: Answered<Output>
   readonly error?: unknown
-  /** Milliseconds. */
+  /** The call's duration in milliseconds. */
   readonly took?: number
 }
 
-/** Calls with the session's token. Fails with `Refusal`, `Unreachable` or `SignedOut`. */
+/** Sends a call with the session's token. Fails with `Refusal`, `Unreachable` or `SignedOut`. */
 export const called = async <Output>(
   request: Request,
   read: (response: Response) => Promise<Output>
@@ -38,7 +38,7 @@ export const called = async <Output>(
 
 interface Tool<Input, Output> {
   readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
-  /** Releases the resources of a dropped output. */
+  /** Releases the resources of an output that is no longer shown. */
   readonly forget?: (output: Output) => void
 }
 
@@ -69,7 +69,7 @@ export class Runs<Input, Output> {
     this.#set([])
   }
 
-  /** Drops the runs of another person. */
+  /** Sets the owner, a user in a tenant. Drops the previous owner's calls. */
   belongTo(owner: string): void {
     if (this.#of !== owner && this.all.length > 0) this.clear()
     this.#of = owner

@@ -1,4 +1,4 @@
-/** The tools that answer immediately: speech, transcription, search. */
+/** The synchronous tools: speech, transcription and search. */
 import { useQuery } from "@tanstack/react-query"
 import { apiRoot } from "../../app/Base.ts"
 import { api, asked } from "../../app/Client.ts"
@@ -8,7 +8,7 @@ import { called, Runs } from "./runs.ts"
 export const voices = ["alloy", "ash", "ballad", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer", "verse"]
 export const formats = ["mp3", "wav", "opus", "aac", "flac"]
 
-/** Fields as sent, without empty ones. */
+/** The request body. Empty fields are omitted. */
 export interface SpeechBody {
   readonly input: string
   readonly voice: string
@@ -18,7 +18,7 @@ export interface SpeechBody {
 }
 
 export interface Audio {
-  /** An object URL of this page, until it is revoked. */
+  /** An object URL of this page. It is valid until it is revoked. */
   readonly url: string
   readonly bytes: number
 }
@@ -45,7 +45,7 @@ export interface TranscriptionInput {
 
 const formOf = ({ fields, file }: TranscriptionInput): FormData => {
   const form = new FormData()
-  // Fields first: the service reads them before the file, which may be long.
+  // The fields come before the file, because the service needs them first and the file may be long.
   for (const [name, value] of Object.entries(fields)) form.append(name, value)
   form.append("file", file)
   return form
@@ -72,7 +72,7 @@ export const useSearchProviders = () =>
     queryFn: async () => (await asked(api.GET("/v1/tools/search/providers"))).providers
   })
 
-/** Fields without empty ones. */
+/** Returns the fields that are not empty. */
 export const filledIn = (fields: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => (value.trim() === "" ? [] : [[name, value.trim()]]))

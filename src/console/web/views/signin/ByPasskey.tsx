@@ -1,4 +1,4 @@
-/** Signs in with a passkey: the browser offers the passkeys of this service. */
+/** The button that signs in with a passkey. The browser offers this service's passkeys. */
 import { Fingerprint } from "lucide-react"
 import { useState } from "react"
 import { addressOf } from "../../app/Base.ts"

@@ -1,4 +1,4 @@
-/** The ways to sign in: with a provider, or in a sandbox as anyone. */
+/** The sign-in methods. In a sandbox, users can sign in as anyone. */
 import { ArrowRight } from "lucide-react"
 import { useState } from "react"
 import { addressOf } from "../../app/Base.ts"
@@ -12,7 +12,7 @@ import { ByPasskey } from "./ByPasskey.tsx"
 
 const people = ["Ada", "Grace", "Alan", "Katherine"] as const
 
-/** A sign-in is a navigation. It ends at the requested view, with the cookie set. */
+/** The URL that starts a sign-in. The sign-in sets the cookie and leads back to the view at `to`. */
 const linkOf = (provider: string, to: string, hint?: string): string => {
   const query = new URLSearchParams({ to, ...(hint !== undefined && { login_hint: hint }) })
   return `${addressOf(`sign-in/${provider}`)}?${query.toString()}`
@@ -51,7 +51,7 @@ const Sandbox = ({ provider, to }: { readonly provider: string; readonly to: str
   )
 }
 
-/** `to`: the view after the sign-in, relative to the console. */
+/** `to` is the path of the view to open afterwards, relative to the console. */
 export const Ways = ({ to }: { readonly to: string }) => (
   <Answer of={useProviders()} lines={2}>
     {({ passkeys, providers: all, sandbox }) => (

@@ -1,4 +1,4 @@
-/** Invitations to the tenant: the invited people, and a form to invite more. */
+/** The tenant's invitations, and the form that sends one. */
 import { UserPlus } from "lucide-react"
 import { useState } from "react"
 import { useMembership } from "../../app/Asking.ts"

@@ -1,4 +1,4 @@
-/** The members of the tenant, and the possible actions on each. */
+/** The tenant's members, and the actions on each. */
 import { useQueryClient } from "@tanstack/react-query"
 import { MoreHorizontal } from "lucide-react"
 import { useState } from "react"
@@ -31,7 +31,7 @@ const nameOf = ({ email, name }: Member): string => name || email
 
 type Grave = "suspend" | "remove" | "leave"
 
-/** The viewer's actions on a member. Only owners change owners or appoint them; a home tenant's owner cannot be removed. */
+/** The actions that the user may take on a member. Only owners may change or appoint owners. A home tenant's owner cannot be removed. */
 const movesOf = (member: Member, viewer: Role, isMe: boolean) => ({
   roles: (["owner", "admin", "member"] as const).filter(
     (role) =>
@@ -87,7 +87,7 @@ interface GraveProps {
   readonly onClose: () => void
 }
 
-/** Asks for confirmation before a person loses something. */
+/** Asks for confirmation before a member loses access. */
 const GraveDialog = ({ of: member, onClose, what }: GraveProps) => {
   const queries = useQueryClient()
   const membership = useMembership()
@@ -157,7 +157,7 @@ const columnsOf = (
     id: "status",
     title: teamTexts.status,
     card: "plain",
-    // A normal status is shown without a badge.
+    // A normal status has no badge.
     cell: ({ status }) =>
       status === "active" ? (
         <span className="quiet table-usual">{teamTexts.statuses[status]}</span>

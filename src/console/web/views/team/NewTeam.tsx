@@ -1,4 +1,4 @@
-/** Creates a team. Its creator then switches to it. */
+/** The form that creates a team and switches to it. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
@@ -17,7 +17,7 @@ export const NewTeam = ({ onClose }: { readonly onClose: () => void }) => {
   const make = useChange(
     async (body: { readonly name: string }) => {
       const made = await resultOf(api.POST("/v1/tenants", { body }))
-      // Navigate before the view of the other tenant replaces this one.
+      // Navigate first, because the switch replaces this view.
       await navigate({ to: "/team", search: {}, replace: true })
       await switchTo(made.id, queries)
       return made

@@ -1,4 +1,4 @@
-/** The payers of the viewer's calls: the order of charging with a reason for each place, the available credit, and the amount each has paid. */
+/** The payers of the user's calls: the order in which they are charged and why, the available credit, and the amount that each has paid. */
 import { useQuery } from "@tanstack/react-query"
 import { Pin, PinOff } from "lucide-react"
 import { useMemberships } from "../../app/Asking.ts"
@@ -23,7 +23,7 @@ type Source = Schemas["BillingSource"]
 
 const days = 30
 
-/** The reason for a source's place, and whether it pays. */
+/** Explains a source's position and whether it can pay. */
 const whyOf = (source: Source, { selection, sources }: Sources): string => {
   const isPinned = selection?.mode === "pinned" && selection.billing_account_id === source.billing_account_id
   const isEmpty = nano(source.credits.balance) === 0n
@@ -34,7 +34,7 @@ const whyOf = (source: Source, { selection, sources }: Sources): string => {
   }
   if (isPinned) return teamTexts.why.pinned
   if (source.kind === "team") return teamTexts.why.team
-  // The person's own source is last only if its members may not spend it.
+  // This source has credit but is unavailable, because the tenant's members may not spend it.
   if (!source.available && source.role === "member" && !isEmpty && sources.length > 1) return teamTexts.why.barred
   return isEmpty ? `${teamTexts.why.own} ${teamTexts.why.empty}` : teamTexts.why.own
 }

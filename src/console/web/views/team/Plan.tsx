@@ -1,4 +1,4 @@
-/** The plan of the tenant, its seats, and whether members may spend its balance. */
+/** The tenant's plan and seats, and whether members may spend its balance. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -91,7 +91,7 @@ const MemberSpend = ({ manages }: { readonly manages: boolean }) => {
       ),
     onSuccess: () => toast(teamTexts.saved),
     onError: (error) => toast(advice(error), "bad"),
-    // The switch keeps its new value until the account is reloaded. Otherwise it would jump back for a moment.
+    // Waits for the reload. Otherwise the switch would briefly return to its old value.
     onSettled: async () => {
       await Promise.all(["balance", "payers"].map((about) => queries.invalidateQueries({ queryKey: [about] })))
       press(undefined)

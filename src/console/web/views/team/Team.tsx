@@ -1,4 +1,4 @@
-/** A team: its members, payers and spending. */
+/** The team view: members, payers and spending. */
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { Plus, Users } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"
@@ -17,7 +17,7 @@ import { Plan } from "./Plan.tsx"
 
 const route = getRouteApi("/person/team")
 
-/** A person alone in their personal tenant has no members to list and sees an introduction to teams instead. */
+/** Whether the user is alone in a personal tenant. The view then introduces teams instead of listing members. */
 const useIsAlone = (isHome: boolean): boolean => {
   const { data: members } = useMembers()
   const { data: plan } = usePlan()

@@ -1,4 +1,4 @@
-/** Sends credit in two steps: amount and recipient, then a summary of the effects. */
+/** The form that sends credit. The user enters amount and recipient, then reviews the effects. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -18,7 +18,7 @@ import type { Transfer } from "./asking.ts"
 const words = transfersTexts.form
 const messageMax = 280
 const cent = 10_000_000n
-/** How long the recipient can accept, in milliseconds. */
+/** The recipient can accept for this many milliseconds. */
 const life = 30 * 86_400_000
 
 type Kind = Transfer["kind"]
@@ -33,7 +33,7 @@ interface Draft {
 
 const empty: Draft = { amount: "", email: "", kind: "gift", reason: "", message: "" }
 
-/** Rounds like the service: half a cent up. */
+/** Rounds to the cent, half up, like the service. */
 const rounded = (amount: string): bigint => ((nano(amount) + cent / 2n) / cent) * cent
 
 const bodyOf = ({ amount, email, kind, message, reason }: Draft): Schemas["NewTransfer"] => ({
@@ -159,7 +159,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()
   const [draft, setDraft] = useState(empty)
-  /** The idempotency key of the reviewed transfer: submitting twice sends it once. */
+  /** The reviewed transfer's idempotency key. Submitting twice sends one transfer. */
   const [key, setKey] = useState<string>()
   const send = useMutation({
     mutationFn: (idempotency: string) =>
@@ -174,7 +174,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
       toast(words.done(exact(transfer.amount), transfer.recipient_email))
       onSent(transfer)
     },
-    // On a refusal, return to the fields, since the refusal may name one.
+    // Returns to the fields, because the error may name one.
     onError: () => setKey(undefined)
   })
   if (key === undefined) {

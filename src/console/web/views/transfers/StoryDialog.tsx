@@ -1,4 +1,4 @@
-/** One transfer as a timeline, with the possible actions. */
+/** A transfer's timeline and actions. */
 import { useMe, useMembership } from "../../app/Asking.ts"
 import { exact } from "../../money.ts"
 import { Dialog } from "../../parts/Dialog.tsx"

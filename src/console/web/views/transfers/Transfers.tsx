@@ -1,4 +1,4 @@
-/** Transfers: those waiting for an answer, received and sent ones with their timelines, and the form to send. */
+/** The transfers view: pending transfers to the user, received and sent transfers, and the form that sends credit. */
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { ArrowLeftRight, Send as SendIcon } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"

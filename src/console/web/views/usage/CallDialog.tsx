@@ -1,4 +1,4 @@
-/** One call, line by line: usage, prices, the reservation, the charge, and the payer with the reason. */
+/** Explains one call line by line: usage, prices, reservation, charge and payer. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { api, asked } from "../../app/Client.ts"
@@ -61,7 +61,7 @@ const Sum = ({
   </div>
 )
 
-/** The labels of a call and the budgets that admitted it, where it has any. */
+/** The call's labels and the budgets that admitted it. Empty values are omitted. */
 const labelFacts = ({ budgets, end_user, run_id, tags }: Explanation): ReadonlyArray<readonly [string, string]> => [
   ...(tags === undefined ? [] : [[texts.call.tags, pairsOf(tags)] as const]),
   ...(end_user === undefined ? [] : [[texts.call.endUser, end_user] as const]),
@@ -126,7 +126,7 @@ const Explained = ({ of }: { readonly of: Explanation }) => {
 interface CallDialogProps {
   readonly id: string | undefined
   readonly onClose: () => void
-  /** Fetches the explanation; by default as the session's person. */
+  /** Fetches the explanation. The default requests it as the signed-in user. */
   readonly explain?: (usage_id: string) => Promise<Explanation>
 }
 
@@ -137,7 +137,7 @@ export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialo
   const explanation = useQuery({
     queryKey: ["call", id],
     enabled: id !== undefined,
-    // The cost of a call does not change.
+    // A settled call does not change.
     staleTime: Infinity,
     queryFn: () => explain(id!)
   })

@@ -1,4 +1,4 @@
-/** Calls, one per row. */
+/** A table of calls. */
 import { Badge } from "../../parts/Badge.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Table } from "../../parts/Table.tsx"

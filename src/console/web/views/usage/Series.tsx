@@ -14,7 +14,7 @@ import type { Span } from "./Window.ts"
 
 type Series = Schemas["UsageSeries"]
 export type SeriesBy = Series["by"]
-/** In seconds. */
+/** The length of a day in seconds. */
 const dayLong = 86_400
 export type Measure = "cost" | "requests" | "tokens" | "failures"
 
@@ -33,7 +33,7 @@ export const useSeries = (span: Span, by: SeriesBy) => {
   })
 }
 
-/** The members of this tenant by account, if the viewer may see them. */
+/** The names of this tenant's members by account. The map is empty if the user may not see them. */
 const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
   const tenant_id = tenantId()
   const { data } = useQuery({
@@ -47,7 +47,7 @@ const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
 
 type NameOf = (by: SeriesBy, key: string | null) => string
 
-/** Names of the series. Members are queried only if one is shown. */
+/** Returns a function that names a series. Members are queried only if `wantsMembers` is set. */
 export const useNames = (wantsMembers: boolean): NameOf => {
   const { data: keys } = useKeys()
   const members = useMemberNames(wantsMembers)
@@ -70,7 +70,7 @@ interface SeriesPlotProps {
   readonly data: Series
   readonly measure: Measure
   readonly height?: number
-  /** Called when a bucket is chosen. */
+  /** Called with the start of the chosen bucket. */
   readonly onBucket?: (seconds: number) => void
   readonly chosen?: PlotProps["chosen"]
 }
