@@ -2,8 +2,8 @@
  * Checks a database file before it is used. Describes in one sentence why a file cannot be used.
  *
  * Where the specification is silent:
- * - A file is checked before it is used (`storage/sqlite/Opening`). An empty file, a file of another program and a log without its database are
- *   refused and not changed. Only `serve`, `migrate` and `restore` create a database.
+ * - An empty file, a file of another program and a log without its database are refused and not changed. Only `serve`, `migrate` and `restore` create
+ *   a database.
  * - When the service starts, it waits up to a minute for a file that another process has locked, with a log line immediately and every ten
  *   seconds. A command waits five seconds.
  */

@@ -2,8 +2,8 @@
  * The order of a model's upstreams for one call, and the reason. The functions are pure, with chance, health and prices as arguments.
  *
  * Where the specification is silent:
- * - An upstream in its cooldown stays in the order, last. If all others fail, trying it is better than failing.
- * - Weights order all upstreams. The first is drawn by weight, then the next among the rest. A weight of 0 comes after all others. With `sticky`, the
+ * - An upstream in its cooldown is tried last, because trying it is better than failing.
+ * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 comes after all others. With `sticky`, the
  *   draw is derived from the conversation, so that every node draws the same.
  * - A cost is the vendor's charge for the prompt and a completion of at most 1,024 tokens. Equal costs, and medians in the same class (25 %), keep
  *   the configured order.

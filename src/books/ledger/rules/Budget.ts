@@ -6,12 +6,12 @@
  * - A budget counts the calls of its tenant's credentials and the calls that its tenant pays for. A budget of the operator may count the calls of all
  *   tenants.
  * - A budget counts from its creation. Only the spending limit of an API key counts earlier charges of its period.
- * - A request counts in the period of its admission. A charge and its tokens count in the period of the settlement. The reservation of a call that is
- *   open at the end of a period counts in the next one.
+ * - A request counts in the period of its admission, even if the call fails. A charge and its tokens count in the period of the settlement. The
+ *   reservation of a call that is open at the end of a period counts in the next one.
  * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Any other limit refuses a call that needs
  *   more than is left.
- * - Several models and providers may be able to serve a call. An exhausted budget of a model or provider excludes them, and the call is refused if
- *   none remains. The charge counts against the budgets of the model and provider that served.
+ * - If several models and providers may serve a call, an exhausted budget of one of them excludes only that one. The call is refused if none remains.
+ *   The charge counts against the budgets of the model and provider that served.
  */
 import type { Nano } from "../../../kernel/Money.ts"
 import { day, hour, monthOf, nextMonthOf } from "../../../kernel/Moment.ts"
