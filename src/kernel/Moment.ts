@@ -38,7 +38,7 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
 export const day = 86_400_000
 export const hour = 3_600_000
 
-/** The calendar month that the last caller asked for: nearly every instant lies in the same month, and a `Date` is expensive. */
+/** The last requested calendar month. Nearly every instant lies in the same month, and a `Date` is expensive. */
 let month = { start: 0, end: 0 }
 
 const monthAround = (millis: number): typeof month => {

@@ -36,7 +36,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly _tag: Tag
   /** The HTTP status. */
   readonly status: number
-  /** The code of the body; `undefined` if the specification defines none. */
+  /** The code of the body; `undefined` if the specification does not define one. */
   readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined

@@ -84,8 +84,8 @@ export const distinct = <A extends { readonly id: string }, I>(
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
- * The secret from the environment variable that `entry` names; `undefined` if it names none. The error does not repeat the name, because it may be
- * the secret itself.
+ * The secret from the environment variable that `entry` names; `undefined` if `entry` names no variable. The error does not repeat the name, because
+ * it may be the secret itself.
  */
 export const secretOf = (
   entry: string,

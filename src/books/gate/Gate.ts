@@ -131,7 +131,7 @@ export interface Admission {
   readonly barred: BudgetExceeded | RateLimitReached | undefined
   /** Logs that this upstream failed and that the call moves to the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** For calls that do not stream: the answer is read to its end even if the caller disconnects. */
+  /** For calls that do not stream. The response is then read to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
   /** Ends the call. When this returns, charge, entry, usage record and sums are on disk. Further calls change nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
@@ -178,7 +178,7 @@ export interface GateContract {
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
-   * Refuses a caller if `meter` would refuse every call, whatever its cost: the caller's own billing account is missing or inactive, or no active
+   * Refuses a caller if `meter` would refuse even a free call: the caller's own billing account is missing or inactive, or no active
    * account may pay. For free requests that reach a provider.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
@@ -200,7 +200,7 @@ export interface GateContract {
   readonly closing: Effect.Effect<void>
   /** Waits until the calls of all disconnected callers are over and every ended call is settled. */
   readonly idle: Effect.Effect<void>
-  /** The number of ended calls whose settlement is not written yet. */
+  /** The number of ended calls without a written settlement. */
   readonly unsettled: Effect.Effect<number>
 }
 
@@ -251,7 +251,7 @@ const make = Effect.gen(function* () {
   const patience = Duration.toMillis(yield* SettlementPatience)
   const tracing = yield* Tracing
 
-  /** Ended calls whose settlement is not written yet. */
+  /** Ended calls without a written settlement. */
   const unsettled = new Map<string, Unsettled>()
   let closed = false
   const to_its_end = new ToItsEnd()
@@ -453,7 +453,7 @@ const make = Effect.gen(function* () {
       const millis = clock.unsafeCurrentTimeMillis() - now
       return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
     }
-    // If the reservation was written after all, release it as soon as possible.
+    // The reservation may have been written. If so, release it as soon as possible.
     if (refusal.maybe_written) {
       const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
       fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
@@ -639,7 +639,7 @@ interface Ending {
   readonly since: number
 }
 
-/** An ended call whose settlement is not written yet. */
+/** An ended call without a written settlement. */
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending

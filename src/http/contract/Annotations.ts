@@ -1,4 +1,4 @@
-/** Annotations that say how an endpoint is served. */
+/** Annotations for serving an endpoint. */
 import { Context } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"

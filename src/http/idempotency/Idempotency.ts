@@ -242,7 +242,7 @@ const fail = Effect.fnUntraced(function* (
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
     return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
   }
-  // The call was made and will be charged, so `BooksUnavailable` is not its final response.
+  // The call reached a provider and will be charged, so `BooksUnavailable` is not its final response.
   if (isUnavailable(cause)) return yield* free(parts, key)
   yield* store(parts, key, refusal(yield* problemOf(cause, true)))
 })

@@ -2,7 +2,7 @@
  * The byte budget of the process, for request bodies and whole upstream responses. Uploads stored on disk count as well. Without it, many large or
  * stalled bodies could exhaust memory. A body that arrives too slowly is refused.
  *
- * Some room for a response is reserved before its upstream is called. If there is none, the call is refused. A response that turns out to be long
+ * Some room for a response is reserved before its upstream is called. Without room, the call is refused. A response that turns out to be long
  * waits for the rest of its room while its upstream is paused. It requests that room in one step, so responses never wait for each other. A response
  * that waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */

@@ -7,7 +7,7 @@ export const crossOrigin = {
     "X-Request-Id, X-Charge-Usd, X-Usage-Id, X-Fallback-Model, Retry-After, WWW-Authenticate, Allow, Idempotency-Replayed"
 } as const
 
-/** The allowed headers if a preflight names none. */
+/** The allowed headers if a preflight does not name any. */
 const preset = "Authorization, Content-Type, Idempotency-Key, X-Title, HTTP-Referer"
 
 /** The maximum number of header names in a preflight. */

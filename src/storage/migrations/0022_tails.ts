@@ -1,6 +1,6 @@
 /**
- * Rollups lag behind the records: they include a tenant's records up to its watermark. Until now they included all records. A bucket stores only the
- * beginning of an owner's rows in it, and the index of the rows shows their end. Before, each commit rewrote the bucket row of every busy owner.
+ * Rollups lag behind the records: they include a tenant's records up to its watermark. Before, they included all records. A bucket stores only the
+ * beginning of an owner's rows in it, and the index of the rows shows their end. Earlier, each commit rewrote the bucket row of every busy owner.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

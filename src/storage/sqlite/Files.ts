@@ -62,7 +62,7 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     return { done, left }
   })
 
-/** Folders and files that other users can access, as one phrase each. Changes nothing. */
+/** Folders and files that other users can access, one phrase each. Changes nothing. */
 export const shared = (place: Place): ReadonlyArray<string> =>
   process.platform === "win32"
     ? []

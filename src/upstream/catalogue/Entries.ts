@@ -2,8 +2,8 @@
  * Completes configuration entries that name a model in the catalogue: `{ "catalogue": "openai/gpt-…" }`.
  *
  * Where the specification is silent:
- * - The entry's other fields override the catalogue. The model's id is that of the catalogue.
- * - A `price` with a prompt or answer price replaces the catalogue's whole price. Without either, its lines are added to the catalogue's lines or
+ * - The entry's other fields override the catalogue. The model keeps its id in the catalogue.
+ * - A `price` with a prompt or completion price replaces the catalogue's whole price. Without either, its lines are added to the catalogue's lines or
  *   replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same holds for each part of its `long_context`.
  * - Without `upstreams`, the one upstream with the vendor's name or host serves the model. If an upstream has no `model`, the vendor's name for the
  *   model is used.

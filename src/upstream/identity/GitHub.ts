@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - The address is the primary one, if GitHub has verified it. A user without one signs in without an address.
- * - `POST /v1/auth/github` answers 401. GitHub's tokens are opaque, so another application's token would sign its user in here.
+ * - `POST /v1/auth/github` returns 401. GitHub's tokens are opaque, so another application's token would sign its user in here.
  */
 import { Effect } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"

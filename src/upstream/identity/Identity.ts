@@ -69,7 +69,7 @@ export interface IdentityContract {
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
-  /** The providers whose last request failed. Starts the next request if it is due, without waiting for it. */
+  /** The providers with a failed last request. Starts the next request if it is due, without waiting for it. */
   readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 

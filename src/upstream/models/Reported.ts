@@ -1,4 +1,4 @@
-/** A vendor's figures, accepted up to what the request can cause. */
+/** A vendor's figures, accepted up to the maximum that the request can cause. */
 import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
 
 export interface Figure {

@@ -52,7 +52,7 @@ const UpstreamFields = Schema.Struct({
   api_key_env: Schema.optional(NonEmpty),
   /** The key itself, for addresses without a secret, like a local server. */
   api_key: Schema.optional(Schema.String),
-  /** The header for the key; by default that of the vendor of the request's protocol. */
+  /** The header for the key; by default, the one that the protocol's vendor reads. */
   credential: Schema.optional(KeyHeader),
   /** Instead of a key. */
   aws: Schema.optional(AwsEntry),

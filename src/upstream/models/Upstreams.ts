@@ -16,7 +16,7 @@ export interface UpstreamSettings {
   /** The base address, without a route: `https://api.example.com/v1`. */
   readonly base_url: string
   readonly api_key: Redacted.Redacted
-  /** The header for the key; by default that of the vendor of the request's protocol. */
+  /** The header for the key; by default, the one that the protocol's vendor reads. */
   readonly credential?: KeyHeader | undefined
   /** Signs every request, instead of a key. */
   readonly aws?: AwsCredential | undefined
@@ -105,7 +105,7 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, h
   }
 }
 
-/** A settings entry names an upstream that speaks none of the required protocols. */
+/** A settings entry names an upstream that does not speak a required protocol. */
 export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("UnspokenProtocol", {
   upstream: Schema.String,
   /** The entry, by kind and id: `embedding model small`. */
@@ -149,7 +149,7 @@ export const upstreamLookup = (
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
 
-/** The lookup for models. It also fails with the first entry for which the upstream speaks none of these protocols. */
+/** The lookup for models. It also fails with the first entry that names an upstream without any of these protocols. */
 export const speakerLookup = (
   kind: string,
   entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,

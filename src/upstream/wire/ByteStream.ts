@@ -1,6 +1,6 @@
 /**
  * Bytes from a source to one reader, passed on as they arrive, in constant memory. The source is paused while the reader's buffer is full. A tap
- * inspects each chunk and decides what the reader gets. The reader's end waits for `finish`, which is called after the work that must come first (the
+ * inspects each chunk and passes bytes to the reader. The reader's end waits for `finish`, which is called after the work that must come first (the
  * charge committed, the response stored). When the reader is destroyed, reading the source continues for a while if the caller requests it. A chunk
  * costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.
  *
@@ -60,7 +60,7 @@ const highWaterMark = 64 * 1024
 const nothing = () => {}
 
 export class ByteStream {
-  /** The reader's side. The reader ends by destroying it. */
+  /** The reader's side. A reader leaves by destroying it. */
   readonly body: Readable
   private readonly source: Source
   private readonly tap: Tap

@@ -29,7 +29,7 @@ const placeOf = (url: string, host: string) => {
     : Effect.succeed({ address, options: { base_url: address.origin, silence_ms_max, total_ms_max, isPublic } })
 }
 
-/** A vendor's file whose head has arrived. */
+/** A vendor's file with a complete response head. */
 export interface FileDownload {
   /** The media type in lower case, without parameters; empty if the vendor sends none. */
   readonly content_type: string

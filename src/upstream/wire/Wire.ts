@@ -81,7 +81,7 @@ export interface WireOptions {
   readonly isPublic?: boolean
   /**
    * Called at the end of each call with the response's status and headers (0 and empty without a response) and the milliseconds to its head. Not
-   * called if the call was aborted because its caller left, since that says nothing about the upstream.
+   * called if the call was aborted because its caller left, since that is no information about the upstream.
    */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }

@@ -57,7 +57,7 @@ export const audit = Effect.fnUntraced(function* (
   const behind = ({ entry, record }: Readonly<Place>) => entry - place.entry + record - place.record
   let last: Readonly<Place> = several?.first ?? (yield* newest)
   for (let rows = 0; behind(last) > 0;) {
-    // Read the table whose last row is older, so that a cost and its debit are read close together.
+    // Read the table with the older last row, to read a cost and its debit close together.
     const isEntry = place.record >= last.record || (place.entry < last.entry && totals.entryAt <= totals.recordAt)
     rows += yield* isEntry ? reader.entries(pace.slice, last.entry) : reader.records(pace.slice, last.record)
     yield* comparer.offsets

@@ -47,7 +47,7 @@ export const ofCalls = Effect.fnUntraced(function* (
         WHERE billing_account_id = ${account} AND source IS NOT NULL AND number >= ${from} AND number < ${to}`,
       ([row]) => row!.n
     )
-  /** The number of the charge that has `behind` charges after it. */
+  /** The number of the charge that precedes `behind` other charges. */
   const numberOf = Effect.fnUntraced(function* (behind: number) {
     let [number, counted, passed] = [entries - behind, entries + 1, 0]
     while (counted > number) {

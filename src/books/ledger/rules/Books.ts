@@ -549,7 +549,7 @@ export class Draft {
     return this.#budgets ?? noBudgets
   }
 
-  /** Anchors whose lists of budgets have changed. */
+  /** Anchors with changed lists of budgets. */
   get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
     return this.#anchors ?? noAnchors
   }

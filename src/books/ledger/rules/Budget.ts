@@ -1,6 +1,6 @@
 /**
- * Budgets: their limits, the calls that they count, and what is left. A call's reservation is booked into every budget that counts the call, and the
- * settlement replaces it with the charge, each in its own transaction. The spending limit of an API key is a budget too.
+ * Budgets: their limits, their counters, and the calls that they count. A call's reservation is booked into every budget that counts the call, and
+ * the settlement replaces it with the charge, each in its own transaction. The spending limit of an API key is also a budget.
  *
  * Where the specification is silent:
  * - A budget counts the calls of its tenant's credentials and the calls that its tenant pays for. A budget of the operator may count the calls of all

@@ -12,8 +12,8 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
   code: "books_unavailable",
   fields: {
     /**
-     * `false`: nothing was written. `true`: the transaction may have been written or may still be. No reply came in time, the writer ended before it
-     * replied, or the disk failed during the commit. Not part of the HTTP body, so a client always reads `false`.
+     * `false`: nothing was written. `true`: the transaction may have been written, or may be written later. No reply came in time, the writer ended
+     * before it replied, or the disk failed during the commit. Not part of the HTTP body, so a client always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },

@@ -311,7 +311,7 @@ export type Posting =
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
-   * Ends a call: releases the reservation, charges the cost as far as the payer's credit and the call's budgets allow, and writes the usage record. A
+   * Ends a call: releases the reservation, charges the cost within the payer's credit and the call's budgets, and writes the usage record. A
    * settled call does not change. A call that was released because its run had ended (`interrupted`) is still settled if it succeeded or has a cost.
    * It is charged from available credit and gets a second usage record. `payer` is the charged billing account, for the listeners of `Writer.watch`.
    * The books read it from the reservation.

@@ -30,7 +30,7 @@ export const make = Effect.gen(function* () {
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
   const runtime = yield* Effect.runtime<never>()
   const tailMax = yield* RollupLagMax
-  /** The queue, and the callers whose transactions are being committed. */
+  /** The queue, including the callers of the current batch. */
   let waiting: Array<Waiting> = []
   let committing: ReadonlyArray<Waiting> = []
   const work = yield* Effect.makeLatch()
@@ -203,7 +203,7 @@ const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError
 
 const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
 
-/** A commit whose outcome is unknown. */
+/** A commit with an unknown outcome. */
 class FailedCommit {
   readonly cause: SqlError
 

@@ -4,7 +4,7 @@
  * batches run on one node or on two.
  *
  * Where the specification is silent:
- * - A batch that loses against another (deadlock, serialization failure, an account that both open) wrote nothing and is retried as a whole.
+ * - A batch that loses against another (deadlock, serialization failure, an account that both open) has no effect and is retried as a whole.
  * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection queries PostgreSQL for the
  *   transaction's outcome, and everything is refused until then. Unless the transaction was rolled back, it may have been written. Settlements are
  *   then submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
@@ -75,8 +75,8 @@ const planning = [
 const companyMin = 32
 
 /**
- * After a batch of at least `gatherMin` began, the next one waits `gatherMillis`. Under load this makes fewer and larger batches, which cost node and
- * server less. With few callers there is no wait.
+ * After a batch of at least `gatherMin` began, the next one waits `gatherMillis`. Under load this results in fewer and larger batches, which cost
+ * node and server less. With few callers there is no wait.
  */
 const gatherMin = 8
 const gatherMillis = 3
