@@ -1,7 +1,7 @@
 /**
- * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and calls the provider with an `Admission`.
- * The call ends exactly once, charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` creates one, and
- * only ending it returns the `Metered` that `meter` expects.
+ * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and gives the call an `Admission`. The
+ * call ends exactly once, charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` creates one, and only
+ * ending it returns the `Metered` that `meter` expects.
  *
  * Where the specification is silent:
  * - An API key's list of models uses the model names of usage records: a chat model's id (for `auto`, the chosen model), a search's provider, or any

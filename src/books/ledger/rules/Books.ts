@@ -10,7 +10,7 @@
  *   available then, and the rest is `uncollected`. Its usage record takes the call's id, and the record of the release, at cost 0, gets another id
  *   (`Released`). If the call failed at no cost, it keeps the record of the release.
  * - The limit of an API key works like a balance: a call that costs more than its reservation is charged up to the limit, and the rest is
- *   `uncollected`. A limit set below the current spending stops further calls; existing reservations may still be charged.
+ *   `uncollected`. A limit set below the current spending stops further calls, but existing reservations may still be charged.
  * - A call is charged before a debt is taken from its released reservation.
  */
 import { Either } from "effect"

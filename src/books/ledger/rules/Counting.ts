@@ -202,7 +202,7 @@ const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): b
   return true
 }
 
-/** The budgets that count an open call, in their state at an instant. A limit that its key received later counts it too. */
+/** The budgets that count an open call, in their state at an instant, including a key's limit set after the admission. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
