@@ -28,7 +28,7 @@ export interface ProblemBody {
 export interface ProblemWords {
   /** Replaces the class's text. */
   readonly message?: string
-  /** Seconds to wait before a retry; sent as `Retry-After`. */
+  /** Seconds to wait before a retry, sent as `Retry-After`. */
   readonly retry_after?: number
 }
 

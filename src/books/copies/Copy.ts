@@ -22,7 +22,7 @@ import * as SqliteEnd from "../../storage/copy/SqliteEnd.ts"
 import { keyOf, sliceOf } from "../../storage/copy/Tables.ts"
 import type { End, Row, Source, Table, Target } from "../../storage/copy/Tables.ts"
 
-/** The command cannot run; the message is for the operator. */
+/** The command cannot run. The message is for the operator. */
 export class CopyRefused extends Data.TaggedError("CopyRefused")<{ readonly message: string }> {}
 
 const refused = (message: string) => new CopyRefused({ message })

@@ -93,7 +93,7 @@ export interface Claim {
 declare const admitted: unique symbol
 declare const metered: unique symbol
 
-/** The measured outcome of a call; the gate adds the latency and the request id. */
+/** The measured outcome of a call. The gate adds the latency and the request id. */
 export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
 /** The recorded result of a settled call. */
@@ -718,9 +718,9 @@ class Admitted implements Admission {
   readonly reserved: Nano
   private readonly books: Books
   private readonly request_id: string | undefined
-  /** Facts for the log; unknown for a resumed call. */
+  /** Facts for the log; `undefined` for a resumed call. */
   private readonly facts: CallFacts | undefined
-  /** Facts for the metrics; unknown for a call that was refused because its reservation was late. */
+  /** Facts for the metrics; `undefined` for a call that was refused because its reservation was late. */
   private readonly observed: ObservedFacts | undefined
   /** Present if traces are collected. */
   span: CallSpan.CallSpan | undefined

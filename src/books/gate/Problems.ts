@@ -102,7 +102,7 @@ export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReac
   headers: (refusal) => rateHeaders(ratesIn(refusal))
 }) {}
 
-/** The exhausted rate; only the instant if the budget limits open calls or counts all tenants. */
+/** The exhausted rate. Has only the instant if the budget limits open calls or counts all tenants. */
 const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof shortageAt>): RatesAt =>
   limit !== undefined && (unit === "requests" || unit === "tokens")
     ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }

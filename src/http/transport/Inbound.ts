@@ -13,7 +13,7 @@ import { PayloadTooLarge } from "../contract/Problems.ts"
 
 export interface Inbound {
   /**
-   * The value of `X-Request-Id`, for the log; undefined if the log already has it. The fast lane annotates only log lines, because annotating the
+   * The value of `X-Request-Id`, for the log; `undefined` if the log already has it. The fast lane annotates only log lines, because annotating the
    * whole request costs more than authenticating it.
    */
   readonly request_id: string | undefined

@@ -41,7 +41,7 @@ export interface Paid {
 
 /** Money that left a payment later, or came back to it. */
 export interface Moved {
-  /** The id of the refund or dispute; for a total, of the payment. */
+  /** The id of the refund or dispute. For a total, the id of the payment. */
   readonly id: string
   /** `total`: the sum of the payment's refunds at that time. */
   readonly kind: "refund" | "total" | "dispute"

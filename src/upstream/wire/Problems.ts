@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The upstream's name in the configuration. For programs; not shown to clients. */
+/** The upstream's name in the configuration. For programs, not for clients. */
 const fields = { upstream: Schema.optional(Schema.String) } as const
 
 /** The upstream rejected the request as invalid. The message is the upstream's. */

@@ -19,7 +19,7 @@ import type { OwnerColumn, Rollup } from "../rows/Rollups.ts"
 import { exact, valueRead } from "../totals/SortedIndex.ts"
 import type { Value } from "../totals/Varints.ts"
 
-/** Sums of some records; the cost in nano-USD. */
+/** Sums of some records, with the cost in nano-USD. */
 interface Sums {
   requests: number
   successes: number

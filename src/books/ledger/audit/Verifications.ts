@@ -29,7 +29,7 @@ export interface Verification {
   readonly at: number
   /** Whether it verified everything. */
   readonly whole: boolean
-  /** The number of findings; the verification held if this is 0. */
+  /** The number of findings. The verification held if this is 0. */
   readonly findings: number
   readonly millis: number
   readonly checkpoint: Checkpoint

@@ -51,7 +51,7 @@ export class BalanceTooLarge extends Schema.TaggedError<BalanceTooLarge>()("Bala
   }
 }
 
-/** `available` is the account's unreserved credit; for a call, the largest among its sources. */
+/** `available` is the account's unreserved credit. For a call, it is the largest among the sources. */
 export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>()("InsufficientCredits", {
   available: Nano
 }) {

@@ -31,7 +31,7 @@ export interface Debt {
 
 export type AccountStatus = "active" | "suspended" | "closed"
 
-/** A billing account. Its balance is giftable + granted; calls may still reserve `availableOf`. */
+/** A billing account. Its balance is giftable + granted. Calls may still reserve `availableOf`. */
 export interface Account {
   readonly id: string
   readonly tenant_id: string
@@ -40,9 +40,9 @@ export interface Account {
   readonly giftable: Nano
   /** Promotional and admin credit, which is spent first. */
   readonly granted: Nano
-  /** In escrow for transfers that the account sent; not part of the balance. */
+  /** In escrow for transfers that the account sent. Not part of the balance. */
   readonly held: Nano
-  /** Reserved by open calls; part of the balance. */
+  /** Reserved by open calls. Part of the balance. */
   readonly reserved: Nano
   /** Whether credit was ever purchased or received. */
   readonly funded: boolean

@@ -1,4 +1,4 @@
-/** Adds records to the sums by key (`KeyTotals`), shortly after the charge. */
+/** Adds records to the totals of keys (`KeyTotals`), shortly after the charge. */
 import { Context, Layer } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"
 import * as KeyTotals from "./KeyTotals.ts"

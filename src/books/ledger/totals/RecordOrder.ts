@@ -13,7 +13,7 @@ export interface RecordOrder {
   readonly seqs: ReadonlyArray<number>
 }
 
-/** Adds two values; the result is a number if that is exact. */
+/** Adds two values. The result is a number if that is exact. */
 export const plus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
   return valueOf(BigInt(a) + BigInt(b))

@@ -27,7 +27,7 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
   /** When the last reply arrived, or when waiting began if that was later. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
-  // The awaited commit keeps the process alive; the timer must not.
+  // The awaited commit keeps the process alive, but the timer must not.
   const wait = (millis: number) => {
     timer = setTimeout(look, millis).unref()
   }
