@@ -10,7 +10,7 @@ import { CurrentCaller } from "./Caller.ts"
 import * as Inbound from "../transport/Inbound.ts"
 import * as Reply from "../transport/Reply.ts"
 
-/** A raw handler. It needs no services when it runs, because its group provides them when it is built. */
+/** A raw handler. It needs no services when it runs, because they are provided when its group is built. */
 export type RawHandler<E> = (caller: Caller, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E>
 
 /** The function that the platform's router calls. */

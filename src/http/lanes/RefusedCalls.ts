@@ -1,6 +1,6 @@
 /**
  * Log lines for calls refused before the gate could log them: without a valid credential, with an invalid body, or for an unknown model. Anyone can
- * cause such lines, so a process writes at most `linesMax` per second, and then the number of omitted lines.
+ * cause such lines, so a process writes at most `linesMax` per second, followed by the number of omitted lines.
  */
 import { Context, Effect, FiberRef, HashMap, Runtime } from "effect"
 import { isLogged, refusedCall } from "../../books/gate/CallLog.ts"

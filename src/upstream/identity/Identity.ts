@@ -4,8 +4,8 @@
  * Where the specification is silent:
  * - A provider's `access_token` is accepted only if it is a signed token for one of our audiences. With an opaque token, any other application
  *   could sign its user in here.
- * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token, which needs no
- *   secret but another redirect URI.
+ * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token. This
+ *   needs a different redirect URI but no secret.
  * - If the ID token lacks the address or the groups, the userinfo endpoint is read. Claims of the ID token take precedence.
  */
 import { Clock, Context, Effect, Layer } from "effect"

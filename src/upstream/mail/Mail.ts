@@ -1,4 +1,4 @@
-/** Sending mail: the port, and its adapter for SMTP (`Smtp`), which is loaded for the first letter. */
+/** Sending mail: the port, and its adapter for SMTP (`Smtp`), which is loaded with the first letter. */
 import { Context, Data, Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 

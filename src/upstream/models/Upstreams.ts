@@ -105,7 +105,7 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, h
   }
 }
 
-/** A settings entry names an upstream that does not speak a required protocol. */
+/** A settings entry names an upstream without any of the required protocols. */
 export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("UnspokenProtocol", {
   upstream: Schema.String,
   /** The entry, by kind and id: `embedding model small`. */

@@ -106,7 +106,7 @@ export class Health {
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** The time until which one call probes it. */
+  /** The time before which no further call probes it. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 

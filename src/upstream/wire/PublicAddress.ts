@@ -42,7 +42,7 @@ export const mayBePublic = (hostname: string): boolean => {
   return isIP(bare) === 0 || isPublic(bare)
 }
 
-/** Resolves a name for a connection, but only to public addresses. The check therefore covers the address that is connected to. */
+/** Resolves a name for a connection, but only to public addresses. The check therefore applies to the address of the connection. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, "", 4)
