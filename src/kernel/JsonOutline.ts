@@ -46,7 +46,7 @@ export class JsonOutline {
   private member = -1
   private before = 0
   private depth = 0
-  /** Whether each open value is an object, without emptied values. */
+  /** Whether each open value is an object. Emptied values are not included. */
   private readonly objects: Array<boolean> = []
   private name = ""
   private awaitsName = false

@@ -7,7 +7,7 @@
  *   128 printable characters. In `X-Tags` they are ASCII, without a comma. A value may contain `=`. Spaces around a pair are ignored.
  * - In OpenAI's `metadata`, an entry is a tag if its name is valid for a tag and its value is a text. Other entries are passed on without becoming
  *   tags, because vendors allow them. Too many tags, or a value that is too long, is 400, as in `X-Tags`.
- * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`, so several words can coexist.
+ * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`, so that several words can coexist.
  * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty text names no end user. A text of more than 128
  *   characters, or with control characters, is replaced by its hash (`sha256:…`), since vendors accept it. Claude Code writes a device, an account
  *   and a session into `metadata.user_id`. The end user is then the account, or else the device.

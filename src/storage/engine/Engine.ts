@@ -21,7 +21,7 @@ export const newest = (location: Location): number => (location.engine === "sqli
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
-/** Like `look`, but waits for a file that another process has locked. For the start of the service. */
+/** Like `look`, but waits for a file that another process has locked. The service uses it when it starts. */
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
