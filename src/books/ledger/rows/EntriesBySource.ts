@@ -1,5 +1,5 @@
 /**
- * The entries of a billing account, filtered by source. Entries other than charges have a partial index, so a charge does not update it. The number
+ * The entries of a billing account, filtered by source. Entries other than charges have a partial index, which charges do not update. The number
  * of a charge is computed by counting the other entries after it.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"

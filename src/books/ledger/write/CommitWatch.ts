@@ -41,7 +41,7 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
     }
     stalled = true
     log(
-      Effect.logFatal(`the database has not answered a commit for ${limit / 1_000} s: writes are refused until it does`)
+      Effect.logFatal(`the database has not confirmed a commit for ${limit / 1_000} s: writes are refused until it does`)
     )
     onStall()
   }
@@ -55,7 +55,7 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
       progressed = performance.now()
       if (!stalled) return
       stalled = false
-      log(Effect.logWarning("the database answers again"))
+      log(Effect.logWarning("the database responds again"))
     },
     stop: () => {
       clearTimeout(timer)

@@ -88,7 +88,7 @@ const duplicatesMax = 2
 /** The connection ended before the server confirmed a commit, so the commit may have succeeded. */
 class MaybeWritten extends Error {
   constructor() {
-    super("a commit was not answered")
+    super("a commit was not confirmed")
   }
 }
 
@@ -200,7 +200,7 @@ const make = Effect.gen(function* () {
    * this number is not proof, because a crashed server reuses numbers that were not on disk.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
-    log(Effect.logWarning("a commit was not answered; looking up its outcome", String(why)))
+    log(Effect.logWarning("a commit was not confirmed; looking up its outcome", String(why)))
     for (;;) {
       const client = connect({ connectionTimeoutMillis: limit, query_timeout: limit })
       client.on("error", () => {})

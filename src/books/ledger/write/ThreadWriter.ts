@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // Under load, `exit` arrives before the last replies. The thread counts as ended only after both.
+    // Under load, `exit` arrives before the last replies. The thread counts as ended only after `exit` and the port's `close`.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)

@@ -114,8 +114,8 @@ const end = (): void => {
 let down = false
 
 /**
- * While the database is healthy, a batch waits for another process's lock. After a failure, batches are refused immediately instead, until one is
- * written.
+ * While the database is healthy, a batch waits for another process's lock. After a failure, batches do not wait for it
+ * until one is written.
  */
 const became = (nowDown: boolean): void => {
   if (nowDown === down) return
