@@ -10,7 +10,7 @@ export class BudgetNotFound extends Problem<BudgetNotFound>()("BudgetNotFound", 
   details: {}
 }) {}
 
-/** Only the operator changes it. */
+/** Only the operator can change the budget. */
 export class BudgetOfOperator extends Problem<BudgetOfOperator>()("BudgetOfOperator", {
   status: 403,
   error: "the operator of the service has set this budget: only they may change or delete it",
