@@ -28,7 +28,7 @@ export const LedgerEntry = Schema.Struct({
   type: Schema.Literal("credit", "debit"),
   /** Positive; `type` gives the direction. */
   amount: Usd,
-  /** After the entry. */
+  /** The balance after the entry. */
   balance: Usd,
   description: Schema.String,
   reference_id: Schema.String,

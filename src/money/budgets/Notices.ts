@@ -2,9 +2,9 @@
  * Notifies members of budgets that reach a threshold, once per threshold and period, and of raises.
  *
  * Where the specification is silent:
- * - The tenant's owners and admins, the budget's member and its key's owner get a notification at a threshold. They also get an email, except for
+ * - The tenant's owners and admins, the budget's member and its key's owner get a notification at a threshold, and a letter except for
  *   budgets per minute or hour. If several thresholds are passed at once, only the highest is reported.
- * - Emails about a budget count toward the email limits of its creator. Beyond these limits, only notifications are sent.
+ * - Letters about a budget count toward the letter limits of its creator. Beyond these limits, only notifications are sent.
  * - The operator is notified of a budget of all tenants by a log line and by email to `contact_email`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -119,7 +119,7 @@ const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshol
   yield* parts.outbox.wake
 })
 
-/** The key of an email. An address gets one email per key. */
+/** The key of a letter. An address gets one letter per key. */
 const keyFor = ({ id, start }: Budget, threshold: number, to: string): string =>
   `budget/${id}/${start}/${stored(threshold)}/${to}`
 

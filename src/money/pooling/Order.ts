@@ -32,7 +32,7 @@ const teamOf = (tenant_id: TenantId): Source => ({
   why: "fall_through"
 })
 
-/** Never empty. The own source is always included, because it must be active for any charge. A barred own source comes last and pays nothing. */
+/** Never empty. The own source is always included, because a charge requires that it is active. A barred own source comes last and pays nothing. */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)
   const pool = teams.filter((team) => team !== tenant_id).map(teamOf)

@@ -1,4 +1,4 @@
-/** The tenants whose credit a person may spend: the credential's tenant, and all teams with an active plan. */
+/** The tenants whose credit a user may spend: the credential's tenant, and all teams with an active plan. */
 import { Effect } from "effect"
 import type { BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 import type { Caller } from "../../kernel/Caller.ts"

@@ -21,7 +21,7 @@ export const BillingSource = Schema.Struct({
   /** Whether the next call charges this source first. */
   selected: Schema.Boolean,
   credits: Schema.Struct({ balance: Usd }),
-  /** For team sources: whether members may spend the team's credit, and whether the tenant set that or the plan's default applies. */
+  /** For team sources: whether members may spend the team's credit, and whether the tenant chose this or it is the plan's default. */
   member_spend_enabled: Schema.optionalWith(Schema.Boolean, { exact: true }),
   member_spend_source: Schema.optionalWith(Schema.Literal("explicit", "default"), { exact: true })
 }).annotations({ identifier: "BillingSource" })

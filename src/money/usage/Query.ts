@@ -27,7 +27,7 @@ import type {
 import { endOf, instantOf, startOf } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
-/** Exact to the millisecond. */
+/** Parses a summary's window, to the millisecond. */
 export const summaryOf = (
   query: SummaryQuery,
   { application_id }: Pick<Caller, "application_id">

@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
   return { page: page(parts), newest: newest(parts), range: range(parts), find: find(parts) } satisfies RecordsContract
 })
 
-/** Runs one sorted walk per tenant at a time, so that each tenant keeps to its share. */
+/** Runs one sorted walk per tenant at a time, to bound the tenant's share of memory. */
 const alone = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {

@@ -43,7 +43,7 @@ export interface SeriesAsked {
   readonly top: number
 }
 
-/** The same for an account's calls by day, the only grain stored by payer. */
+/** The query of `byPayer`. Its grain is always a day, the only one stored by payer. */
 export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by" | "filter"> {
   readonly account_id: AccountId
 }
@@ -123,7 +123,7 @@ interface Parts {
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  // Long windows of large tenants take turns.
+  // Limits concurrent walks through long windows of large tenants.
   const parts: Parts = { sql, numbers: Numbers.make(sql), walks: yield* Effect.makeSemaphore(4) }
   return { of: of(parts), byPayer: byPayer(parts) } satisfies SeriesContract
 })
@@ -202,7 +202,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Sums amounts exactly. Uses doubles while they are exact, because they are ten times as fast as bigints. */
+/** Sums amounts exactly. Uses doubles while they are exact, because bigints are ten times slower. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array

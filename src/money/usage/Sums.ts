@@ -35,7 +35,7 @@ export interface SumsContract {
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Sums only calls of this application's key, from the tenant's records, in pieces. */
+  /** Sums only calls with this application's key. Reads the tenant's records in pieces. */
   readonly application_id?: string | undefined
 }
 
@@ -44,7 +44,7 @@ export interface RollupAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** Empty: calls by user token, without an application. */
+  /** An empty string selects calls by user token. */
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
@@ -138,7 +138,7 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
-/** Sums the calls of a key: the stored totals of complete hours and days, the records after their end, and the records of partial hours. */
+/** Sums the calls of a key from its stored totals of whole hours and days, and from the records that these do not cover. */
 const sumsOfKey = Effect.fnUntraced(function* (
   parts: Parts,
   caller: Actor,
@@ -188,7 +188,7 @@ const recordsIn = Effect.fnUntraced(function* (
 
 const tailOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
-/** Without absent members. */
+/** Drops the filter's absent fields. */
 const filled = (filter: Pick<RollupAsked, "application_id" | "provider" | "usage_type">): Filter =>
   Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 
@@ -239,8 +239,8 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
     return { window, totals: added(sources), sources }
   })
 
-// One statement: between two, a record could move from the rollup lag into the rollups. The database sums, because a year of a large team has a
-// row for each member and day.
+// One statement, because a record could move from the rollup lag into the rollups between two. The database sums, because a large team's year has
+// one row per member and day.
 const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
   Effect.fn("Sums.paid")(function* (asked) {
     const { named, rollup, tenant_id, viewer, window } = asked

@@ -16,7 +16,7 @@ import type { RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** Usage by every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
+  /** Usage of every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
   readonly of: (
     asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>

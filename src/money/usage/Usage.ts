@@ -27,9 +27,9 @@ const TokenDetails = Schema.Struct({
 export const labels = {
   /** Absent without tags. */
   tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
-  /** The caller's own user, as the request names them. */
+  /** The caller's own end user, as named in the request. */
   end_user: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The run whose key called. */
+  /** The run that owns the calling key. */
   run_id: Schema.optionalWith(Schema.String, { exact: true }),
   /** The ids of the budgets that admitted the call. Absent if none applied. */
   budgets: Schema.optionalWith(Schema.Array(Schema.String), { exact: true })
@@ -46,7 +46,7 @@ export const UsageRecord = Schema.Struct({
   application_id: Schema.optionalWith(Schema.String, { exact: true }),
   /** The key's current name. Absent once the key is deleted. */
   application_name: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The `X-Request-Id` in the response to the request. */
+  /** The request's `X-Request-Id`. */
   request_id: Schema.optionalWith(Schema.String, { exact: true }),
   usage_type: Schema.Literal("inference", "tool"),
   model: Schema.String,

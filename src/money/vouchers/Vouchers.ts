@@ -41,14 +41,14 @@ export interface VouchersContract {
     asked: NewVouchers,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
-  /** Newest first, with ids below `before`. */
+  /** Vouchers with ids below `before`, newest first. */
   readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Voucher>>
   /** Ends a voucher: no tenant can redeem it. Ending it again changes nothing. */
   readonly end: (
     id: VoucherId,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Voucher, VoucherNotFound | BooksUnavailable>
-  /** Credits the caller's tenant. */
+  /** Redeems a code for the caller's tenant. */
   readonly redeem: (request: {
     readonly caller: Actor
     readonly code: string
