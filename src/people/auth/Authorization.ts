@@ -1,5 +1,5 @@
 /**
- * The OAuth 2.0 authorization server: the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Its tokens charge
+ * The OAuth 2.0 authorization server: authorization code flow with PKCE, device flow, refresh, revocation and user info. Its tokens charge
  * the team's pool first.
  *
  * It is not built on `oidc-provider`, for three reasons. `oidc-provider` owns its HTTP server, its cookies and its storage adapter, so it could not
@@ -8,9 +8,9 @@
  * two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test plans.
  *
  * Where the specification is silent:
- * - A verified address identifies an account, whichever provider verified it. An unverified address proves nothing.
- * - An application that revokes one of its tokens ends the whole sign-in (RFC 7009 allows it). A token of another application, or an unknown
- *   token, gets the same response and ends nothing.
+ * - A verified address identifies an account, independent of the provider that verified it. An unverified address proves nothing.
+ * - If an application revokes one of its tokens, the whole sign-in ends (RFC 7009 allows this). For an unknown token, or a token of another
+ *   application, the response is identical and no sign-in ends.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -65,7 +65,7 @@ export interface ConsentRequest {
   readonly challenge: string
 }
 
-/** The tokens from an exchange, with an ID token if the scope has `openid`. */
+/** The tokens from an exchange. An ID token is included if the scope has `openid`. */
 export interface Exchanged extends TokenPair {
   readonly id_token?: string
 }

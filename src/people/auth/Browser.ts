@@ -1,6 +1,6 @@
 /**
- * The OAuth flows in a browser, and console sign-in. The person signs in with a provider, reads which access the application requests, and
- * decides. In the device flow they first type their device's code.
+ * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads the access that the application requests, and
+ * decides. In the device flow, the user first types the device's code.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"

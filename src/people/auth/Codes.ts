@@ -2,7 +2,7 @@
  * Authorization codes: an application gets a code after a person's consent and exchanges it once, within a minute. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - An account keeps up to 100 authorization codes of the last day, including used ones; one more voids the oldest.
+ * - An account keeps up to 100 authorization codes of the last day, including used ones. An additional code voids the oldest.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"

@@ -93,7 +93,7 @@ const requesting = ({ info, outbox, registration, secret, sql, writer }: Depende
       created_at: now,
       expires_at: now + Duration.toMillis(linkLifetime)
     }
-    // Built for every address, because the response time must not depend on whether a letter is sent.
+    // Built for every address. The response time must not reveal whether a letter is sent.
     const letter = yield* outbox.letter(letterOf(email, token, row.token_hash, info))
     const comes = yield* registration.mayCome(identityOf(email))
     const stored = yield* Statements.tryWrite(

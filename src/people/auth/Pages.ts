@@ -88,7 +88,7 @@ ${hidden(options.fields)}
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
-  /** A user code without a waiting device. */
+  /** Set to the entered user code if no device waits with it. */
   readonly unknown?: string
 }): string =>
   page(
@@ -112,7 +112,7 @@ export const linkForm = (options: {
   readonly service: string
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
-  /** Invalid input: not an email address. */
+  /** Set to the entered text if it is not an email address. */
   readonly unusable?: string
 }): string =>
   page(
@@ -151,7 +151,7 @@ export const decided = (allowed: boolean): string =>
 <p>The device gets no access. You can close this page.</p>`
   )
 
-/** A failure that the person cannot correct. */
+/** The page for a failure that the user cannot correct. */
 export const wrong = (text: string): string =>
   page(
     "That did not work",

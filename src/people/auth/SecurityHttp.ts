@@ -91,7 +91,7 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Authentication,
     Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
-      /** Most keys are cached, and a cached key needs no effect. */
+      /** Most keys are cached. A cached key needs no effect. */
       const soon = (authorization: string | undefined) => {
         const caller = rememberedKey(authorization)
         return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)

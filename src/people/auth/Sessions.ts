@@ -1,11 +1,11 @@
 /**
- * Sign-ins and their tokens. A refresh token works once and is then replaced. Reuse means that the token was copied: the sign-in ends with all its
- * tokens.
+ * Sign-ins and their tokens. A refresh token works once and is then replaced. Reuse means that the token was copied, so the sign-in and all its
+ * tokens are invalidated.
  *
  * Where the specification is silent:
  * - If two refreshes with one token are concurrent, the second counts as theft and the whole sign-in ends.
- * - An account has up to 1,000 sign-ins. One more ends the oldest, with the API keys that it created. A sign-in older than 91 days does not count:
- *   it is deleted at the account's next sign-in, unless a key depends on it.
+ * - An account has up to 1,000 sign-ins. An additional one ends the oldest, with the API keys that it created. A sign-in older than 91 days does not
+ *   count. It is deleted at the account's next sign-in, unless a key depends on it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -41,7 +41,7 @@ export interface TokenPair {
   /** Seconds. */
   readonly expires_in: number
   readonly refresh_token: string
-  /** An application's scope; absent for the person's own sign-in. */
+  /** An application's scope. Absent for a user's own sign-in. */
   readonly scope?: string
 }
 
