@@ -60,8 +60,8 @@ export interface BrowserSessionsContract {
     beside: ReadonlyArray<Statement>
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
   /** Spends a link's code and opens a session for its user. */
+  readonly enter: (code: string) => Effect.Effect<Held, SessionEnded | BooksUnavailable>
   /** Ends the session. An invalid cookie changes nothing. */
-  /** Ends the session. An invalid cookie ends nothing. */
   readonly end: (cookie: string | undefined) => Effect.Effect<void, BooksUnavailable>
 }
 

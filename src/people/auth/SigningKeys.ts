@@ -71,7 +71,7 @@ const topic = "signing keys"
 /** The longest lifetime of a token. */
 export const signedLifetime = Duration.hours(1)
 
-/** How long an earlier key may be needed. Another process signs with it until its next iteration, which may fail once. Then its tokens must expire. */
+/** How long an earlier key is kept: two iterations of another process, one of which may fail, and the lifetime of a token. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {
