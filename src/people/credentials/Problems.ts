@@ -11,8 +11,8 @@ export class MissingAuthorization extends Problem<MissingAuthorization>()("Missi
 }) {}
 
 /**
- * The credential is not a valid user token, on a route for user tokens. The specification has one text; `WWW-Authenticate` distinguishes an API
- * key.
+ * The credential is not a valid user token, on a route for user tokens. The specification has one text for this. `WWW-Authenticate` tells whether
+ * the credential was an API key.
  */
 export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
   status: 401,
@@ -26,7 +26,7 @@ const notForKeys =
   'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
   'Send the access token of a sign-in."'
 
-/** The credential is not a user token and does not have three segments between dashes. Also used for an expired user token. */
+/** The credential is not a user token and does not have three segments between dashes. An expired user token gets this too. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
   status: 401,
   error: "invalid API key format"

@@ -46,7 +46,7 @@ export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/ma
 }) {}
 
 export const fields = {
-  /** The mail server; without it, no letter is sent. */
+  /** The mail server. Without it, no letter is sent. */
   mail: Schema.optional(MailServer),
   letter_limits: Schema.optionalWith(LetterLimitFacts, { default: () => presets })
 }

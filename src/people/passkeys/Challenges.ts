@@ -1,4 +1,4 @@
-/** WebAuthn challenges: stored as hashes, spent once, valid for five minutes, each bound to one account or one browser. */
+/** WebAuthn challenges. Each is stored as a hash, bound to one account or browser, valid for five minutes, and spent once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"

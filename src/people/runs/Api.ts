@@ -1,4 +1,4 @@
-/** Routes of runs. */
+/** The routes of runs. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"

@@ -27,7 +27,7 @@ export interface Row extends Pick<
   readonly tags: string | null
   readonly client_id: string | null
   readonly client_name: string | null
-  /** The sign-in of the OAuth client that created the key. The key ends with it. */
+  /** The sign-in of the OAuth client that created the key. The key becomes invalid when it ends. */
   readonly family_id: string | null
   /** `Bounds`, as JSON. */
   readonly bounds: string | null
@@ -75,7 +75,7 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
     : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
-/** True if the caller may see and change the application. A statement that changes it repeats the condition, because the role may have been lost. */
+/** True if the caller may see and change the application. A statement that changes it repeats this condition, because the role may be lost. */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 
