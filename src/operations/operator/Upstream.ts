@@ -13,10 +13,10 @@ const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
   name: Schema.String,
-  /** Protocols that it speaks. */
+  /** The upstream's protocols. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
-  /** The end of a cooldown, during which it is tried last. */
+  /** When the cooldown ends. Until then, the upstream is tried last. */
   cooling_until: Schema.NullOr(Moment),
   /** Requests in the last 15 minutes, by outcome. */
   requests: Schema.Struct({
@@ -36,7 +36,7 @@ export const UpstreamHealth = Schema.Struct({
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
-/** Where a call was routed, and why. */
+/** The upstream that a call was routed to, and the reason. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
   /** The requested model. */
@@ -44,7 +44,7 @@ const RoutingDecision = Schema.Struct({
   request_id: Schema.NullOr(Schema.String),
   /** Why this upstream was tried first. */
   reason: Schema.Literal(...reasons),
-  /** Oldest first. The model of a fallback differs from the requested one. */
+  /** Attempts, oldest first. A fallback's model differs from the requested one. */
   attempts: Schema.Array(
     Schema.Struct({ model: Schema.String, upstream: Schema.String, outcome: Schema.Literal(...attemptOutcomes) })
   )
@@ -54,7 +54,7 @@ export const UpstreamList = Schema.Struct({
   /** The node that reports these exchanges. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   upstreams: Schema.Array(UpstreamHealth),
-  /** Each model with its upstreams in failover order. `serving` is the first that is not failing. */
+  /** Each model with its upstreams in failover order. `serving` is the first upstream that is not failing. */
   models: Schema.Array(
     Schema.Struct({
       model: Schema.String,
@@ -79,7 +79,7 @@ export const dayQuery = (description: string) =>
 export const Costs = Schema.Struct({
   from: Day,
   to: Day,
-  /** By day, provider and model. */
+  /** Sums by day, provider and model. */
   rows: Schema.Array(
     Schema.Struct({
       day: Day,
@@ -123,7 +123,7 @@ export const Drift = Schema.Struct({
       difference: Usd,
       /** The number of our calls. */
       requests: Schema.Int,
-      /** The sum of the invoice's quantities; null if it has none. */
+      /** The sum of the invoice's quantities. Null if it has none. */
       quantity: Schema.NullOr(Schema.String)
     })
   ),

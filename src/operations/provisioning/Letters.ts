@@ -56,7 +56,7 @@ const letterOf = (
   ].join("\n\n")
 })
 
-/** Stores a letter with a link, and the link. Stores nothing if a letter with this key exists. */
+/** Stores a letter and the console link in it. Returns `undefined` if a letter with this key exists. */
 const mailed = Effect.fnUntraced(function* (
   { info, links, outbox, writer }: Dependencies,
   by: Operator,
@@ -73,7 +73,7 @@ const mailed = Effect.fnUntraced(function* (
   return done ? expires_at : undefined
 })
 
-/** The outbox deletes letters after 30 days. Without this limit, an older account would get its first letter again. */
+/** The outbox deletes letters after 30 days. This age limit keeps older accounts from getting their first letter again. */
 const newest = 30 * day
 
 const welcoming = (dependencies: Dependencies): LettersContract["welcome"] =>
@@ -92,7 +92,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     const person = yield* People.make(dependencies)
       .create(by, { email, name })
       .pipe(
-        // This request gives no credit and joins no team.
+        // This request gives no credit and adds no team member, so these problems cannot occur.
         Effect.catchTags({
           BalanceBeyondBooks: Effect.die,
           ExternalIdNotFound: Effect.die,

@@ -37,7 +37,7 @@ export const creditOnce = ({ externals, ledger }: Pick<Parts, "externals" | "led
         Effect.catchTags({
           AccountMissing: Effect.die,
           BalanceTooLarge: () => new BalanceBeyondBooks(),
-          // A concurrent request gave it.
+          // A concurrent request gave the credit.
           Conflict: () => Effect.void
         })
       )

@@ -12,11 +12,11 @@ const Scim = Schema.Struct({
 })
 
 export const fields = {
-  /** SCIM 2.0 at `/scim/v2`. Without an entry, every request is refused. */
+  /** SCIM 2.0 at `/scim/v2`. Without this entry, every request is rejected. */
   scim: Schema.optional(Scim)
 }
 
-/** The directory's bearer token; `undefined` without a directory. */
+/** The directory's bearer token. `undefined` without a directory. */
 export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   ScimBearer,
   { readonly token: Redacted.Redacted | undefined }
