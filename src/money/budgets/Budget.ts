@@ -84,10 +84,10 @@ export interface BudgetAppliesTo extends Schema.Schema.Type<typeof BudgetApplies
 const thresholdsMax = 10
 const NotifyAt = Schema.Array(
   Schema.Number.pipe(Schema.filter((part) => part > 0 && part <= 1)).annotations({
-    message: () => ({ message: "a part of the limit above 0 and up to 1", override: true }),
+    message: () => ({ message: "a fraction of the limit, above 0 and up to 1", override: true }),
     jsonSchema: { type: "number", exclusiveMinimum: 0, maximum: 1 }
   })
-).pipe(Schema.maxItems(thresholdsMax, { message: () => `a list of up to ${thresholdsMax} parts of the limit` }))
+).pipe(Schema.maxItems(thresholdsMax, { message: () => `a list of up to ${thresholdsMax} fractions of the limit` }))
 
 export const newBudgetFields = {
   name: text(100),
@@ -108,8 +108,8 @@ export const BudgetChange = Schema.Struct({
   limit: Schema.optional(LimitChange),
   notify_at: Schema.optional(NotifyAt),
   mode: Schema.optional(Mode),
-  period: Schema.optional(Schema.Unknown.annotations({ description: "Refused: it does not change" })),
-  applies_to: Schema.optional(Schema.Unknown.annotations({ description: "Refused: it does not change" }))
+  period: Schema.optional(Schema.Unknown.annotations({ description: "Rejected, because it cannot change" })),
+  applies_to: Schema.optional(Schema.Unknown.annotations({ description: "Rejected, because it cannot change" }))
 }).annotations({ identifier: "BudgetChange", ...strict })
 export interface BudgetChange extends Schema.Schema.Type<typeof BudgetChange> {}
 

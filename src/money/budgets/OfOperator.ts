@@ -170,7 +170,7 @@ const checkPlan = ({ plans }: Parts, plan: string): Effect.Effect<void, InvalidR
         "scope.plan",
         Object.keys(plans).length === 0
           ? "the configuration has no plans"
-          : `a plan of the configuration: ${Object.keys(plans).join(", ")}`
+          : `a configured plan: ${Object.keys(plans).join(", ")}`
       )
 
 interface Made {
@@ -255,7 +255,7 @@ const raising = (parts: Parts): OfOperator["raise"] => {
   const raise: OfOperator["raise"] = Effect.fn("Budgets.ofOperator.raise")(function* (id, asked, beside) {
     const now = yield* Clock.currentTimeMillis
     if ((yield* parts.templates.find(id)) !== undefined)
-      return yield* InvalidRequest.of("budget_id", "it is a template: raise the budget of a tenant")
+      return yield* InvalidRequest.of("budget_id", "a template cannot be raised: raise a tenant's budget")
     const found = yield* readOwn(parts, id)
     const terms = yield* raisedTerms(found.budget.terms, asked, now)
     const done = yield* write(parts, found, terms, [

@@ -38,7 +38,7 @@ export const changedTerms = (
 ): Effect.Effect<BudgetTerms, InvalidRequest> => {
   for (const field of ["period", "applies_to"] as const)
     if (change[field] !== undefined)
-      return InvalidRequest.of(field, "it does not change: create another budget, and delete this one")
+      return InvalidRequest.of(field, "cannot change: create another budget, and delete this one")
   const limit = limitAfter(terms.limit, change.limit)
   if (units.every((unit) => limit[unit] === undefined))
     return InvalidRequest.of("limit", `at least one of ${units.join(", ")} must remain`)

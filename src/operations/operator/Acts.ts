@@ -8,7 +8,7 @@
  * - Taking back a grant debits the tenant's granted credit (`admin`), never purchased or received credit. It takes only available credit: the
  *   balance never goes below zero, reserved credit stays, and the rest is not owed. Its references are separate from those of grants.
  * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps its credit.
- * - Suspending a person ends their sign-ins. Until they are activated, new sign-ins are refused (403 `account_suspended`) and their keys are rejected.
+ * - Suspending a person ends their sign-ins. Until their activation, new sign-ins are refused (403 `account_suspended`) and their keys are rejected.
  *   Their tenants continue to work.
  * - The operator's activation also ends a suspension by the directory. `changed` tells whether a suspension began or ended.
  * - Ending a person's sign-ins keeps their passkeys unless the operator requests their deletion (`passkeys=true`), because a passkey may be the only

@@ -157,5 +157,5 @@ export const managementKeysEnd: Ending = {
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_operator_keys SET ended_at = ${now} WHERE ended_at IS NULL`)
   ],
-  notice: (n) => `${n} management keys end: operators must create new ones`
+  notice: (n) => `${n} management keys become invalid: operators must create new ones`
 }

@@ -247,5 +247,5 @@ export const operatorSessionsEnd: Ending = {
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_operator_sessions SET ended_at = ${now} WHERE ended_at IS NULL`)
   ],
-  notice: (n) => `${n} sessions and links of operators end`
+  notice: (n) => `${n} operator sessions and links become invalid`
 }

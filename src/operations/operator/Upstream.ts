@@ -93,7 +93,7 @@ export const Costs = Schema.Struct({
       charged: Usd,
       /** Costs that balances could not cover. */
       uncollected: Usd,
-      /** The vendor's price, computed from the model's configured `cost`; null without one. */
+      /** The vendor's price, computed from the model's configured `cost`. Null if it has none. */
       vendor_cost: Schema.NullOr(Usd)
     })
   ),

@@ -51,8 +51,8 @@ const letterOf = (
     `Hello ${plainName(name, "there")},`,
     `you have an account at ${service_name}. This link opens your console once, until ${toDay(expires_at)}:`,
     `${public_url}/console/#link=${code}`,
-    `How to start: make an API key under "Keys". Give your program this key and the base URL ${public_url}/v1. "Playground" tries a model without a program.`,
-    `If the link was used or has ended, sign in at ${public_url}/console/ with this address, or request another email.`
+    `How to start: create an API key under "Keys". Give your program this key and the base URL ${public_url}/v1. "Playground" tries a model without a program.`,
+    `If the link was used or has expired, sign in at ${public_url}/console/ with this address, or request another email.`
   ].join("\n\n")
 })
 

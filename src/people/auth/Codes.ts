@@ -102,5 +102,5 @@ export type Codes = ReturnType<typeof make>
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],
-  notice: (n) => `${n} authorization codes end`
+  notice: (n) => `${n} authorization codes become invalid`
 }

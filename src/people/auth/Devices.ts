@@ -177,5 +177,5 @@ export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_device_codes`)],
-  notice: (n) => `${n} device codes end`
+  notice: (n) => `${n} device codes become invalid`
 }

@@ -151,5 +151,5 @@ export const linksEnd: Ending = {
     statement(sql`DELETE FROM tollgate_auth_links`),
     statement(sql`DELETE FROM tollgate_auth_returns`)
   ],
-  notice: (n) => `${n} sign-in links end: people must request another`
+  notice: (n) => `${n} sign-in links become invalid: users must request another`
 }

@@ -196,5 +196,5 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],
-  notice: (n) => `${n} signing keys are deleted: their access tokens end, and a new key is created`
+  notice: (n) => `${n} signing keys are deleted: their access tokens become invalid, and a new key is created`
 }

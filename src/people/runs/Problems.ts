@@ -15,7 +15,7 @@ export class RunNotFound extends Problem<RunNotFound>()("RunNotFound", {
 /** The credential is a user token. */
 export class RunNeedsKey extends Problem<RunNeedsKey>()("RunNeedsKey", {
   status: 403,
-  error: "a run is made with an API key, or with the key of a run",
+  error: "create a run with an API key or a run's key",
   code: "api_key_required"
 }) {}
 

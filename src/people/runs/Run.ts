@@ -48,7 +48,7 @@ const NewLimit = Schema.Struct(limitUnits)
       message: () => "at least one of usd, tokens, requests and concurrent"
     })
   )
-  .annotations({ identifier: "NewRunLimit", description: "The most that the run may use; `concurrent` is open calls" })
+  .annotations({ identifier: "NewRunLimit", description: "The run's limit; `concurrent` counts open calls" })
 
 const Name = StoredText.pipe(
   Schema.filter((name) => name.length <= 100, { message: () => "a text of up to 100 characters" })
@@ -64,18 +64,18 @@ export const NewRun = Schema.Struct({
   expires_in: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, secondsMax)).annotations({
       message: () => ({ message: `a whole number of seconds from 1 to ${secondsMax}`, override: true }),
-      description: `Seconds until the run ends: ${secondsDefault}, at most ${secondsMax}, and never beyond its parent's end`
+      description: `Seconds until the run expires: ${secondsDefault}, at most ${secondsMax}, and never after its parent`
     }),
     { default: () => secondsDefault }
   ),
   models: Schema.optional(
     Models.annotations({
-      description: "The models that the run may call, named as in usage records: some of its parent's"
+      description: "The models that the run may call, named as in usage records; its parent must be allowed to call them"
     })
   ),
   tags: Schema.optional(
     KeyTags.annotations({
-      description: "Tags of every call of the run, beside those of its parent; a call cannot replace them"
+      description: "Tags of the run's calls, in addition to its parent's tags; a call cannot replace them"
     })
   )
 }).annotations({ identifier: "NewRun" })
@@ -138,5 +138,5 @@ export const RunPage = Paginated(Run).annotations({ identifier: "RunPage" })
 
 export const RunQuery = Schema.Struct({
   ...PageQuery,
-  parent: Schema.optional(RunId.annotations({ description: "Only the runs that this run made itself" }))
+  parent: Schema.optional(RunId.annotations({ description: "Only the direct children of this run" }))
 })
