@@ -45,7 +45,7 @@ export interface AllowancesContract {
     terms: NewAllowance,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Allowance, BillingAccountNotFound | AllowancePlanUnknown | BooksUnavailable>
-  /** Ends an allowance. With `take_back` its unused part is taken back; otherwise the tenant keeps it. */
+  /** Ends an allowance. With `take_back`, its unused part is taken back. Otherwise the tenant keeps it. */
   readonly end: (
     tenant: TenantId,
     take_back: boolean,

@@ -10,7 +10,7 @@ import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { StoredSettings } from "./AutoReload.ts"
 
-/** `low`: the balance fell below the first threshold; `rearmed`: it rose above the second. */
+/** `low`: the balance fell below the first threshold. `rearmed`: it rose above the second. */
 export type Crossing = { readonly _tag: "low"; readonly balance: Nano } | { readonly _tag: "rearmed" }
 
 export interface Watched {

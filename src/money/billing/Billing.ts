@@ -26,7 +26,7 @@ export const LedgerEntry = Schema.Struct({
   id: Schema.String,
   billing_account_id: Schema.String,
   type: Schema.Literal("credit", "debit"),
-  /** Positive; `type` gives the direction. */
+  /** Always positive. `type` gives the direction. */
   amount: Usd,
   /** The balance after the entry. */
   balance: Usd,

@@ -7,7 +7,7 @@
  * - A member sees the budgets that can count their calls: budgets on their own keys, on themselves, and on all keys and members.
  * - The tenant sees the budgets that the operator set for it, but cannot change them (403 `budget_of_operator`). It does not see the budgets that the
  *   operator set for all tenants.
- * - A PATCH changes the units of the limit that it names; `null` removes a unit. `period` and `applies_to` cannot change.
+ * - A PATCH changes the units of the limit that it names. `null` removes a unit. `period` and `applies_to` cannot change.
  * - A budget counts from its creation. If its key is deleted or its member leaves, the budget remains but counts no more calls.
  * - A raise adds USD to the limit until it expires. A budget can have 20 open raises. Tenants have no audit log, so a raise has `created_by` and
  *   `created_at`, and the other owners and admins are notified. The last 200 raises of a budget are stored.

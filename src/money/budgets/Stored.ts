@@ -1,4 +1,4 @@
-/** Reads and writes stored budgets. The books have the terms and counts; this room has the other columns. */
+/** Reads and writes stored budgets. The books have the terms and counts. This room has the other columns. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { budgetsOf } from "../../books/ledger/Budgets.ts"

@@ -12,7 +12,7 @@ export interface Listener {
   readonly notified: boolean
 }
 
-/** A listener's position: the number of the last sent call, and the id of the last sent notification (empty: none). */
+/** A listener's position: the number of the last sent call, and the id of the last sent notification, which is empty before the first. */
 export interface Place {
   readonly tenant_id: TenantId
   readonly call: number

@@ -1,6 +1,6 @@
 /**
  * The order of payers for a caller. A pinned source comes first. Then a token from the OAuth code exchange charges teams before the caller's own
- * account; any other credential charges the own account before teams. The gate charges the first source that has enough.
+ * account. Any other credential charges the own account before teams. The gate charges the first source that has enough.
  *
  * Where the specification is silent:
  * - If plain members may not spend, a plain member's own source is *barred*: it must still be active, but pays nothing. Owners and admins may

@@ -58,7 +58,7 @@ export const make = ({ billing, ledger, tenants }: Parts) => {
   return { among, funded }
 }
 
-/** A team with an inactive billing account pays nothing; the gate skips it too. */
+/** A team with an inactive billing account pays nothing, and the gate skips it. */
 export const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
 
 /** Owners and admins may always spend their tenant's credit. Plain members need the tenant's permission. */

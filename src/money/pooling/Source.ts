@@ -1,4 +1,4 @@
-/** Billing sources as a person sees them: their order, the person's choice, their usage and their credit. */
+/** Schemas of a user's billing sources: their order, the user's choice, their usage and their credit. */
 import { Schema } from "effect"
 import { BillingAccountId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -27,7 +27,7 @@ export const BillingSource = Schema.Struct({
 }).annotations({ identifier: "BillingSource" })
 export interface BillingSource extends Schema.Schema.Type<typeof BillingSource> {}
 
-/** The person's choice. */
+/** The user's choice. */
 export const Selection = Schema.Union(
   Schema.Struct({ mode: Schema.Literal("automatic") }),
   Schema.Struct({ mode: Schema.Literal("pinned"), billing_account_id: BillingAccountId })
@@ -46,7 +46,7 @@ export interface BillingSources extends Schema.Schema.Type<typeof BillingSources
 
 const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd }
 
-/** Amounts that each source paid for the person's calls. */
+/** Amounts that each source paid for the user's calls. */
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),

@@ -1,5 +1,5 @@
 /**
- * Transfers of credit between people. The amount stays in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
+ * Transfers of credit between users. The amount stays in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
  *
  * Where the specification is silent:
  * - In a shared tenant, owners and admins send, revoke and resend. Every member may read. Accepted credit goes to the recipient's home tenant,

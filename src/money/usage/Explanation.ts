@@ -19,7 +19,7 @@ export const Explanation = Schema.Struct({
     Schema.Struct({
       /** Identical prices have the same version. */
       version: Schema.String,
-      /** The factors in the unit prices below, as exact decimals; absent at list price. */
+      /** The factors in the unit prices below, as exact decimals. Absent at list price. */
       factors: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
       lines: Schema.Array(
         Schema.Struct({

@@ -71,7 +71,7 @@ export interface OneSeries extends Columns {
 
 export interface SeriesSet extends Buckets {
   readonly by: SeriesBy
-  /** Highest cost first; the combined series last. */
+  /** Highest cost first. The combined series comes last. */
   readonly series: ReadonlyArray<OneSeries>
   readonly total: Total
 }
@@ -101,7 +101,7 @@ const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
   run: "run_id"
 }
 
-/** The name of the tag whose values are the keys; `undefined` for other series. */
+/** The name of the tag whose values are the keys. `undefined` for other series. */
 const tagOf = (by: SeriesBy): string | undefined => (isTagSeries(by) ? by.slice("tag:".length) : undefined)
 const isTagSeries = (by: SeriesBy): by is TagSeries => by.startsWith("tag:")
 

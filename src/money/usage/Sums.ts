@@ -48,7 +48,7 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
-  /** Sums the tenant's records in pieces, since no rollup has labels. */
+  /** Sums the tenant's records in pieces, because no rollup has labels. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -255,7 +255,7 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
         ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
         : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
     const isFew = sql`account_id IN (SELECT account_id FROM few)`
-    // This statement takes 0.1 s for a year of 200 people.
+    // This statement takes 0.1 s for a year of 200 members.
     yield* turn
     const rows = yield* Effect.orDie(
       sql<PaidRow>`WITH tail AS MATERIALIZED (
@@ -394,7 +394,7 @@ export const added = (parts: ReadonlyArray<Totals>): Totals => ({
 })
 
 /**
- * `part`: 0 for a caller's sum, with the `timestamp` of its first period; 1 for the viewer or a named account; 2 for all accounts except the
+ * `part` is 0 for a caller's sum, with the `timestamp` of its first period, 1 for the viewer or a named account, and 2 for all accounts except the
  * viewer.
  */
 interface PaidRow extends PointRow {

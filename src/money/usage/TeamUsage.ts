@@ -115,7 +115,7 @@ const make = Effect.gen(function* () {
   return { of, roster } satisfies TeamUsageContract
 })
 
-/** Refuses a list with too many accounts. */
+/** Rejects a list with too many accounts. */
 export const fewMembers = (
   accounts: ReadonlyArray<AccountId>
 ): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>

@@ -322,7 +322,7 @@ export const TeamUsage = Schema.Struct({
       /** Null for a former member. */
       role: Schema.NullOr(Role),
       status: MembershipStatus,
-      /** Whether they still belong to the team. Former members with usage are listed too. */
+      /** Whether they still belong to the team. Former members with usage are included. */
       in_roster: Schema.Boolean,
       is_viewer: Schema.Boolean,
       totals: Totals

@@ -1,5 +1,5 @@
 /**
- * Vouchers: created by the operator, redeemed by people for their tenant.
+ * Vouchers. The operator creates them, and users redeem them for their tenant.
  *
  * Where the specification is silent:
  * - A voucher's credit is granted credit: it can be spent, but not sent in a transfer.
@@ -36,7 +36,7 @@ const codesAMinute = 10
 
 /** `beside` are statements that commit with the change, such as an audit log entry. */
 export interface VouchersContract {
-  /** Creates all requested vouchers or none. Only this response has their codes. */
+  /** Creates the requested vouchers in one transaction. Only this response has their codes. */
   readonly create: (
     asked: NewVouchers,
     beside?: ReadonlyArray<Statement>

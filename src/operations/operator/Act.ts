@@ -65,7 +65,7 @@ export const PersonChanged = Schema.Struct({
 }).annotations({ identifier: "OperatorPersonChanged" })
 export interface PersonChanged extends Schema.Schema.Type<typeof PersonChanged> {}
 
-/** `passkeys` tells whether to delete the person's passkeys too. */
+/** `passkeys` tells whether to also delete the person's passkeys. */
 export interface EndingOfSignIns extends Reason {
   readonly passkeys?: boolean | undefined
 }

@@ -1,5 +1,5 @@
 /**
- * The operator's actions on tenants and people. Each action commits together with its audit log entry. An action that the books refuse gets a
+ * The operator's actions on tenants and people. Each action commits together with its audit log entry. An action that the books reject gets a
  * separate entry.
  *
  * Where the specification is silent:

@@ -48,7 +48,7 @@ const key = {
 export const KeyLine = Schema.Struct(key).annotations({ identifier: "OperatorKeyLine" })
 export interface KeyLine extends Schema.Schema.Type<typeof KeyLine> {}
 
-/** An open call. `reserved_usd` is the most that it can cost. */
+/** An open call. `reserved_usd` is its bound. */
 export const OpenCallLine = Schema.Struct({
   id: Schema.String,
   state: Schema.Literal("open"),

@@ -31,7 +31,7 @@ export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
   code: "tenant_closed"
 }) {}
 
-/** The configuration is invalid, or there is none. Nothing has changed. */
+/** The configuration is missing or invalid. The service continues unchanged. */
 export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
   status: 422,
   error: "the configuration was refused; nothing has changed",

@@ -1,4 +1,4 @@
-/** Search over tenants, people, keys, calls, transfers and payments. An id finds its row; other text is matched as a prefix. */
+/** Search over tenants, people, keys, calls, transfers and payments. An id finds its row. Other text is matched as a prefix. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"

@@ -28,7 +28,7 @@ export interface LoopsContract {
 export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContract>() {
   /** Observes every loop of the layers that receive it. */
   static readonly layer = Layer.suspend(() => {
-    // Process time, so that advancing a sandbox's clock does not make a loop late.
+    // Process time. Advancing a sandbox's clock must not make a loop late.
     const loops = make(() => performance.now())
     return Layer.merge(Layer.succeed(Loops, loops), Layer.succeed(LoopObserver, loops.observe))
   })

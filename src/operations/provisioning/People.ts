@@ -28,7 +28,7 @@ export const make = (parts: Parts): PeopleContract => ({
 
 const nameIn = (email: string): string => email.slice(0, email.lastIndexOf("@")).slice(0, 100)
 
-/** Returns the account of an address. Creates it if there is none. The operator vouches for the address. */
+/** Returns the account of an address, which is created if necessary. The operator vouches for the address. */
 export const welcomed = ({ tenants }: Parts, email: string, name = nameIn(email)) =>
   tenants.welcome({ provider: "email", subject: email, email, email_verified: true, name })
 
@@ -48,7 +48,7 @@ const personOf = ({ tenancy }: Parts, id: string) =>
     person === undefined ? Effect.dieMessage(`there is no account ${id}`) : Effect.succeed(person)
   )
 
-/** Suspends or activates a person; `undefined` changes nothing. */
+/** Suspends or activates a person. `undefined` changes nothing. */
 const setSuspended = ({ sql, tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, person: Person, suspended: boolean | undefined) {
     // Suspends even a person whom the directory has suspended, because the directory can end its own suspension.

@@ -31,7 +31,7 @@ const patchedBy = (user: User, body: Body) => Effect.flatMap(operationsIn(body),
 
 type Row = Omit<StoredUser, "active">
 
-/** Adds the state. A person suspended by the operator is inactive too. */
+/** Adds the state. A person suspended by the operator is also inactive. */
 const withState = ({ tenants }: Parts, row: Row) =>
   Effect.map(tenants.isSuspended(row.account_id as AccountId), (suspended): StoredUser => ({
     ...row,

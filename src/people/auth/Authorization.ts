@@ -86,14 +86,14 @@ export interface DeviceRequest {
   readonly scope?: string | undefined
 }
 
-/** A device waiting for a person's decision. */
+/** A device waiting for a user's decision. */
 export interface DeviceConsent {
   readonly client: Client
   /** The granted scope. */
   readonly grant: Grant
 }
 
-/** The claims of OpenID Connect about a person. */
+/** The OpenID Connect claims about a user. */
 export interface UserInfo {
   readonly sub: AccountId
   readonly name: string
@@ -106,7 +106,7 @@ export interface AuthorizationContract {
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
-  /** Records the person's consent. Returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
+  /** Records the user's consent. Returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
   readonly consent: (
     person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
@@ -115,9 +115,9 @@ export interface AuthorizationContract {
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
   /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
-  /** The device waiting with this user code; `undefined` if there is none. */
+  /** The device waiting with this user code. `undefined` if there is none. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
-  /** Stores the person's decision. Returns `false` if no device is waiting with this code. */
+  /** Stores the user's decision. Returns `false` if no device is waiting with this code. */
   readonly decideDevice: (
     person: Pick<Caller, "account_id" | "tenant_id">,
     user_code: string,
@@ -167,7 +167,7 @@ const make = Effect.gen(function* () {
   } satisfies AuthorizationContract
 })
 
-/** The OAuth client of a request. A missing `client_id` is 400 `invalid_request`; an unknown one is 401 `invalid_client`. */
+/** The OAuth client of a request. A missing `client_id` gets 400 `invalid_request`, and an unknown one gets 401 `invalid_client`. */
 const namedClient = (clients: ClientsContract, client_id: string | undefined) =>
   client_id === undefined || client_id === ""
     ? OAuthRefusal.of("invalid_request", "client_id is required")

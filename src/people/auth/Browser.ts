@@ -41,17 +41,17 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface BrowserContract {
-  /** `GET /oauth/authorize`: asks the signed-in person for consent. */
+  /** `GET /oauth/authorize`: shows the consent page to the signed-in user. */
   readonly authorize: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/authorize`: the person's decision. */
+  /** `POST /oauth/authorize`: the user's decision. */
   readonly decide: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/device`: asks for the user code, then for consent. */
+  /** `GET /oauth/device`: shows the form for the user code, then the consent page. */
   readonly device: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/device`: the person's decision about a device. */
+  /** `POST /oauth/device`: the user's decision about a device. */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
   /** `GET /console/sign-in/{provider}`: redirects to the provider, which returns to the console with a session. */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `POST /oauth/signed-in`: the provider's token for the person, as a form. */
+  /** `POST /oauth/signed-in`: the provider's token for the user, as a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/signed-in/{provider}`: the provider's code, in the query. */
   readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
@@ -77,7 +77,7 @@ export interface Dependencies {
   readonly registration: RegistrationContract
   readonly returns: Returns.Returns
   readonly links: Links.Links
-  /** Whether people may sign in by email. */
+  /** Whether users may sign in by email. */
   readonly emailSignIn: boolean
   readonly secret: DeploymentSecretContract
   readonly sessions: BrowserSessionsContract

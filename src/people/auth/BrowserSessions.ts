@@ -1,6 +1,6 @@
 /**
  * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token. Tabs that share a refresh token would
- * invalidate it for each other. Ending the sign-in ends all its access tokens.
+ * invalidate it for each other. Ending the sign-in invalidates all its access tokens.
  *
  * Where the specification is silent:
  * - A session expires a week after its last use, and at most 90 days after the sign-in. Its access tokens are valid for ten minutes.
@@ -44,7 +44,7 @@ export interface Access {
 }
 
 export interface BrowserSessionsContract {
-  /** Opens a session for a person who has just signed in. */
+  /** Opens a session for a user who has just signed in. */
   readonly open: (person: {
     readonly account_id: AccountId
     readonly tenant_id: TenantId

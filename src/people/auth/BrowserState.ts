@@ -25,7 +25,7 @@ export interface ProviderState {
   readonly kind: "errand"
   readonly provider: ProviderName
   readonly nonce: string
-  /** Set for a console sign-in; absent for the OAuth pages. */
+  /** Set for a console sign-in. Absent for the OAuth pages. */
   readonly room?: "console"
   /** The page to return to, relative to the OAuth pages or the console: `authorize?client_id=...`. */
   readonly page: string

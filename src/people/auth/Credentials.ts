@@ -53,7 +53,7 @@ export interface CredentialsContract {
    * rejected as a key of invalid format.
    */
   readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
-  /** The caller of a cached key; `undefined` if `keyOrToken` must read the database. */
+  /** The caller of a cached key. `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
   /** For routes that take only keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
 /** The bearer token in the header. Empty for another scheme. */
 const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
 
-/** Tokens contain dots; keys do not. */
+/** Tokens contain dots, but keys do not. */
 const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
 
 // ---- user tokens --------------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  /** Requests a link. Returns the cookie of the browser that may follow it; `undefined` if the address is over its limit. */
+  /** Requests a link. Returns the cookie of the browser that may follow it. `undefined` if the address is over its limit. */
   request: requesting(dependencies),
   /** Follows a link. If it cannot be used, returns the reason and does not spend it. */
   follow: following(dependencies)

@@ -33,7 +33,7 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
 /** The choice of identity providers. */
 export const signIn = (options: {
   readonly service: string
-  /** The application; `undefined` in the device flow, where it is not yet known. */
+  /** The application. `undefined` in the device flow, where it is not yet known. */
   readonly client: string | undefined
   readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
 }): string =>
@@ -54,7 +54,7 @@ export const consent = (options: {
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
-  /** Tells the person what happens after the decision. */
+  /** The consequence of the decision, as text for the user. */
   readonly then: string
   /** The form's address. */
   readonly action: string

@@ -18,7 +18,7 @@ type Response = HttpServerResponse.HttpServerResponse
 
 export const newNonce = (): string => randomBytes(16).toString("hex")
 
-/** The PKCE verifier of a sign-in. The nonce is public; the verifier is derived from it with the deployment's secret. */
+/** The PKCE verifier of a sign-in. The nonce is public. The verifier is derived from it with the deployment's secret. */
 export const verifierOf = ({ secret }: Pick<Dependencies, "secret">, nonce: string): string =>
   secret.hash("sign_in", `verifier ${nonce}`)
 

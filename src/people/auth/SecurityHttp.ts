@@ -32,7 +32,7 @@ const eitherIn = (request: Headed): string | undefined => {
 
 type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
 
-/** Middleware for user tokens; `E` are its additional refusals. */
+/** Middleware for user tokens. `E` are its additional refusals. */
 interface Way<Self, E> extends Context.Tag<
   Self,
   { readonly user_token: (bearer: Redacted.Redacted) => Ask<TokenProblem | E> }

@@ -3,7 +3,7 @@
  * tokens are invalidated.
  *
  * Where the specification is silent:
- * - If two refreshes with one token are concurrent, the second counts as theft and the whole sign-in ends.
+ * - If two refreshes with one token are concurrent, the second counts as theft, and the whole sign-in ends.
  * - An account has up to 1,000 sign-ins. An additional one ends the oldest, with the API keys that it created. A sign-in older than 91 days does not
  *   count. It is deleted at the account's next sign-in, unless a key depends on it.
  */
@@ -49,7 +49,7 @@ export interface SignIn {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** True for an application's sign-in, whose calls charge the team's pool first. */
+  /** True for an application's sign-in. Its calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
@@ -95,7 +95,7 @@ export interface SessionsContract {
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in of a refresh token. An unknown token, or a token of a client other than `client_id`, ends nothing. */
+  /** Ends the sign-in of a refresh token. Has no effect for an unknown token, or for a token of a client other than `client_id`. */
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 

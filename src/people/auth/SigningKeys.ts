@@ -183,7 +183,7 @@ const retire = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, kids:
   yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", kids.join(" "))
 })
 
-/** A string sealed with the deployment's secret, to detect a different secret; `undefined` if nothing is sealed yet. */
+/** A string sealed with the deployment's secret, to detect a different secret. `undefined` if nothing is sealed yet. */
 export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> = Effect.flatMap(
   SqlClient,
   (sql) => sql<Pick<Row, "sealed">>`SELECT sealed FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1`

@@ -17,9 +17,9 @@ export interface AccessToken {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** The token's sign-in. The token ends with it. */
+  /** The token's sign-in. The token becomes invalid when it ends. */
   readonly family: string
-  /** True for an application's token, whose calls charge the team's pool first. */
+  /** True for an application's token. Its calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }

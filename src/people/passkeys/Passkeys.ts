@@ -238,7 +238,7 @@ const signingIn = (dependencies: Dependencies): PasskeysContract["signIn"] =>
     return { account_id, tenant_id: account.tenant_id }
   })
 
-/** Stores the counter and the time. Refuses a sign-in verified against an older counter. */
+/** Stores the counter and the time. Rejects a sign-in that was verified against an older counter. */
 const noteUse = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, row: Row, counter: number) {
   const now = yield* Clock.currentTimeMillis
   const used = sql`UPDATE tollgate_passkeys_passkeys SET counter = ${counter}, last_used_at = ${now}

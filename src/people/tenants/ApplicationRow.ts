@@ -79,6 +79,6 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 
-/** True if an API key ends with the sign-in in `column`. */
+/** True if an API key depends on the sign-in in `column`. */
 export const hasKeys = (sql: SqlClient, column: string): Fragment =>
   sql.literal(`EXISTS (SELECT 1 FROM tollgate_tenants_applications k WHERE k.family_id = ${column})`)

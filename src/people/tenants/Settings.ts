@@ -18,7 +18,7 @@ const EmailAddress = Schema.transform(
 )
 
 const GroupRule = Schema.Struct({
-  /** The `identity` entry whose claim contains the group. */
+  /** The provider's name in `identity`. Its groups claim contains the group. */
   provider: NonEmpty,
   group: NonEmpty,
   /** Users in the group are members of this tenant. */

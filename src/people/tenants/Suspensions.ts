@@ -3,7 +3,7 @@
  * has ended. Credit and memberships stay.
  *
  * Where the specification is silent:
- * - The operator ends any suspension. The directory ends only its own.
+ * - The operator can end any suspension. The directory can end only its own.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
