@@ -306,7 +306,7 @@ export class BrowserApi extends HttpApiGroup.make("browser")
       .annotate(Browsed, true)
       .annotate(
         OpenApi.Summary,
-        "The page where a person signs in and decides; an application opens it with the parameters of OAuth 2.0"
+        "The page where a user signs in and decides; an application opens it with OAuth 2.0 parameters"
       )
   )
   .add(
@@ -319,7 +319,7 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.get("device", "/oauth/device")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The page where a person types the code of a device, and decides")
+      .annotate(OpenApi.Summary, "The page where a user types a device's code, and decides")
   )
   .add(
     HttpApiEndpoint.post("decideDevice", "/oauth/device")

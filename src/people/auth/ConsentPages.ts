@@ -33,8 +33,8 @@ export const authorize =
         const isFresh = person !== undefined && (yield* isFreshFor(query, person.who))
         if (promptsIn(query).includes("none")) {
           const none = isFresh
-            ? refusal("consent_required", "the person must consent")
-            : refusal("login_required", "the person must sign in")
+            ? refusal("consent_required", "the user must consent")
+            : refusal("login_required", "the user must sign in")
           return refusedBack(dependencies, consentRequest, none)
         }
         return isFresh
@@ -84,7 +84,7 @@ export const decide = (dependencies: Dependencies): BrowserContract["decide"] =>
             back(redirect_uri, { code, ...answer })
           )
         : Effect.succeed(
-            refusedBack(dependencies, consentRequest, refusal("access_denied", "the person did not allow it"))
+            refusedBack(dependencies, consentRequest, refusal("access_denied", "the user did not allow it"))
           )
     })
   })

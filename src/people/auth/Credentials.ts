@@ -194,7 +194,7 @@ const lacking = (scope: Demand): InsufficientScope =>
   })
 
 const notSignedIn = Effect.suspend(
-  () => new InsufficientScope({ message: "only the person's own sign-in may do this, not an application" })
+  () => new InsufficientScope({ message: "only the user's own sign-in may do this, not an application" })
 )
 
 /** Whether the bearer has the form of this service's API keys. */

@@ -59,7 +59,7 @@ const descriptions: ReadonlyArray<{ readonly scope: Scope; readonly words: Reado
   },
   {
     scope: "transfers",
-    words: ["send your credit to other people, and accept, decline or take back transfers"]
+    words: ["send your credit to other users, and accept, decline or take back transfers"]
   },
   {
     scope: "billing",

@@ -26,7 +26,7 @@ const bearer = (format: string, description: string) =>
 
 const asToken = bearer(
   "JWT",
-  "the access token of a person: of their own sign-in (`POST /v1/auth/google`), which may do everything, or of an application " +
+  "the access token of a user: of their own sign-in (`POST /v1/auth/google`), which may do everything, or of an application " +
     "(`POST /v1/auth/oauth/token`), which needs the scope of the operation. Valid for an hour."
 )
 const asKey = bearer(

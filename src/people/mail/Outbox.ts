@@ -5,7 +5,7 @@
  * - A letter is never sent twice under one key. If the connection or the process ended during an attempt, the letter may have been sent, and is not
  *   sent again. A user can request a resend, which is another letter.
  * - A letter that cannot be opened, because the secret changed or its row is damaged, is marked failed.
- * - If the mail server is unreachable or rejects a letter temporarily, the next attempt follows after 30 seconds, then after increasing pauses, for three
+ * - If the mail server is unreachable or rejects a letter temporarily, the next attempts follow after 30 seconds, then after longer pauses, for three
  *   days. Without a mail server, a letter also fails after three days.
  * - Letters are sealed in the outbox, because they contain invitation tokens, and emptied once they are sent.
  * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted once the letter is sent.

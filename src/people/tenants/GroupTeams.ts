@@ -94,7 +94,7 @@ const give = Effect.fnUntraced(function* (
   if (current === undefined) {
     const joins = yield* Joining.statements(dependencies, { account, team, role }, now)
     const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, ...note), belonging.changed(account))
-    if (!joined) yield* Effect.logWarning("a group's team is unknown or full, or the person has too many teams", place)
+    if (!joined) yield* Effect.logWarning("a group's team is unknown or full, or the user has too many teams", place)
     return
   }
   const follows = givenBy.length > 0 && current.status === "active" && current.role !== "owner"

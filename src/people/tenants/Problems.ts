@@ -71,7 +71,7 @@ export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
 
 export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
   status: 409,
-  error: "a person with this address is already a member of the tenant",
+  error: "a user with this address is already a member of the tenant",
   code: "already_member",
   fields: { tenant_id: TenantId, email: Schema.String },
   details: {}
