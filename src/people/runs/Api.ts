@@ -54,7 +54,10 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .setPath(ofRun)
       .addSuccess(Envelope(RunDetails))
       .addError(RunNotFound)
-      .annotate(OpenApi.Summary, "A run: its limit, its spending by model including the runs below it, and its children")
+      .annotate(
+        OpenApi.Summary,
+        "A run: its limit, its spending by model including the runs below it, and its children"
+      )
   )
   .add(
     HttpApiEndpoint.del("end", "/v1/runs/:run_id")

@@ -70,7 +70,8 @@ export const NewRun = Schema.Struct({
   ),
   models: Schema.optional(
     Models.annotations({
-      description: "The models that the run may call, named as in usage records; its parent must be allowed to call them"
+      description:
+        "The models that the run may call, named as in usage records; its parent must be allowed to call them"
     })
   ),
   tags: Schema.optional(
