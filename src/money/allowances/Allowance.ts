@@ -15,7 +15,7 @@ export type Rollover = typeof Rollover.Type
 
 const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const })
 
-/** The terms of an allowance. */
+/** The conditions of an allowance: amount, period and rollover. */
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 

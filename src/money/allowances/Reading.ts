@@ -34,7 +34,7 @@ export interface Grant {
   readonly at: number
 }
 
-/** The current period of each kind. */
+/** The number of the current week and month. */
 export type Numbers = Readonly<Record<Period, number>>
 
 const columns = `a.tenant_id, a.plan, CAST(a.amount AS TEXT) AS amount, a.period, a.rollover, CAST(a.up_to AS TEXT) AS up_to,

@@ -17,9 +17,9 @@ export interface Watched {
   readonly tenant: TenantId
   /** Identifies the version of the settings. */
   readonly updated_at: number
-  /** 0 without auto-reload. */
+  /** 0 if auto-reload is disabled. */
   readonly reload_below: Nano
-  /** 0 without alerts. */
+  /** 0 if alerts are disabled. */
   readonly warn_below: Nano
   readonly rearm_above: Nano
   /** Whether the next fall below the threshold causes an alert. */

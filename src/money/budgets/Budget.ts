@@ -122,7 +122,7 @@ export interface BudgetRaise extends Schema.Schema.Type<typeof BudgetRaise> {}
 export const budgetFields = {
   id: BudgetId,
   name: Schema.String,
-  /** Without raises. */
+  /** The limit without raises. */
   limit: Schema.Struct({
     usd: Schema.optional(Usd),
     tokens: Schema.optional(Schema.Int),

@@ -208,7 +208,7 @@ const wordsOf = (budget: Budget, threshold: number): Words => {
   }
 }
 
-/** `2026-11-26 14:00 UTC`. */
+/** A time in UTC, such as `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
 /** The used amount of each limit. */

@@ -31,7 +31,7 @@ export type Beside = (budget: {
 }) => ReadonlyArray<Statement>
 
 export interface OfOperator {
-  /** Oldest first. */
+  /** Budgets and templates, oldest first. */
   readonly list: Effect.Effect<ReadonlyArray<OperatorBudget>>
   readonly find: (id: BudgetId) => Effect.Effect<OperatorBudget, BudgetNotFound>
   readonly create: (
@@ -106,7 +106,7 @@ const readToChange = Effect.fnUntraced(function* (parts: Parts, id: BudgetId) {
   const { template_id } = found.row
   return template_id === null
     ? found
-    : yield* InvalidRequest.of("budget_id", `it follows the budget ${template_id}: change that one`)
+    : yield* InvalidRequest.of("budget_id", `this budget belongs to the template ${template_id}: change the template`)
 })
 
 const shownOf = (parts: Parts, { budget }: Read): Effect.Effect<OperatorBudget> =>

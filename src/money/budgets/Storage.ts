@@ -23,9 +23,9 @@ export interface Row {
   readonly by_operator: number
   /** The template that created it. */
   readonly template_id: string | null
-  /** The template's revision that it follows. */
+  /** The revision of the template that the budget follows. */
   readonly template_revision: number | null
-  /** The number of changes. */
+  /** The number of changes to the row. */
   readonly revision: number
 }
 

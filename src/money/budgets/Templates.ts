@@ -43,7 +43,7 @@ const templateOf = ({ terms: text, ...template }: StoredTemplate): Template => {
 const columns = "id, plan, terms, revision"
 
 export const make = (sql: SqlClient) => ({
-  /** Oldest first. */
+  /** All templates, oldest first. */
   all: Effect.map(
     Effect.orDie(sql<StoredTemplate>`SELECT ${sql.literal(columns)} FROM tollgate_budgets_templates ORDER BY id`),
     (rows) => rows.map(templateOf)

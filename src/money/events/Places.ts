@@ -13,7 +13,7 @@ export const nodeMax = 2_000
 export const accountMax = 8
 
 export class Places<One extends Placed> implements Iterable<One> {
-  /** Oldest first, like each account's set. */
+  /** All listeners, oldest first. Each account's set has the same order. */
   private readonly all = new Set<One>()
   private readonly byAccount = new Map<AccountId, Set<One>>()
 

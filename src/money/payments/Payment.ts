@@ -72,7 +72,7 @@ export const Purchase = Schema.Struct({
   taken_back: Usd,
   /** The amount still owed. It is taken as soon as credit becomes free or arrives. */
   owed: Usd,
-  /** Oldest first. */
+  /** Refunds and disputes, oldest first. */
   movements: Schema.Array(PaymentMovement)
 }).annotations({ identifier: "Purchase" })
 export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}

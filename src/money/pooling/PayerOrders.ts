@@ -85,7 +85,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
   return { payers, selectionOf }
 }
 
-/** The payer order among these places. */
+/** Orders the payers among these places. */
 export const orderAmong = (
   asker: Asker,
   places: ReadonlyArray<Place>,

@@ -35,7 +35,7 @@ export interface PoolingContract {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
-  /** Counts whole UTC days. */
+  /** The amounts that each source paid, in whole UTC days. */
   readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window

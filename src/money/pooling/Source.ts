@@ -35,7 +35,7 @@ export const Selection = Schema.Union(
 export type Selection = typeof Selection.Type
 
 export const BillingSources = Schema.Struct({
-  /** In payer order. */
+  /** Sources in payer order. */
   sources: Schema.Array(BillingSource),
   /** Null before the first choice, which means automatic. */
   selection: Schema.NullOr(Selection),
@@ -50,7 +50,7 @@ const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cos
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),
-  /** Highest cost first. */
+  /** Sources by descending cost. */
   sources: Schema.Array(Schema.Struct({ billing_account_id: BillingAccountId, tenant_id: TenantId, kind, ...totals }))
 }).annotations({ identifier: "PayerUsage" })
 export interface PayerUsage extends Schema.Schema.Type<typeof PayerUsage> {}

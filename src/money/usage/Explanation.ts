@@ -27,7 +27,7 @@ export const Explanation = Schema.Struct({
           unit: Schema.String,
           /** Present if the price applies to prompts with more tokens than this. */
           above_prompt_tokens: Schema.optionalWith(Schema.Int, { exact: true }),
-          /** Exact decimals of USD. */
+          /** An exact decimal of USD. */
           unit_price_usd: Schema.String,
           amount_usd: Schema.String
         })

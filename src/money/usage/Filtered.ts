@@ -55,7 +55,7 @@ const hasTag = (sql: SqlClient, tag: string): Fragment =>
 /** The position of a page among the matching records, and its size. */
 export interface Asked {
   readonly direction: Direction
-  /** The records of the whole window. */
+  /** The range of the whole window. */
   readonly window: Range
   /** The part of the window after a cursor. */
   readonly left: Range

@@ -53,9 +53,9 @@ export interface RecordsContract {
 export interface RecordsAsked extends PageOf {
   readonly tenant_id: TenantId
   readonly window: Window
-  /** Defaults to time. */
+  /** The column to sort by. Defaults to time. */
   readonly sort?: Sort | undefined
-  /** Defaults to latest or largest first. */
+  /** Defaults to the latest or largest first. */
   readonly direction?: Direction | undefined
   /** Returns only matching records, in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
@@ -388,7 +388,7 @@ interface RecordRow {
   readonly tags: string
   readonly end_user: string
   readonly run_id: string
-  /** A JSON array. */
+  /** A JSON array of budget ids. */
   readonly budgets: string | null
   /** The sort value. Absent for the order of time. */
   readonly value?: string

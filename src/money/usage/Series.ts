@@ -64,7 +64,7 @@ export interface Total {
 }
 
 export interface OneSeries extends Columns {
-  /** `null`: all other series combined. */
+  /** Null for all other series combined. */
   readonly key: string | null
   readonly total: Total
 }
@@ -76,7 +76,7 @@ export interface SeriesSet extends Buckets {
   readonly total: Total
 }
 
-/** The buckets of a window. */
+/** The window of a series and the width of its buckets. */
 type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }

@@ -66,7 +66,7 @@ export interface PaidAsked {
 
 /** Data points are in chronological order. Periods without calls are absent. */
 export interface Paid {
-  /** All accounts with calls. */
+  /** The totals of each account with calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
   readonly viewer: ReadonlyArray<DataPoint>
   readonly others: ReadonlyArray<DataPoint>
@@ -76,7 +76,7 @@ export interface Paid {
 export interface PayerSums {
   readonly window: Window
   readonly totals: Totals
-  /** Highest cost first. */
+  /** Sources by descending cost. */
   readonly sources: ReadonlyArray<
     Totals & {
       readonly billing_account_id: BillingAccountId
@@ -386,7 +386,7 @@ interface PayerRow {
   readonly cost: string
 }
 
-/** Adds up totals. */
+/** Adds up several totals. */
 export const added = (parts: ReadonlyArray<Totals>): Totals => ({
   total_requests: parts.reduce((sum, part) => sum + part.total_requests, 0),
   total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),

@@ -25,7 +25,7 @@ const TokenDetails = Schema.Struct({
 
 /** Labels of a call, and the budgets that counted it. */
 export const labels = {
-  /** Absent without tags. */
+  /** Absent if the call has no tags. */
   tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
   /** The caller's own end user, as named in the request. */
   end_user: Schema.optionalWith(Schema.String, { exact: true }),
@@ -58,7 +58,7 @@ export const UsageRecord = Schema.Struct({
   cost: Usd,
   /** The unpaid rest of the charge. Absent if the balance covered the charge. */
   uncollected: Schema.optionalWith(Usd, { exact: true }),
-  /** Milliseconds. */
+  /** The call's duration in milliseconds. */
   latency: Schema.Number,
   success: Schema.Boolean,
   error_type: Schema.optionalWith(Schema.String, { exact: true }),
@@ -144,7 +144,7 @@ export const Summary = Schema.Struct({
   prompt_tokens: Schema.Int,
   completion_tokens: Schema.Int,
   total_cost: Usd,
-  /** 0 without calls. */
+  /** 0 if there are no calls. */
   average_latency_ms: Schema.Number,
   model_breakdown: Schema.Array(
     Schema.Struct({
@@ -200,7 +200,7 @@ export const DataPoint = Schema.Struct({
 export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
 export const Rollup = Schema.Struct({
   rollup: Schema.Literal(...rollups),
-  /** As requested. */
+  /** The requested window. */
   start_date: Schema.NullOr(Moment),
   end_date: Schema.NullOr(Moment),
   data_points: Schema.Array(DataPoint)
@@ -262,7 +262,7 @@ export const UsageSeries = Schema.Struct({
   end_time: Moment,
   /** Start of each bucket. */
   timestamps: Schema.Array(Moment),
-  /** Highest cost first. */
+  /** Series by descending cost. */
   series: Schema.Array(
     Schema.Struct({
       /**
@@ -307,12 +307,12 @@ export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: 
 
 export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
 export const TeamUsage = Schema.Struct({
-  /** As requested. */
+  /** The requested window. */
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,
   viewer: Schema.Struct({ account_id: AccountId, role: Role }),
-  /** The whole team, independent of `members`. */
+  /** Totals of the whole team, independent of `members`. */
   totals: Totals,
   members: Schema.Array(
     Schema.Struct({

@@ -43,7 +43,7 @@ const fields = {
   created_at: Moment,
   /** The key's expiry. */
   expires_at: Moment,
-  /** Exact to the minute. */
+  /** The last use, exact to the minute. */
   last_used_at: Schema.NullOr(Moment)
 } as const
 

@@ -39,7 +39,7 @@ export const UpstreamHealth = Schema.Struct({
 /** The upstream that a call was routed to, and the reason. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
-  /** The requested model. */
+  /** The model that the request named. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
   /** Why this upstream was tried first. */
@@ -67,7 +67,7 @@ export const UpstreamList = Schema.Struct({
 }).annotations({ identifier: "OperatorUpstreams" })
 export interface UpstreamList extends Schema.Schema.Type<typeof UpstreamList> {}
 
-/** A day (UTC) in a query. */
+/** A query parameter with a UTC day. */
 export const dayQuery = (description: string) =>
   Schema.String.pipe(
     Schema.filter((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && parse(text) !== undefined, {
@@ -119,7 +119,7 @@ export const Drift = Schema.Struct({
       model: Schema.String,
       theirs: Usd,
       ours: Usd,
-      /** `theirs` minus `ours`. */
+      /** The difference `theirs` minus `ours`. */
       difference: Usd,
       /** The number of our calls. */
       requests: Schema.Int,

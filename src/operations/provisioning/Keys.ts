@@ -1,4 +1,4 @@
-/** Provisioning of API keys. */
+/** Creates, changes and revokes API keys by external id. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"

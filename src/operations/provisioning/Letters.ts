@@ -1,4 +1,4 @@
-/** Letters to people that the operator creates or invites. The outbox of a running service sends them, so a command needs no mail server. */
+/** Letters to people that the operator creates or invites. The service's outbox sends them, so a command needs no mail server. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"

@@ -1,4 +1,4 @@
-/** Credit and allowances of provisioned people and tenants. */
+/** Gives credit and allowances to provisioned people and tenants. */
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"

@@ -1,4 +1,4 @@
-/** Provisioning of people. */
+/** Creates, changes and removes people for the operator. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId } from "../../kernel/Ids.ts"

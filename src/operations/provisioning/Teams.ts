@@ -1,4 +1,4 @@
-/** Team memberships of provisioned people. */
+/** Adds provisioned people to teams. */
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"

@@ -1,4 +1,4 @@
-/** Provisioning of tenants. */
+/** Creates, changes and removes tenants for the operator. */
 import { Clock, Effect, Option } from "effect"
 import { balanceOf } from "../../books/ledger/rules/Transaction.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"

@@ -8,7 +8,7 @@ import { metaOf } from "./User.ts"
 export interface Group {
   readonly display_name: string
   readonly external_id: string | null
-  /** Ids of users. */
+  /** The ids of the group's users. */
   readonly members: ReadonlyArray<string>
 }
 
@@ -94,7 +94,7 @@ const set = (
     }
   })
 
-/** The group after these operations. */
+/** Applies the operations to the group. */
 export const patched = (
   group: Group,
   operations: ReadonlyArray<Operation>

@@ -50,7 +50,7 @@ export interface Filter {
   readonly value: string
 }
 
-/** Reads `attribute eq "value"`. */
+/** Parses a filter of the form `attribute eq "value"`. */
 export const filterIn = (
   text: string | undefined,
   attributes: ReadonlyArray<string>

@@ -21,7 +21,7 @@ export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   ScimBearer,
   { readonly token: Redacted.Redacted | undefined }
 >() {
-  /** No directory. */
+  /** The layer of a service without a directory. */
   static readonly layerNone = Layer.succeed(ScimBearer, { token: undefined })
 }
 

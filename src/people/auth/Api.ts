@@ -187,7 +187,7 @@ const DeviceResponse = Schema.Struct({
   user_code: Schema.String,
   verification_uri: Schema.String,
   verification_uri_complete: Schema.String,
-  /** Seconds. */
+  /** The lifetime of both codes in seconds. */
   expires_in: Schema.Int,
   /** Poll interval in seconds. */
   interval: Schema.Int

@@ -46,7 +46,7 @@ export interface AuthorizationRequest {
   readonly response_type?: string | undefined
   readonly scope?: string | undefined
   readonly state?: string | undefined
-  /** Repeated in the ID token. */
+  /** A value that the ID token repeats. */
   readonly nonce?: string | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined

@@ -35,11 +35,11 @@ export interface Held {
 
 export interface Access {
   readonly access_token: string
-  /** Seconds. */
+  /** The lifetime of the access token in seconds. */
   readonly expires_in: number
   readonly account_id: AccountId
   readonly tenant_id: TenantId
-  /** The renewed session. */
+  /** The session with its new expiry. */
   readonly session: Held
 }
 

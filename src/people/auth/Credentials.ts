@@ -55,7 +55,7 @@ export interface CredentialsContract {
   readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
   /** The caller of a cached key. `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** For routes that take only keys. */
+  /** For routes that take only API keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 

@@ -166,7 +166,7 @@ const bareUserCode = (user_code: string): string => user_code.toUpperCase().repl
 const userCodeHash = (secret: DeploymentSecretContract, user_code: string): string =>
   secret.hash("user_code", bareUserCode(user_code))
 
-/** The readable form: `BCDF-GHJK`. */
+/** The form that users read: `BCDF-GHJK`. */
 export const shownUserCode = (user_code: string): string => {
   const bare = bareUserCode(user_code).slice(0, userCodeLength)
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`

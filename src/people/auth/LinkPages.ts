@@ -73,7 +73,7 @@ export const request = (dependencies: Dependencies): BrowserContract["requestLin
     return HttpServerResponse.setHeader(html(200, body), "set-cookie", held)
   })
 
-/** `GET /oauth/link`. */
+/** `GET /oauth/link`: follows a link, or shows the address form if there is no token. */
 export const follow = (dependencies: Dependencies): BrowserContract["followLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, links, registration } = dependencies

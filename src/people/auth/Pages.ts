@@ -30,7 +30,7 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
     .map(([name, value]) => `<input type="hidden" name="${escape(name)}" value="${escape(value ?? "")}">`)
     .join("\n")
 
-/** The choice of identity providers. */
+/** The page with a button for each identity provider. */
 export const signIn = (options: {
   readonly service: string
   /** The application. `undefined` in the device flow, where it is not yet known. */
@@ -56,7 +56,7 @@ export const consent = (options: {
   readonly warning?: string
   /** The consequence of the decision, as text for the user. */
   readonly then: string
-  /** The form's address. */
+  /** The address that the form posts to. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>

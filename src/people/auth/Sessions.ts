@@ -38,7 +38,7 @@ import type { TokensContract } from "./Tokens.ts"
 export interface TokenPair {
   readonly access_token: string
   readonly token_type: "Bearer"
-  /** Seconds. */
+  /** The lifetime of the access token in seconds. */
   readonly expires_in: number
   readonly refresh_token: string
   /** An application's scope. Absent for a user's own sign-in. */

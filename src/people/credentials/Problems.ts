@@ -64,13 +64,13 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
-/** For `usage` and `usage/rollup`. */
+/** Used by `usage` and `usage/rollup`. */
 export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
   status: 403,
   error: "Tenant ID in path does not match JWT"
 }) {}
 
-/** For the other routes. */
+/** Used by all other routes. */
 export class TenantMismatch extends Problem<TenantMismatch>()("TenantMismatch", {
   status: 403,
   error: "tenant ID in path does not match authenticated tenant"

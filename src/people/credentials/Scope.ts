@@ -35,7 +35,7 @@ export const grantOf = (scope: string, trusted: boolean): { readonly grant: Gran
 /** The `scope` in a token response. */
 export const scopeText = (grant: Grant): string => (grant === "all" ? scopes : grant).join(" ")
 
-/** The stored text. */
+/** The stored text of a grant. */
 export const toRow = (grant: Grant): string => (grant === "all" ? "all" : grant.join(" "))
 export const fromRow = (row: string): Grant => (row === "all" ? "all" : row.split(" ").filter(isScope))
 

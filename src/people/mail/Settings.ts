@@ -28,7 +28,7 @@ const MailServer = Schema.Struct({
 /** The price of a letter to oneself, in USD. */
 export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<LetterPrice, UnitPrice>() {
   static readonly layer = (price: UnitPrice) => Layer.succeed(LetterPrice, price)
-  /** Letters cost nothing. */
+  /** The layer of a service that charges nothing for letters. */
   static readonly layerFree = Layer.succeed(LetterPrice, 0n as UnitPrice)
 }
 

@@ -30,7 +30,7 @@ export const CreationOptions = Schema.Struct({
   rp: Schema.Struct({ id: Schema.String, name: Schema.String }),
   user: Schema.Struct({ id: Schema.String, name: Schema.String, displayName: Schema.String }),
   pubKeyCredParams: Schema.Array(Schema.Struct({ type: Schema.Literal("public-key"), alg: Schema.Int })),
-  /** Milliseconds. */
+  /** The time limit in milliseconds. */
   timeout: Schema.Int,
   attestation: Schema.Literal("none"),
   /** The user's passkeys. An authenticator that already holds one of them refuses to create another. */
@@ -47,7 +47,7 @@ export interface CreationOptions extends Schema.Schema.Type<typeof CreationOptio
 export const RequestOptions = Schema.Struct({
   challenge: Schema.String,
   rpId: Schema.String,
-  /** Milliseconds. */
+  /** The time limit in milliseconds. */
   timeout: Schema.Int,
   userVerification: Schema.Literal("required")
 }).annotations({ identifier: "PasskeyRequestOptions" })

@@ -37,7 +37,7 @@ export const make = (dependencies: Dependencies): Loop.Job => ({
   })
 })
 
-/** Changes all selected runs in pieces. */
+/** Changes all selected runs, a limited number per transaction. */
 const changeAll = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   which: Fragment,

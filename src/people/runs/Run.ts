@@ -94,7 +94,7 @@ const fields = {
   /** The first characters of the key, for recognition. */
   key_prefix: Schema.String,
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
-  /** Includes the runs below it. */
+  /** The usage of the run and all runs below it. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
   /** Reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
@@ -104,7 +104,7 @@ const fields = {
   tags: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   expires_at: Moment,
-  /** Null while its key is accepted. */
+  /** Null while the run's key is accepted. */
   ended_at: Schema.NullOr(Moment)
 } as const
 
@@ -128,7 +128,7 @@ export const childrenMax = 100
 
 export const RunDetails = Schema.Struct({
   ...fields,
-  /** Highest cost first. */
+  /** Models by descending cost. */
   by_model: Schema.Array(RunModel),
   /** The newest direct children. */
   children: Schema.Array(Run)

@@ -21,15 +21,15 @@ export interface Row extends Pick<
 > {
   readonly tenant_id: TenantId
   readonly expires_at: number | null
-  /** A JSON array. */
+  /** A JSON array of model names. */
   readonly allowed_models: string | null
-  /** Lines of `name=value`. */
+  /** Lines of the form `name=value`. */
   readonly tags: string | null
   readonly client_id: string | null
   readonly client_name: string | null
   /** The sign-in of the OAuth client that created the key. The key becomes invalid when it ends. */
   readonly family_id: string | null
-  /** `Bounds`, as JSON. */
+  /** The JSON text of `Bounds`. */
   readonly bounds: string | null
 }
 

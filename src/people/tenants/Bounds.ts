@@ -13,7 +13,7 @@ export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number
   readonly allowed_models?: ReadonlyArray<string>
-  /** Lines of `name=value`. */
+  /** Lines of the form `name=value`. */
   readonly tags?: string
 }
 

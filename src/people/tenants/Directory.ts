@@ -99,7 +99,7 @@ const listed = (sql: SqlClient) =>
     (SELECT a.email FROM tollgate_tenants_memberships m JOIN tollgate_tenants_accounts a ON a.id = m.account_id
       WHERE m.tenant_id = t.id AND m.role = 'owner' AND m.status = 'active' ORDER BY m.created_at LIMIT 1) AS owner_email`)
 
-/** Newest first, with ids below `before`. */
+/** Tenants with ids below `before`, newest first. */
 const tenants = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
     sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
@@ -144,7 +144,7 @@ const people = (sql: SqlClient) =>
 const person = (sql: SqlClient, id: string) =>
   Effect.map(Effect.orDie(sql<PersonRow>`SELECT ${people(sql)} WHERE a.id = ${id}`), ([row]) => row && personOf(row))
 
-/** Newest first, with ids below `before`. */
+/** Users with ids below `before`, newest first. */
 const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.map(
     Effect.orDie(
@@ -180,7 +180,7 @@ const key = (sql: SqlClient, id: string) =>
     ([row]) => row
   )
 
-/** Newest first, with ids below `before`. */
+/** Keys with ids below `before`, newest first. */
 const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
     sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k

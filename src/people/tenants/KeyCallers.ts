@@ -33,7 +33,7 @@ interface Row {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly expires_at: number | null
-  /** A JSON array. */
+  /** A JSON array of model names. */
   readonly allowed_models: string | null
   readonly tags: string | null
   readonly attribution_tags: number
