@@ -29,7 +29,7 @@ import { BillingAccountNotFound } from "./Problems.ts"
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
-  /** Ledger entries, newest first: all of them, or only those with the given sources. */
+  /** Ledger entries, newest first. `sources` limits them to the given sources. */
   readonly ledger: (
     request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>

@@ -189,7 +189,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Read first: the code below does not yield, so no other listener can take the place in between.
+    // Read first. The code below does not yield, so no other listener can take the place in between.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     if (streams.of(account_id) >= accountMax)
       return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })

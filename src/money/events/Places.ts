@@ -21,7 +21,7 @@ export class Places<One extends Placed> implements Iterable<One> {
     return this.all.size
   }
 
-  /** The number of listeners of an account. */
+  /** The number of an account's listeners. */
   of(account: AccountId): number {
     return this.byAccount.get(account)?.size ?? 0
   }

@@ -231,7 +231,7 @@ const placeOf = Effect.fnUntraced(function* (
   const { number } = after
   const [row] = yield* sql<{ readonly seq: number }>`SELECT r.seq
       FROM ${numbers.among(tenant, { from: number, to: number + 1 })}`
-  // No record has this number: the position is before or after all records.
+  // No record has this number, so the position is before or after all records.
   const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
   return { value: valueOf(BigInt(after.value)), seq } satisfies SortedIndex.After
 })

@@ -163,7 +163,7 @@ const recordsOf = Effect.fnUntraced(function* (parts: Parts, caller: Actor, wind
   return yield* recordsIn(parts, caller, yield* parts.numbers.range(caller.tenant_id, window), application_id)
 })
 
-/** Sums the records of a range of numbers. */
+/** Sums the records with numbers in a range. */
 const recordsIn = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   { account_id, tenant_id }: Actor,

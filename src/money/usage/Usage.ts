@@ -332,7 +332,7 @@ export const TeamUsage = Schema.Struct({
     team: Schema.Array(DataPoint),
     viewer: Schema.Array(DataPoint),
     others: Schema.Array(DataPoint),
-    /** By account id: the requested accounts, or the five with the highest cost. */
+    /** Data points by account id, for the requested accounts or the five with the highest cost. */
     members: Schema.Record({ key: Schema.String, value: Schema.Array(DataPoint) })
   })
 }).annotations({ identifier: "TeamUsage" })

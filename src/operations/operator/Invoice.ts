@@ -105,7 +105,7 @@ interface Sum {
   quantity: bigint | undefined
 }
 
-/** The delimiter: the candidate that is most frequent in the header. */
+/** The candidate that is most frequent in the header. */
 const delimiterOf = (text: string): string => {
   const [header = ""] = text.slice(0, recordMax).split(/\r?\n/, 1)
   const count = (mark: string): number => header.split(mark).length

@@ -1,5 +1,5 @@
 /**
- * Access to `/metrics`: the configured `metrics`.
+ * Access to `/metrics`, configured in `metrics`.
  *
  * Where the specification is silent:
  * - Without `metrics`, anyone who reaches the port may read `/metrics`. With `token_env`, it requires that bearer token and rejects others with the

@@ -1,4 +1,4 @@
-/** The credential of SCIM's routes: the directory's bearer token. */
+/** The directory's bearer token, which is the credential of SCIM's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RateLimited } from "../../http/contract/Problems.ts"

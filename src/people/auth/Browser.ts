@@ -43,17 +43,17 @@ type Response = HttpServerResponse.HttpServerResponse
 export interface BrowserContract {
   /** `GET /oauth/authorize`: shows the consent page to the signed-in user. */
   readonly authorize: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/authorize`: the user's decision. */
+  /** `POST /oauth/authorize`: handles the user's decision. */
   readonly decide: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/device`: shows the form for the user code, then the consent page. */
   readonly device: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/device`: the user's decision about a device. */
+  /** `POST /oauth/device`: handles the user's decision about a device. */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
   /** `GET /console/sign-in/{provider}`: redirects to the provider, which returns to the console with a session. */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `POST /oauth/signed-in`: the provider's token for the user, as a form. */
+  /** `POST /oauth/signed-in`: handles the provider's return with a token for the user, as a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/signed-in/{provider}`: the provider's code, in the query. */
+  /** `GET /oauth/signed-in/{provider}`: handles the provider's return with a code in the query. */
   readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
   /** `GET /console/sign-in/email`: redirects to the address form. */
   readonly toLetter: (request: Request) => Effect.Effect<Response>
@@ -61,7 +61,7 @@ export interface BrowserContract {
   readonly requestLink: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/link`: follows the link in a letter. Without a token, shows the address form. */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/continue`: the same browser, now with its cookie. Browsers do not send the cookie with the provider's form. */
+  /** `GET /oauth/continue`: continues with the browser's cookie, which browsers do not send with the provider's form. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 

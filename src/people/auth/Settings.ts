@@ -24,7 +24,7 @@ const OAuthClient = readAs(
     redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
     /** An operator's own application. It may do everything that the user may do, and its consent page says so. */
     trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    /** Whether it may use the device flow, in which the user reads a code on one device and approves it in a browser on another. */
+    /** Whether it may use the device flow. There, the user reads a code on one device and approves it in a browser on another. */
     device: Schema.optionalWith(Schema.Boolean, { default: () => false })
   }).pipe(
     Schema.filter(({ device, redirect_uris }) =>

@@ -27,7 +27,7 @@ export const Me = Schema.Struct({
   identity: Schema.Struct({ email: Schema.String, provider: Schema.String, provider_id: Schema.String }),
   verification: Schema.Struct({
     email_verified: Schema.Boolean,
-    /** `pending`: the grant waits for a verified address. */
+    /** `pending` means that the grant waits for a verified address. */
     signup_grant: Schema.Literal("claimed", "pending", "none"),
     grant_amount: Schema.optional(Usd)
   })

@@ -94,7 +94,7 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
-/** The maximum number of applications of a member in one tenant. */
+/** The maximum number of a member's applications in one tenant. */
 const applicationsMax = 1_000
 
 /** The number of applications with ended sign-ins that one request deletes. */
