@@ -1,11 +1,11 @@
 /**
- * Tells people of budgets that reach a part of their limit, once per part and period, and of raises.
+ * Notifies members of budgets that reach a threshold, once per threshold and period, and of raises.
  *
  * Where the specification is silent:
- * - A threshold is told to the owners and admins of the tenant, to the budget's member, and to the owner of its key: by a notification and, except
- *   for budgets of a minute or an hour, by mail. Thresholds that are passed at once are told as one, the highest.
- * - The letters of a budget that a person made count toward the letter limits of that person. Beyond them there are only notifications.
- * - A budget of all tenants is told to the operator: in the log, and by mail to `contact_email`.
+ * - The tenant's owners and admins, the budget's member and its key's owner get a notification at a threshold, and a letter except for
+ *   budgets per minute or hour. If several thresholds are passed at once, only the highest is reported.
+ * - Letters about a budget count toward the letter limits of its creator. Beyond these limits, only notifications are sent.
+ * - The operator is notified of a budget of all tenants by a log line and by email to `contact_email`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (needs: Needs) {
   const parts: Parts = { ...needs, operator: yield* ContactEmail }
   return {
     turn: turn(parts),
-    /** The statements that tell the other owners and admins of a raise. */
+    /** The statements that notify the other owners and admins of a raise. */
     ofRaise: (by: Actor, budget: Budget, raise: BudgetRaise, now: number) => ofRaise(parts, by, budget, raise, now)
   }
 })
@@ -60,7 +60,7 @@ export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 /** Thresholds are stored in millionths of the limit. */
 const stored = (threshold: number): number => Math.round(threshold * 1_000_000)
 
-/** The highest part of its limit that a budget has reached. */
+/** The highest threshold that a budget has reached, as a fraction of its limit. */
 const reachedOf = ({ crossed, terms }: Budget): number | undefined =>
   terms.notify_at[Math.min(crossed, terms.notify_at.length) - 1]
 
@@ -84,7 +84,7 @@ const turn = Effect.fnUntraced(function* (parts: Parts) {
   )
 })
 
-/** The highest threshold that people were told, by budget and period. */
+/** The highest threshold already reported, by budget and period. */
 const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, number>> =>
   Effect.map(
     Effect.orDie(
@@ -95,7 +95,7 @@ const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<Reado
     (rows) => new Map(rows.map(({ budget_id, start, threshold }) => [`${budget_id} ${start}`, threshold]))
   )
 
-/** Stores that a threshold was told. Fails the transaction if it was told before, or the budget was deleted. */
+/** Stores that a threshold was reported. Fails the transaction if it was reported before, or the budget was deleted. */
 const once = (sql: SqlClient, { id, start }: Budget, threshold: number, now: number): ReadonlyArray<Statement> => [
   statement(sql`SELECT 1 AS found FROM tollgate_budgets_budgets WHERE id = ${id}`, 1),
   statement(
@@ -208,10 +208,10 @@ const wordsOf = (budget: Budget, threshold: number): Words => {
   }
 }
 
-/** `2026-11-26 14:00 UTC`. */
+/** A time in UTC, such as `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
-/** The used part of each limit. */
+/** The used amount of each limit. */
 const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
   ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
   ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),

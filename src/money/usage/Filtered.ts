@@ -34,7 +34,7 @@ export const Filter = Schema.Struct({
   success: Schema.optionalWith(Schema.Boolean, { exact: true })
 })
 
-/** The part of a filter that is about labels. */
+/** The fields of a filter that match labels. */
 export type LabelFilter = Pick<Filter, "tag" | "end_user" | "run_id">
 
 /** Columns of `usage_dimensions` that a filter can use. */
@@ -55,7 +55,7 @@ const hasTag = (sql: SqlClient, tag: string): Fragment =>
 /** The position of a page among the matching records, and its size. */
 export interface Asked {
   readonly direction: Direction
-  /** The records of the whole window. */
+  /** The range of the whole window. */
   readonly window: Range
   /** The part of the window after a cursor. */
   readonly left: Range
@@ -95,7 +95,7 @@ export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter)
   ...(run_id === undefined ? [] : [sql`run_id = ${run_id}`])
 ]
 
-/** The dimensions that match a filter, whatever their outcome. */
+/** The dimensions that match a filter, ignoring its `success` field. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
@@ -106,7 +106,7 @@ export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant:
   return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
 })
 
-/** The runs that have matching records. */
+/** The runs that have matching records, with the number of matches. */
 const stretchesOf = Effect.fnUntraced(function* (
   { sql }: Parts,
   tenant: string,
@@ -157,7 +157,7 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** The parts of a range that have records of some dimensions: runs of the lowest level, and what no run covers. */
+/** The ranges with records of some dimensions: matching runs of the lowest level, and records outside all runs. */
 export const placesOf = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,

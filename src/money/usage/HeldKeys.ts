@@ -1,9 +1,9 @@
 /**
- * An API key as its holder may see it.
+ * Looks up the caller's API key for `GET /v1/key`.
  *
  * Where the specification is silent:
- * - `GET /v1/key` returns a key's own limits and usage, and the terms of its tenant's allowance. It does not show the tenant's
- *   balance or other keys. The key of a run shows the limit in USD and the usage of the run, with those of the runs below it, under the run's id.
+ * - `GET /v1/key` returns the key's own limits and usage, and the terms of its tenant's allowance. It does not show the tenant's balance or other
+ *   keys. For a run's key, it returns the run's id, its limit in USD, and its usage including the runs below it.
  * - With an API key, `/v1/usage?key=self` sums only the calls of that key. A user token has no key, so it gets 400.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -18,7 +18,7 @@ import type { HeldKey } from "./HeldKey.ts"
 import { Sums } from "./Sums.ts"
 
 export interface HeldKeysContract {
-  /** Fails with `InvalidKey` for a key deleted a moment ago, and for a caller without a key. */
+  /** Fails with `InvalidKey` if the key was just deleted, or if the caller has no key. */
   readonly of: (caller: Caller) => Effect.Effect<HeldKey, InvalidKey>
 }
 

@@ -56,7 +56,7 @@ export const UsageHttp = HttpApiBuilder.group(
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>
-          // Check the caller before the query: an unauthorized caller learns nothing about the query's errors.
+          // Check the caller before the query, because an unauthorized caller must not see the query's errors.
           Effect.zipRight(
             team.roster({ caller, tenant_id }),
             Effect.flatMap(teamOf(urlParams), (asked) => team.of({ caller, tenant_id, ...asked }))

@@ -1,4 +1,4 @@
-/** Rollups of calls with some labels. The stored rollups have no labels, so these sum records. */
+/** Rollups filtered by labels. The stored rollups have no labels, so these functions sum records. */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -23,7 +23,7 @@ interface Row extends PointRow {
   readonly account_id: AccountId
 }
 
-/** The records of a tenant that have some dimensions, by account and period. Runs without such records are skipped. */
+/** Sums a tenant's records with the given dimensions by account and period. Skips runs without such records. */
 const read = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,
@@ -46,13 +46,13 @@ const read = Effect.fnUntraced(function* (
   return rows.flat(2)
 })
 
-/** A tenant's calls by period. */
+/** Sums a tenant's calls by period. */
 export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
 }, Effect.orDie)
 
-/** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
+/** Sums the calls that the tenant's billing account paid, by account and period. Reads the records of every tenant that made such calls. */
 export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
   const { named, tenant_id, viewer } = asked
   const { sql } = parts

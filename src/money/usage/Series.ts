@@ -43,7 +43,7 @@ export interface SeriesAsked {
   readonly top: number
 }
 
-/** The same for an account's calls by day, the only grain stored by payer. */
+/** The query of `byPayer`. Its grain is always a day, the only one stored by payer. */
 export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by" | "filter"> {
   readonly account_id: AccountId
 }
@@ -64,19 +64,19 @@ export interface Total {
 }
 
 export interface OneSeries extends Columns {
-  /** `null`: all other series combined. */
+  /** Null for all other series combined. */
   readonly key: string | null
   readonly total: Total
 }
 
 export interface SeriesSet extends Buckets {
   readonly by: SeriesBy
-  /** Highest cost first; the combined series last. */
+  /** Highest cost first. The combined series comes last. */
   readonly series: ReadonlyArray<OneSeries>
   readonly total: Total
 }
 
-/** The buckets of a window. */
+/** The window of a series and the width of its buckets. */
 type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
@@ -101,7 +101,7 @@ const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
   run: "run_id"
 }
 
-/** The name of the tag whose values are the keys; `undefined` for other series. */
+/** The name of the tag whose values are the keys. `undefined` for other series. */
 const tagOf = (by: SeriesBy): string | undefined => (isTagSeries(by) ? by.slice("tag:".length) : undefined)
 const isTagSeries = (by: SeriesBy): by is TagSeries => by.startsWith("tag:")
 
@@ -123,7 +123,7 @@ interface Parts {
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  // Long windows of large tenants take turns.
+  // Limits concurrent walks through long windows of large tenants.
   const parts: Parts = { sql, numbers: Numbers.make(sql), walks: yield* Effect.makeSemaphore(4) }
   return { of: of(parts), byPayer: byPayer(parts) } satisfies SeriesContract
 })
@@ -202,7 +202,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Sums amounts exactly. Uses doubles while they are exact, because they are ten times as fast as bigints. */
+/** Sums amounts exactly. Uses doubles while they are exact, because bigints are ten times slower. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array

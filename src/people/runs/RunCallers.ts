@@ -1,6 +1,6 @@
 /**
- * The callers of keys of runs. A key is looked up by its hash and cached like an API key (`KeyCallers`). It is refused when its run, a run above
- * it, its API key or the membership behind that has ended.
+ * The callers of run keys. A key is looked up by its hash and cached like an API key (`KeyCallers`). It is rejected once its run, a run above it, its
+ * API key or the account's membership has ended.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -23,10 +23,10 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "holderOf">
 }
 
-/** The beginning of the keys of runs. */
+/** The prefix of run keys. */
 export const keyPrefix = (prefix: string): string => `${prefix}-run-`
 
-/** `callerOf` returns the caller of a key, or `undefined` for an unknown key or an ended run. `remembered` returns that of a cached key. */
+/** `callerOf` returns a key's caller, or `undefined` if the key is unknown or its run has ended. `remembered` returns a cached key's caller. */
 export const make = (dependencies: Dependencies, clock: Clock.Clock) => {
   const cache = makeCache()
   const callerOf = (key: string): Effect.Effect<Caller | undefined, ExpiredKey> =>
@@ -49,7 +49,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   )
   if (row === undefined) return undefined
   const runs = runsOf(row.path)
-  // Take the marks before reading what may end, so a concurrent end invalidates them. The columns read above never change.
+  // Take the marks before the reads below, so a concurrent end invalidates them. The columns read above never change.
   const marks = [row.account_id, row.application_id, ...runs].map(belonging.markOf)
   const [ended] = yield* Effect.orDie(
     sql`SELECT 1 FROM tollgate_runs WHERE id IN (SELECT value FROM json_each(${JSON.stringify(runs)}))
@@ -80,6 +80,6 @@ const callerFrom = (row: Found, runs: ReadonlyArray<string>, { caller }: Holder)
   }
 }
 
-/** The models in both lists. An absent list has all. */
+/** The models in both lists. An absent list allows all. */
 const both = (one: ReadonlyArray<string> | undefined, other: ReadonlyArray<string> | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : other.filter((model) => one.includes(model))

@@ -149,7 +149,7 @@ describe("a run", () => {
       const refused = yield* make(ada.token, { limit: { usd: 1 } })
       expect([refused.status, refused.body]).toEqual([
         403,
-        { error: "a run is made with an API key, or with the key of a run", code: "api_key_required" }
+        { error: "create a run with an API key or a run's key", code: "api_key_required" }
       ])
       const { api_key } = yield* run((yield* application(ada)).api_key)
       for (const path of ["/v1/me", `/v1/tenants/${ada.tenant_id}/applications`]) {
