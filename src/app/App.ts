@@ -264,7 +264,7 @@ export const handlers = Layer.mergeAll(
 
 const api = HttpApiBuilder.api(Api).pipe(Layer.provide(handlers), Layer.provideMerge(SecurityHttp))
 
-/** A contract over HTTP, mounted at a prefix of the server: `api` has its handlers. */
+/** Serves a contract over HTTP at a prefix of the server. `api` has the contract's handlers. */
 export const faceOf = <E, R>(
   contract: HttpApi.HttpApi.AnyWithProps,
   api: Layer.Layer<HttpApi.Api | Authentication, E, R>,
@@ -278,7 +278,7 @@ export const faceOf = <E, R>(
     ).pipe(Layer.provideMerge(api))
   )
 
-/** The service over HTTP. The prefix is empty on the service's own server. */
+/** The service over HTTP. On the service's own server the prefix is empty. */
 export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
 /** Connects observers: requests, settled calls and upstream exchanges go to the metrics, routing decisions to their log. */
