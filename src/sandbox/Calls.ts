@@ -1,18 +1,18 @@
-/** The latest calls that the outside world received. Recording a call is cheap. */
+/** The latest calls that the outside world received. */
 import type { ServiceName } from "./World.ts"
 
 /** The maximum number of calls kept. */
 export const callsMax = 10_000
-/** The maximum number of bytes kept of one body. A longer body is shown truncated. */
+/** The maximum number of bytes kept of one body. A longer body is truncated. */
 export const bodyBytesMax = 1024 * 1024
-/** The maximum number of bytes kept of all bodies. The oldest calls are dropped first. */
+/** The maximum number of bytes kept of all bodies together. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {
   readonly service: ServiceName
   readonly path: string
   readonly body: Buffer
-  /** The caller closed the connection before the answer was complete. */
+  /** The caller closed the connection before the response was complete. */
   aborted: boolean
 }
 
