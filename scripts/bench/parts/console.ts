@@ -1,5 +1,5 @@
-// The views of the console over the books of `growth`, with the big tenant's calls by 200 people. Measures each view's queries on opening,
-// concurrent as in the page, the first time and again; and the latency of calls while the slowest views are read.
+// The console's views over the books of `growth`, with the big tenant's calls by 200 people. Measures each view's initial queries, concurrently as in
+// the page, the first time and again. Then measures the latency of calls while a client reads the slowest views.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { fillBooks, peopleOf, untilAtRest } from "../books.ts"
@@ -21,9 +21,9 @@ const readings = 5
 
 interface View {
   readonly name: string
-  /** The owner of the view; decides the credential. */
+  /** The view's user, who determines the credential. */
   readonly by: "person" | "operator"
-  /** The view's concurrent queries on opening. A path after `POST ` is posted. */
+  /** The view's concurrent initial queries. A path after `POST ` is posted. */
   readonly asks: ReadonlyArray<string>
 }
 
@@ -173,7 +173,7 @@ const asking =
 
 type Ask = ReturnType<typeof asking>
 
-/** Milliseconds until all answers of a view have arrived. */
+/** Milliseconds until all responses of a view have arrived. */
 const timeOf = async (ask: Ask, { asks, by }: View): Promise<number> => {
   const began = performance.now()
   await Promise.all(asks.map((one) => ask(by, one)))
@@ -218,7 +218,7 @@ const untilStopped = async (signal: AbortSignal, look: () => Promise<unknown>): 
   while (!signal.aborted) await look()
 }
 
-/** The latency of calls, alone and while someone reads these views one after another. */
+/** The latency of calls, alone and while a client reads these views one after another. */
 const timeCalls = async (
   bench: Bench,
   load: ChildProcess,
