@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { common, directly, root } from "../bundle.ts"
 
-/** A source file's text and its replacement. */
+/** A fragment of a source file, and its replacement. */
 export interface Change {
   readonly file: string
   readonly text: string
