@@ -398,5 +398,5 @@ const count = (is: (model: Stored) => boolean) => all.filter(is).length
 console.log(
   `${all.length} models of ${day}: ${count(({ price }) => price === undefined)} without a price, ` +
     `${count(({ max_output_tokens }) => max_output_tokens === undefined)} without a limit, ` +
-    `${count(({ differs }) => differs !== undefined)} of which the packages say different prices`
+    `${count(({ differs }) => differs !== undefined)} with different prices in the packages`
 )

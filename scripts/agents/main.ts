@@ -95,7 +95,7 @@ const prove = async (agent: Agent, installed: string, service: Service, model: s
     expect(said.includes(result), `its answer lacks the tool's result: ${said.slice(-2_000)}`)
     const { calls, cost } = await booksOf(service, person, agent)
     expect(calls >= 2, `${calls} calls; expected one that requests the tool and one after it`)
-    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran and it answered`
+    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran and it reported the result`
   } finally {
     rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
   }

@@ -110,7 +110,7 @@ export const drive = async (load: ChildProcess, at: Contender, workload: Workloa
 const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
   const text = [...sample.matchAll(/"content": ?"([^"]*)"/g)].map((match) => match[1]).join("")
   if (text.endsWith("shows at once in the sum.") && /"prompt_tokens": ?12\b/.test(sample)) return
-  throw new Error(`${at.name} does not answer what the upstream says: ${sample.slice(0, 400)}`)
+  throw new Error(`the response of ${at.name} is not the upstream's: ${sample.slice(0, 400)}`)
 }
 
 // ---- rounds -------------------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ export const printRates = (title: string, rates: Rates): void => {
 }
 
 export const printAdded = (title: string, added: ReadonlyMap<string, Added>): void => {
-  print(`\n${title}, open loop at half of what each has reached; added: above the upstream's own at the same rate\n`)
+  print(`\n${title}, open loop at half of each throughput; added: above the upstream's own latency at the same rate\n`)
   const row = ([name, a]: readonly [string, Added]) => [
     titles[name]!,
     count(a.rate),
@@ -308,7 +308,7 @@ export class Results {
       const holds = measured !== undefined && measured >= (least ?? measured) && measured <= (most ?? measured)
       return [what, inUnit(measured, unit), target, measured === undefined ? "-" : holds ? "reached" : "NOT reached"]
     }
-    print("\nTo reach (ratios within this run count; absolute figures do not carry over)\n")
+    print("\nTargets (only ratios within this run are comparable, not absolute figures)\n")
     print(table([["what", "measured", "target", ""], ...this.reaches.map(row)]))
   }
 }

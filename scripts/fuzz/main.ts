@@ -114,7 +114,7 @@ const ofRequests = async (): Promise<boolean> => {
     print(`${counts.requests} requests in ${seconds.toFixed(0)} s; ${table(counts.statuses)}`)
     const least = Math.min(...counts.routes.values())
     print(
-      `the slowest took ${counts.slowest_ms.toFixed(0)} ms; of each of ${counts.routes.size} routes at least ${least}`
+      `the slowest took ${counts.slowest_ms.toFixed(0)} ms; each of the ${counts.routes.size} routes got at least ${least}`
     )
     return told(found.length, await world.rest())
   } finally {

@@ -100,7 +100,7 @@ export const deploy = async (directory: string) => {
     const charged = await number("SELECT count(*) FROM tollgate_usage_records WHERE success = 1")
     await reader.end()
     print(
-      `Callers got ${count(acknowledged)} answers of 200, and ${count(unanswered)} others; the books have ${count(charged)} successful calls.`
+      `Callers got ${count(acknowledged)} responses with 200, and ${count(unanswered)} other results; the books have ${count(charged)} successful calls.`
     )
     const verified = await operate(main, envOf("node 1", nodes[0]!.port), "verify")
     print(`verify: ${verified.trim().split("\n").at(-1)}`)

@@ -89,7 +89,7 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   if (kept?.tenant_id === tenant_id && (await works(url, kept))) return kept
   const made: { result: { api_key: string } } = await ask(`${url}/v1/tenants/${tenant_id}/applications`, token, {
     name: "demo",
-    description: "made at the sandbox's first start"
+    description: "created at the sandbox's first start"
   })
   const demo = { tenant_id, api_key: made.result.api_key }
   writeFileSync(path, JSON.stringify(demo), { mode: 0o600 })

@@ -272,7 +272,7 @@ const run = async (bench: Bench): Promise<void> => {
   }
   const known: Known = { tenant, member, usage_id: newest.result.records[0]!.id }
   print(
-    `\nViews of the console over ${count(books.calls)} calls, ${count(books.firstCalls)} of the tenant that is looked at, by ${members} people\n`
+    `\nViews of the console over ${count(books.calls)} calls, ${count(books.firstCalls)} of the viewed tenant, by ${members} people\n`
   )
   const slowest = await timeViews(bench.results, ask, service.pid, [...operatorViews(known), ...personViews(known)])
   await timeCalls(bench, load, contender({ ...service, keys: [people[0]!.key] }), ask, [
@@ -285,6 +285,6 @@ const run = async (bench: Bench): Promise<void> => {
 
 export const consoleViews: Part = {
   name: "console",
-  about: "every view of the console over 5 million calls (minutes; only where asked for)",
+  about: "every view of the console over 5 million calls (minutes; only on request)",
   run
 }

@@ -171,7 +171,7 @@ const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string,
     median(costs[i]!).toFixed(1),
     inUnit(medians[0]! / medians[i]!, "x")
   ]
-  print("\nCharges at the ledger, a thousand callers, 256 at a time, by how many calls the books hold\n")
+  print("\nCharges at the ledger, a thousand callers, 256 at a time, by the number of calls in the books\n")
   print(table([["calls", "charges/s", "CPU µs", "cost, of the smallest's"], ...sizes.map(row)]))
   results.reach({
     what: `5 cost of a charge at ${count(calls)}, of that at ${count(sizes[0]!)}`,
@@ -207,6 +207,6 @@ const run = async (bench: Bench): Promise<void> => {
 
 export const growth: Part = {
   name: "growth",
-  about: "5 million calls over a year: charges, every view, verify (minutes; only where asked for)",
+  about: "5 million calls over a year: charges, every view, verify (minutes; only on request)",
   run
 }

@@ -353,7 +353,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
   /** The ratio to the CPU time of one node or service in the same round. */
   const ratioTo = (place: number, one: number) =>
     median(sides[place]!.costs.map(({ nodes: cost }, round) => cost / sides[one]!.costs[round]!.nodes))
-  print(`\nThe same through one and through two on the same core, ${connections} connections in all\n`)
+  print(`\nChat through one and through two processes on the same core, ${connections} connections in total\n`)
   print(
     table([
       ["through", "requests/s", "CPU µs a call", "lowest..highest", "of one", "CPU µs a call, server"],
@@ -405,7 +405,7 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
   }
   const worst = Math.max(...times)
   const isOver = worst >= patience
-  print(`\nA key revoked at one node, until the other refuses it, asked call by call\n`)
+  print(`\nTime until a key revoked at one node is refused by the other, measured call by call\n`)
   print(
     isOver
       ? `  not within ${patience / 1000} s; no more were tried`
@@ -417,6 +417,6 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
 
 export const postgres: Part = {
   name: "postgres",
-  about: "charges, chat and two nodes over PostgreSQL (only where asked for)",
+  about: "charges, chat and two nodes over PostgreSQL (only on request)",
   run
 }

@@ -41,8 +41,8 @@ const run = async (bench: Bench): Promise<void> => {
     })
   }
   if (fault !== undefined) {
-    print(`\n  The peer is left out: it answers a stream on Node ${process.version} with ${fault}`)
-    print("  What streams is compared with the floor and with the plain proxy instead.")
+    print(`\n  The peer is omitted, because it responds to a stream on Node ${process.version} with ${fault}`)
+    print("  Streams are compared with the floor and with the plain proxy instead.")
   }
   print(`\nA single stream in which the upstream pauses for ${pause} ms after its first bytes\n`)
   const rows: Array<ReadonlyArray<string>> = [["through", "first byte", "end"]]

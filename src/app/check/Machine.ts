@@ -73,7 +73,7 @@ export const runtime = (version: string): Examined =>
 
 /** The difference between this clock and the upstreams' clocks, by their `Date` headers. */
 export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now: number }>): Examined => {
-  if (dates.length === 0) return warning("clock", "no upstream answered with a date to compare with")
+  if (dates.length === 0) return warning("clock", "no upstream sent a date to compare with")
   // A `Date` has whole seconds, and the response's latency adds to the difference, so the smallest difference counts.
   const seconds = Math.min(...dates.map(({ date, now }) => Math.abs(now - date))) / 1_000
   const finding = `it differs from the upstreams' clocks by ${Math.round(seconds)} s`

@@ -83,7 +83,7 @@ const upstream = (name: string, settings: UpstreamEntry, variables: Variables): 
     run: async (signal) => {
       const { date, status } = await ask(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
       if (status !== 401 && status !== 403) return { fault: undefined, date }
-      const fault = `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `check the variable ${api_key_env}`}`
+      const fault = `rejects the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `check the variable ${api_key_env}`}`
       return { fault, date }
     }
   }
@@ -96,7 +96,7 @@ const issuer = (name: string, address: string): Probe => {
     address: url,
     run: async (signal) => {
       const { date, status } = await ask(url, {}, signal)
-      return { fault: status === 200 ? undefined : `answers ${status}: is this the issuer's address?`, date }
+      return { fault: status === 200 ? undefined : `responds with ${status}: is this the issuer's address?`, date }
     }
   }
 }
@@ -131,7 +131,7 @@ const faultOf = (error: unknown): string => {
 
 const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
   Effect.tryPromise({ try: run, catch: faultOf }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `does not answer within ${patience}` }),
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `does not respond within ${patience}` }),
     Effect.merge,
     Effect.map((outcome) => (typeof outcome === "string" ? { fault: outcome } : outcome)),
     Effect.zipWith(Clock.currentTimeMillis, (outcome, now) => ({ entry, address, ...outcome, now }))

@@ -162,7 +162,7 @@ const keyCreate = Command.make(
       const facts = yield* fromEnvironment
       const application = {
         name: yield* oneLine("--name", name),
-        description: "made by the operator",
+        description: "created by the operator",
         ...(yield* limitsOf(asked))
       }
       const entry = yield* auditedAt
@@ -185,7 +185,7 @@ const keyCreate = Command.make(
       if (Option.isSome(asked.models) && Option.isNone(config))
         yield* Console.error("--models was not compared with the service's models: --config FILE does so")
     })
-).pipe(Command.withDescription("Make an API key for the tenant's owner; prints the key once"))
+).pipe(Command.withDescription("Create an API key for the tenant's owner; prints the key once"))
 
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {

@@ -42,7 +42,7 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
   const unknown = names.findIndex((name) => !(columns as ReadonlyArray<string>).includes(name))
   if (unknown !== -1)
     return refuse(
-      `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is none of ${columns.join(", ")}`
+      `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is not one of ${columns.join(", ")}`
     )
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
   if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} occurs twice`)

@@ -43,7 +43,7 @@ const modelsIn = (text: string): Either.Either<ReadonlyArray<LocalModel>, string
   Schema.decodeUnknownEither(Listed)(text).pipe(
     Either.mapBoth({
       onLeft: (error) =>
-        `it answers no list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
+        `it returns no list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
       onRight: ({ data }) =>
         data
           .filter(({ id }) => isChat(id))
@@ -72,8 +72,8 @@ const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, stri
       return `it cannot be reached (${cause?.code ?? cause?.message ?? message})`
     }
   }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `it does not answer within ${patience}` }),
-    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it answers ${status}`)))
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `it does not respond within ${patience}` }),
+    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it responds with ${status}`)))
   )
 
 const withPassword = new ConfigProblem({
