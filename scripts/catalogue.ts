@@ -381,7 +381,7 @@ const catalogue: CatalogueDocument = {
   vendors: Object.fromEntries(Object.keys(vendors).map((vendor) => [vendor, vendorOf(vendor)]))
 }
 
-/** One line per model, so that a diff shows changed models. */
+/** One line per model. A diff then shows changed models. */
 const lines = Object.entries(catalogue.vendors).map(([vendor, { host, models }]) => {
   const rows = Object.entries(models).map(([id, model]) => `${JSON.stringify(id)}:${JSON.stringify(model)}`)
   return `${JSON.stringify(vendor)}:{${host === undefined ? "" : `"host":${JSON.stringify(host)},`}"models":{\n${rows.join(",\n")}}}`

@@ -20,7 +20,7 @@ export const credit = 100_000
 /** The number of callers in workloads with many. */
 export const manyCallers = 1_000
 
-/** A single caller uses the first model; many callers use all of them. */
+/** A single caller uses the first model. Many callers use all models. */
 export const models = ["bench-model", "bench-model-2", "bench-model-3", "bench-model-4"] as const
 
 /** Model protocols, each with the model whose upstream speaks only that protocol. Chat uses `models`. */

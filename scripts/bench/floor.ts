@@ -237,7 +237,7 @@ const metered = () => {
     })
   }
 
-  /** A call in a protocol whose streams always report usage. Its bytes are relayed unchanged. */
+  /** A call in a protocol with usage in every stream. Its bytes are relayed unchanged. */
   const speak = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
     const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")

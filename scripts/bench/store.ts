@@ -35,7 +35,7 @@ interface Sums {
 
 const sums = ["requests", "successes", "prompt_tokens", "completion_tokens", "units", "cost", "latency_ms"]
 
-/** The sums answer the same queries as the service's: a tenant's day, a caller's day and hour, a payer's day. */
+/** The sums serve the same queries as the service's sums: a tenant's day, a caller's day and hour, a payer's day. */
 const rollups = [
   {
     table: "rollup_by_tenant",

@@ -36,7 +36,7 @@ const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   return false
 }
 
-/** Records the process's present state. The returned function checks the service once it is idle. `hangUp` ends idle connections. */
+/** Records the process's present state. Returns a function that waits until the service is idle and checks it. `hangUp` ends idle connections. */
 export const restOf = (service: Service, hangUp = () => {}): (() => Promise<AtRest>) => {
   const handles = handlesOf(service)
   return () => rest(service, handles, hangUp)

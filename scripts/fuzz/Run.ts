@@ -31,7 +31,7 @@ export interface Options {
   readonly workers: number
   /** Whether some clients wait for timeouts of many seconds. */
   readonly patient: boolean
-  /** Only routes whose name contains this. */
+  /** Only routes with this text in their name. */
   readonly route?: string
   readonly progress?: (counts: Counts) => void
   /** Called with each shrunk fault. */

@@ -7,7 +7,7 @@
  *
  * --requests N        number of requests (10,000)
  * --seed S            the seed; it is printed
- * --route TEXT        only routes, or vendor calls, whose name contains this, such as "POST /v1/chat"
+ * --route TEXT        only routes, or vendor calls, with this text in their name, such as "POST /v1/chat"
  * --replay FILE       sends a stored plan (`fuzz-*.json`) and prints the result
  * --patient           some clients stall until the service times out, which takes up to 25 seconds each
  * --workers N         concurrent requests (12)

@@ -179,7 +179,7 @@ export class Auditor {
         this.find(`an event of the processor was never acknowledged: ${event.type}, ${event.answers.join(", ")}`)
   }
 
-  // ---- answers ----------------------------------------------------------------------------------------------------------
+  // ---- responses --------------------------------------------------------------------------------------------------------
 
   private answers(): void {
     for (const call of this.world.calls) {
@@ -452,7 +452,7 @@ export class Auditor {
       const token = other(who)?.key
       if (previous_response_id === undefined || token === undefined) continue
       const json = { model: "sandbox-small", input: "go on", max_output_tokens: 16, previous_response_id }
-      // A stranger without credit is refused for lack of credit.
+      // A stranger without credit may get 402.
       const { status } = await world.ask("/v1/responses", { token, json })
       if (status !== 404 && status !== 402) this.find(`a response of ${who.name} is continued by a stranger: ${status}`)
     }

@@ -104,10 +104,10 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
 
 // ---- shared modules -------------------------------------------------------------------------------------------------------
 
-/** Packages whose modules keep no state about their users. */
+/** Packages with modules that keep no state about their users. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
 
-/** Modules whose only state is random bytes and a moment's text. */
+/** Modules with no state except random bytes and a moment's text. */
 const exempt = new Set(["src/kernel/IdText.ts"])
 
 /** Matches a module's state: a variable, or a collection that is initially empty. */

@@ -64,7 +64,7 @@ export type Deed =
       /** The number of words of its prompt, in addition to its own number. */
       readonly length: number
     }
-  /** Repeats a request with an Idempotency-Key. Among several, `which` selects one; negative numbers count from the newest. */
+  /** Repeats a request with an Idempotency-Key. `which` selects it. Negative numbers count from the newest request. */
   | { readonly do: "again"; readonly which: number }
   | { readonly do: "search"; readonly who: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
   | {
@@ -492,7 +492,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
         length: 250
       })
     ]),
-  // One person makes requests until the credit is used up; the second has little.
+  // One person sends requests until the credit is used up. The second person has little credit.
   (random) =>
     Array.from({ length: 7 }, () => [
       random.pick([0, 800]),
@@ -570,7 +570,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([3, 1_500]), budgeted(random, who, "key")],
     [random.pick([3, 1_500]), budgeted(random, who, random.pick(["key", -1]))]
   ],
-  // A member whose calls the team pays is removed from the team.
+  // A team pays for a member's calls and then removes the member.
   (random, who) => [
     [0, { do: "pin", who, team: true }],
     [random.pick([0, 500]), chat(random, who, { manner: { kind: "late", millis: 1_000 } })],
@@ -612,7 +612,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
     [random.pick([0, 30, 300]), sent(who, random, random.pick([60, 60, "giftable", "everything"] as const))]
   ],
-  // A transfer is answered twice, by two people at once, while another waits.
+  // Two people act on one transfer concurrently, while another transfer waits.
   (random, who, people) => [
     [0, sent(who, random, 6, (who + 1) % people)],
     [500, sent(who, random, 1 + random.below(5), (who + 1) % people)],

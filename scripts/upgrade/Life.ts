@@ -162,7 +162,7 @@ const isQuiet = async (service: Service): Promise<void> => {
   await until(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
 }
 
-// ---- answers ---------------------------------------------------------------------------------------------------------------------
+// ---- responses -------------------------------------------------------------------------------------------------------------------
 
 const pathsOf = ({ tenant_id }: Person): ReadonlyArray<string> => [
   "/v1/me",

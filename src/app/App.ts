@@ -1,5 +1,5 @@
 /**
- * The service as layers. `domains` has every service without HTTP; it needs a database, its writer, and the settings. `jobs` has the background
+ * The service as layers. `domains` has every service without HTTP. It needs a database, its writer, and the settings. `jobs` has the background
  * loops. `face` is the service over HTTP, for node's server or mounted in any server of the platform.
  */
 import { HttpApiBuilder } from "@effect/platform"

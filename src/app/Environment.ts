@@ -140,7 +140,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   node: optional(Config.nonEmptyString("NODE_NAME")),
   connections,
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
-  // Dashes separate the parts of a key, so the prefix has none.
+  // The prefix has no dashes, because dashes separate the parts of a key.
   key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
   log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
   payments: onOrOff("SANDBOX_PAYMENTS"),

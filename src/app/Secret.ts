@@ -71,7 +71,7 @@ const storedText = (environment: EnvironmentFacts): Effect.Effect<string | undef
         : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   }).pipe(Effect.catchAll((problem) => problem ?? Effect.succeed(undefined)))
 
-/** Creates a secret file. Two concurrent processes get the same secret. A crash leaves a complete file or none. */
+/** Creates a secret file. Two concurrent processes get the same secret. A crash leaves a complete file or no file. */
 const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>
   Effect.try({
     try: () => {

@@ -1,4 +1,4 @@
-/** V8 flags. `main` imports this file first, so that the flags apply to all other code. */
+/** V8 flags. `main` imports this file first, because the flags must apply to all other code. */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
@@ -10,7 +10,7 @@ setFlagsFromString("--no-allocation-site-pretenuring")
 // collection per megabyte until then.
 setFlagsFromString("--semi-space-growth-factor=32")
 
-/** Milliseconds after the start. The first collection frees the startup garbage; the second runs when the service is idle. */
+/** Milliseconds after the start. The first collection frees the startup garbage. The second runs when the service is idle. */
 const atRestAfter = [5_000, 12_000]
 
 /**

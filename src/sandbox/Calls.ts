@@ -69,7 +69,7 @@ export const make = (): Calls => {
 const show = ({ aborted, body, path, service }: Call): string =>
   `{"service":"${service}","path":${JSON.stringify(path)},"body":${bodyOf(body)},"aborted":${aborted}}`
 
-/** A JSON body unchanged, with all digits; any other body as a JSON string. */
+/** A JSON body unchanged, with all digits. Any other body becomes a JSON string. */
 const bodyOf = (body: Buffer): string => {
   if (body.length === 0) return "null"
   const text = body.toString()

@@ -83,7 +83,7 @@ const vectorOf = (words: Input, length: number): Float32Array => {
   const vector = new Float32Array(length)
   for (const word of words) {
     const hash = createHash("sha256").update(word.toLowerCase()).digest()
-    // Eight directions per word, so that no word's vector is zero.
+    // With eight directions per word, no word's vector is zero.
     for (let i = 0; i < 8; i++) vector[hash.readUInt16LE(2 * i) % length]! += 1
   }
   const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0))

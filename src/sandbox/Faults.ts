@@ -30,7 +30,7 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 export const Fault = Schema.Struct({
   service: Schema.Literal(...serviceNames).annotations({ message: () => `one of ${serviceNames.join(", ")}` }),
-  /** Replaces the service's answer, with `body` and `headers`. */
+  /** With `body` and `headers`, replaces the service's response. */
   status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599, { message: () => "a status from 200 to 599" }))),
   /** A string is sent unchanged, any other value as JSON. The default status is 200. */
   body: Schema.optional(Schema.Unknown),

@@ -23,7 +23,7 @@ const TokenRequest = Schema.Struct({
   email: Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "an email address" })),
   name: Schema.optional(Schema.NullOr(Schema.String)),
   email_verified: Schema.optional(Schema.NullOr(Schema.Boolean)),
-  /** Another audience, to test that its tokens are refused. */
+  /** Another audience, to test that the service rejects its tokens. */
   audience: Schema.optional(Schema.NullOr(Schema.String))
 })
 

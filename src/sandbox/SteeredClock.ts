@@ -55,7 +55,7 @@ const timerMax = 2 ** 31 - 1
 class Steered implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   offset: number
-  // `process.hrtime` has an arbitrary origin; adding `origin` gives nanoseconds since 1970, with the offset.
+  // `process.hrtime` has an arbitrary origin. Adding `origin` gives nanoseconds since 1970, with the offset.
   private origin: bigint
   private readonly sleepers = new Set<Sleeper>()
 

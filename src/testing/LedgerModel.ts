@@ -65,7 +65,7 @@ interface Spent {
 export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
   readonly calls: ReadonlyMap<string, OpenCall>
-  /** Settled calls with their `usage_id` from the ledger; `undefined` if the answer was lost. */
+  /** Settled calls with their `usage_id` from the ledger, or `undefined` after a lost answer. */
   readonly settled: ReadonlyMap<string, string | undefined>
   /** Calls that were released because their process had ended. They have no reservation. */
   readonly released: ReadonlyMap<string, OpenCall>
@@ -173,7 +173,7 @@ const larger = (one: bigint, other: bigint): bigint => (one < other ? other : on
 const balanceOf = ({ giftable, granted }: ModelAccount): bigint => giftable + granted
 const availableOf = (account: ModelAccount): bigint => balanceOf(account) - account.reserved
 
-/** Purchased and received credit may be sent; granted credit may only be spent. */
+/** Purchased and received credit may be sent. Granted credit may only be spent. */
 const isGiftable = (source: CreditSource): boolean =>
   source === "purchase" || source === "transfer_release" || source === "transfer_return"
 

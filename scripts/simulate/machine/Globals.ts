@@ -20,7 +20,7 @@ class Timeout {
   constructor(machine: Machine, callback: () => void, millis: number, repeats: boolean) {
     this.machine = machine
     this.callback = callback
-    // As in Node: an invalid or too large delay is one millisecond.
+    // As in Node, an invalid or too large delay becomes one millisecond.
     this.millis = millis >= 1 && millis <= 2 ** 31 - 1 ? Math.trunc(millis) : 1
     this.repeats = repeats
     this.refresh()

@@ -59,7 +59,7 @@ export class Storage {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
-  /** A read fails after this many others; with a period, every later read in it fails. */
+  /** A read fails after this many other reads. With a period, every later read in the period fails. */
   failReads(after: number, millis: number, error: string): void {
     this.reads.push({ left: after, until: this.machine.now + millis, error })
   }

@@ -23,7 +23,7 @@ const logging = (level: LogLevel.LogLevel) =>
     Logger.minimumLogLevel(level)
   )
 
-/** Runs a command with its log on stderr. An error is printed there as one or two lines, and the command fails with `refused`. */
+/** Runs a command with its log on stderr. Prints an error there as one or two lines and fails with `refused`. */
 export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
   Effect.gen(function* () {
     // A command that needs the environment reports its errors itself.

@@ -72,7 +72,7 @@ const reloading = Effect.gen(function* () {
   )
 })
 
-/** Imported dynamically, so that a deployment does not load the sandbox. */
+/** Imports the sandbox dynamically, because a deployment does not need it. */
 const serveSandbox = (facts: EnvironmentFacts) =>
   Effect.flatMap(
     Effect.promise(() => import("./Sandbox.ts")),

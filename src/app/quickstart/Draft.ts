@@ -17,7 +17,7 @@ export interface Sources {
 
 export const localPrice = { prompt_usd_per_million: "0.10", completion_usd_per_million: "0.40" }
 
-/** More models would make the file longer than a screen; the operator adds them. */
+/** The maximum number of local models. More models would make the file longer than a screen. */
 const localMax = 20
 const outputMax = 16_384
 
