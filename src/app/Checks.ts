@@ -57,7 +57,7 @@ export const verifySince: VerifySince = (checkpoint, options) =>
     })
   )
 
-/** Several nodes may write. Without a known safe horizon, one snapshot reads everything and the checkpoint stays. */
+/** For a database that several nodes write. Without a known safe horizon, it reads everything in one snapshot and keeps the checkpoint. */
 const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
   const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
@@ -72,7 +72,7 @@ const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<Verif
   )
 }
 
-/** Runs the checks whose cost does not grow with the history, one after another. */
+/** Runs the short checks one after another. Their cost does not grow with the history. */
 export const shortChecks: Effect.Effect<ReadonlyArray<Looked>, never, SqlClient> = Effect.forEach(
   checks.filter(({ isShort }) => isShort === true),
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))

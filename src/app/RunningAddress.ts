@@ -1,6 +1,6 @@
 /**
- * The public URL of the running deployment, for commands on the same machine: the file `address` in `DATA_DIR`. The service writes it at the start
- * and deletes it at the stop. After a kill it still names the last URL.
+ * The public URL of the running deployment, for commands on the same machine. The service writes it to the file `address` in `DATA_DIR` at startup
+ * and deletes the file at shutdown. After a kill, the file still has the last URL.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -12,7 +12,7 @@ type Folder = Pick<EnvironmentFacts, "data_dir">
 
 const fileIn = ({ data_dir }: Folder): string => join(data_dir, "address")
 
-/** Stores the URL until the scope closes. If the disk cannot be written, the service still starts. */
+/** Stores the URL until the scope closes. A write error does not prevent the start. */
 export const note = (facts: Folder, url: string): Effect.Effect<void, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.ignore(Effect.try(() => writeFileSync(fileIn(facts), `${url}\n`, { mode: 0o600 }))),

@@ -66,7 +66,7 @@ describe("tollgate doctor", () => {
     expect(of["backups"]).toMatchObject({ result: "warning", finding: expect.stringContaining("48 h old") })
     expect(of["upstreams.ours"]).toMatchObject({
       result: "failure",
-      finding: expect.stringContaining("refuses the key")
+      finding: expect.stringContaining("rejects the key")
     })
     expect(stderr).toContain("tollgate: upstreams.ours: see above")
   })

@@ -66,7 +66,7 @@ describe("tollgate people", () => {
 
   it.each([
     ["name\nx", "has no column email"],
-    ["email,name,phone\na@example.com,A,1", 'line 1, column 3: "phone" is none of email, name'],
+    ["email,name,phone\na@example.com,A,1", 'line 1, column 3: "phone" is not one of email, name'],
     ["email,name,team\nnew@example.com,New,Physics", "--owner: needed for new teams (Physics)"],
     [`email,name,team\nnew@example.com,New,${"x".repeat(101)}`, "line 2, column 3 (team): must be 1 to 100"],
     ["email,name\nnew@example.com,New\nwrong,B", "line 3, column 1 (email): must be an email address"],

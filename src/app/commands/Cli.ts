@@ -132,7 +132,7 @@ const platform = Layer.mergeAll(
   NodeTerminal.layer
 )
 
-/** `npm start` runs `serve`, so `npm start -- --quickstart` arrives as `serve --quickstart`: the same as `quickstart`. */
+/** Reads `serve --quickstart` as `quickstart`, because `npm start -- --quickstart` runs `serve` with that option. */
 const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
   argv[2] === "serve" && argv.includes("--quickstart")
     ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]

@@ -30,7 +30,7 @@ const keysOf = (facts: EnvironmentFacts) =>
     Layer.provideMerge(database(facts))
   )
 
-/** A key as `--json` prints it, amounts in USD. Only limited keys have the fields of limits. */
+/** A key as `--json` prints it. Amounts are in USD. Only limited keys have the limit fields. */
 const keyOf = (key: Application) => ({
   id: key.id,
   name: key.name,
@@ -80,7 +80,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   })
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
-/** Rooms that create a key. Its hash needs the deployment's secret. */
+/** The services that create a key. A key's hash needs the deployment's secret. */
 const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   Layer.merge(Applications.layer, Tenants.layer).pipe(
     Layer.provide(
@@ -135,10 +135,10 @@ const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }
   }
 })
 
-/** The option for each field that the service refuses. */
+/** The command's option for each field that the service may reject. */
 const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
 
-/** A refusal in terms of the command's options. */
+/** Converts a refusal to a message about the command's options. */
 const inOptions = (problem: InvalidRequest) => {
   const option = optionsOf[problem.field]
   if (option === undefined) return refuse(problem.message)
@@ -162,7 +162,7 @@ const keyCreate = Command.make(
       const facts = yield* fromEnvironment
       const application = {
         name: yield* oneLine("--name", name),
-        description: "made by the operator",
+        description: "created by the operator",
         ...(yield* limitsOf(asked))
       }
       const entry = yield* auditedAt
@@ -185,7 +185,7 @@ const keyCreate = Command.make(
       if (Option.isSome(asked.models) && Option.isNone(config))
         yield* Console.error("--models was not compared with the service's models: --config FILE does so")
     })
-).pipe(Command.withDescription("Make an API key for the tenant's owner; prints the key once"))
+).pipe(Command.withDescription("Create an API key for the tenant's owner; prints the key once"))
 
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {

@@ -20,7 +20,7 @@ export interface Served {
   readonly file: ConfigFile
 }
 
-/** `greet` runs once the deployment serves. */
+/** `greet` runs as soon as the deployment serves. */
 export const serve = <E = never, R = never>(
   config: string | undefined,
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
@@ -62,7 +62,7 @@ const serveDeployment = <E, R>(
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)
 
-/** SIGHUP reloads the configuration. A refusal is logged. */
+/** Reloads the configuration on SIGHUP. A rejected configuration is logged. */
 const reloading = Effect.gen(function* () {
   const { reload } = yield* Deployment
   const run = Runtime.runFork(yield* Effect.runtime<never>())
@@ -72,7 +72,7 @@ const reloading = Effect.gen(function* () {
   )
 })
 
-/** Imported dynamically, so that a deployment does not load the sandbox. */
+/** Imports the sandbox dynamically, because a deployment does not need it. */
 const serveSandbox = (facts: EnvironmentFacts) =>
   Effect.flatMap(
     Effect.promise(() => import("./Sandbox.ts")),
