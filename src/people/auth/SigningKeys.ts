@@ -71,7 +71,7 @@ const topic = "signing keys"
 /** The longest lifetime of a token. */
 export const signedLifetime = Duration.hours(1)
 
-/** How long an earlier key is kept: two iterations of another process, one of which may fail, and the lifetime of a token. */
+/** How long an earlier key is kept: two iterations of another process (the first may fail) and a token lifetime. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {

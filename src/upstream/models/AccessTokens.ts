@@ -55,7 +55,7 @@ const answerMax = 65_536
 const afterFailure = 1_000
 /** The minimum age at which a rejected token is dropped, in milliseconds. */
 const refusedAfter = 60_000
-/** The maximum time by which a token is replaced before it expires, in milliseconds. */
+/** A token is replaced at most this long before it expires, in milliseconds. */
 const aheadMax = 300_000
 
 interface Token {
