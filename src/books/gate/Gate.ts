@@ -49,7 +49,7 @@ import { refusedCall, told } from "./CallLog.ts"
 import { CallObserver } from "./CallObserver.ts"
 import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
-import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, RateLimitReached } from "./Problems.ts"
+import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, noteRates, RateLimitReached } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
@@ -453,7 +453,9 @@ const make = Effect.gen(function* () {
       return exit.value.value
     }
     yield* Effect.ensuring(admitted.fail(exit.cause), Effect.sync(fibers.end))
-    yield* admitted.tell("a call failed", Cause.squash(exit.cause))
+    const problem = Cause.squash(exit.cause)
+    if (isProblem(problem)) noteRates(problem, admitted.rates)
+    yield* admitted.tell("a call failed", problem)
     return yield* Effect.failCause(exit.cause)
   })
   const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>

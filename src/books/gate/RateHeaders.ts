@@ -39,6 +39,14 @@ const anthropic = (unit: string, rate: Rate | undefined): Headers =>
         ...(rate.resets_at > 0 && { [`anthropic-ratelimit-${unit}-reset`]: toIso(rate.resets_at) })
       }
 
+/** The names of all headers about rate limits. */
+export const rateHeaderNames: ReadonlyArray<string> = ["requests", "tokens"].flatMap((unit) =>
+  ["limit", "remaining", "reset"].flatMap((field) => [
+    `x-ratelimit-${field}-${unit}`,
+    `anthropic-ratelimit-${unit}-${field}`
+  ])
+)
+
 /** Whether a header, by its lower-case name, is about rate limits. */
 export const isRateHeader = (name: string): boolean =>
   name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")

@@ -1,10 +1,24 @@
 /** Cross-origin access: any page may call, with any request headers. */
 
+import { rateHeaderNames } from "../../books/gate/RateHeaders.ts"
+
+/** The response headers that a page may read. */
+const exposed = [
+  "X-Request-Id",
+  "X-Charge-Usd",
+  "X-Usage-Id",
+  "X-Fallback-Model",
+  "Retry-After",
+  "WWW-Authenticate",
+  "Allow",
+  "Idempotency-Replayed",
+  ...rateHeaderNames
+]
+
 /** Sent with every response. */
 export const crossOrigin = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers":
-    "X-Request-Id, X-Charge-Usd, X-Usage-Id, X-Fallback-Model, Retry-After, WWW-Authenticate, Allow, Idempotency-Replayed"
+  "access-control-expose-headers": exposed.join(", ")
 } as const
 
 /** The allowed headers if a preflight names none. */
