@@ -7,7 +7,7 @@ import { dimensionsBy, labelled, placesOf } from "./Filtered.ts"
 import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
 import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
 import type { PointRow } from "./Points.ts"
-import type { Paid, PaidAsked } from "./Sums.ts"
+import type { Paid, PaidAsked, SumRow } from "./Sums.ts"
 import type { DataPoint, RollupName, Totals } from "./Usage.ts"
 import { wholeDays } from "./Window.ts"
 import type { Window } from "./Window.ts"
@@ -51,6 +51,25 @@ export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
 }, Effect.orDie)
+
+/** A tenant's calls to the millisecond, by model and endpoint. */
+export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: TenantId, window: Window, filter: Filter) {
+  const { numbers, sql } = parts
+  const dimensions = yield* dimensionsBy(sql, tenant, filter)
+  if (dimensions.size === 0) return []
+  const allowed = JSON.stringify([...dimensions])
+  const places = yield* placesOf(parts, tenant, yield* numbers.range(tenant, window), dimensions)
+  const rows = yield* Effect.forEach(places, (place) =>
+    inPieces(
+      place,
+      (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+          SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${numbers.described(tenant, piece)}
+          AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
+        ) sums GROUP BY model, endpoint`
+    )
+  )
+  return rows.flat(2)
+})
 
 /** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
 export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
