@@ -7,6 +7,8 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import { cover, fanOut, sizes } from "../../books/ledger/totals/SortedIndex.ts"
@@ -104,6 +106,20 @@ export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant:
     ...labelled(sql, filter)
   ])}`
   return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
+})
+
+/** The dimensions of calls that a tenant's billing account paid, by the tenant that called. */
+export const dimensionsPaid = Effect.fnUntraced(function* (sql: SqlClient, payer: TenantId, labels: LabelFilter) {
+  const rows = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
+    FROM tollgate_usage_dimensions
+    WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(payer)}`, ...labelled(sql, labels)])}`
+  const paid = new Map<TenantId, Set<number>>()
+  for (const { number, tenant_id } of rows) {
+    const own = paid.get(tenant_id)
+    if (own === undefined) paid.set(tenant_id, new Set([number]))
+    else own.add(number)
+  }
+  return paid as ReadonlyMap<TenantId, ReadonlySet<number>>
 })
 
 /** The runs that have matching records. */

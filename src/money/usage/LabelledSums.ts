@@ -1,9 +1,8 @@
 /** Rollups of calls with some labels. The stored rollups have no labels, so these sum records. */
 import { Effect } from "effect"
-import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
-import { dimensionsBy, labelled, placesOf } from "./Filtered.ts"
+import { dimensionsBy, dimensionsPaid, placesOf } from "./Filtered.ts"
 import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
 import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
 import type { PointRow } from "./Points.ts"
@@ -74,13 +73,8 @@ export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: Tenant
 /** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
 export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
   const { named, tenant_id, viewer } = asked
-  const { sql } = parts
-  const dimensions = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
-    FROM tollgate_usage_dimensions
-    WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(tenant_id)}`, ...labelled(sql, labels)])}`
-  const rows = yield* Effect.forEach(
-    grouped(dimensions, (one) => one.tenant_id),
-    ([tenant, own]) => read(parts, tenant, asked, new Set(own.map(({ number }) => number)))
+  const rows = yield* Effect.forEach(yield* dimensionsPaid(parts.sql, tenant_id, labels), ([tenant, dimensions]) =>
+    read(parts, tenant, asked, dimensions)
   )
   const points = new Map<AccountId, ReadonlyArray<DataPoint>>()
   for (const [account, own] of grouped(rows.flat(), ({ account_id }) => account_id))
