@@ -10,6 +10,7 @@
  * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`: several words can stand together.
  * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty text names none. A text of more
  *   than 128 characters, or with control characters, is known by its hash (`sha256:…`), since vendors accept it.
+ *   Requests for images, speech and transcriptions take `safety_identifier` and `user` too, in JSON and in forms, and do not pass them on.
  *   Claude Code writes a device, an account and a session into `metadata.user_id`: the end user is the account, or else the device.
  * - Attribution headers are tags only if they can be, and if there is room for them. `session` is the session of Claude Code or Codex, `agent` the
  *   agent within it, or the client's name.

@@ -2,7 +2,8 @@
  * Images with OpenAI's fields: the request, its translation for a provider, and the answer.
  *
  * Where the specification is silent:
- * - A field that could change the images and is unknown to the provider is refused by name. `user` has no effect and is not passed on. `quality`
+ * - A field that could change the images and is unknown to the provider is refused by name. `user` and `safety_identifier`
+ *   name the end user and are not passed on. `quality`
  *   may be `auto` or `standard`, the default of OpenAI's models.
  * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
  * - `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
@@ -12,6 +13,7 @@
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
+import { endUserFields, endUserParts } from "../metered/EndUser.ts"
 import { OutputFormat } from "./Image.ts"
 import type { ImageSize } from "./Image.ts"
 import { priceOf } from "./Prices.ts"
@@ -58,7 +60,7 @@ export const OpenAiImageRequest = Schema.Struct({
   output_compression: nullable(only(uncompressed, 100)),
   partial_images: nullable(only(noParts, 0)),
   stream: nullable(only(whole, false)),
-  user: nullable(Schema.String)
+  ...endUserFields
 }).annotations({ identifier: "OpenAiImageRequest", ...strictly })
 
 /** The form fields of an edit, apart from its files. */
@@ -75,13 +77,13 @@ export const OpenAiEditFields = Schema.Struct({
   output_compression: Schema.optional(only(uncompressed, "100")),
   partial_images: Schema.optional(only(noParts, "0")),
   stream: Schema.optional(only(whole, "false")),
-  user: Schema.optional(Schema.String)
+  ...endUserParts
 }).annotations(strictly)
 
 /** Either kind of request. An edit has its images as data URIs. */
 export interface Creation extends Pick<
   typeof OpenAiEditFields.Type,
-  "prompt" | "model" | "n" | "size" | "response_format" | "output_format"
+  "prompt" | "model" | "n" | "size" | "response_format" | "output_format" | "user" | "safety_identifier"
 > {
   readonly images?: ReadonlyArray<string> | undefined
   readonly mask?: string | undefined
