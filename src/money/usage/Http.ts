@@ -49,10 +49,7 @@ export const UsageHttp = HttpApiBuilder.group(
       .handleRaw("series", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, ({ tenant_id }) =>
           Effect.flatMap(seriesOf(urlParams), (asked) => series.of({ tenant_id, ...asked }))
-        ).pipe(
-          Effect.flatMap(seriesText),
-          Effect.map(enveloped)
-        )
+        ).pipe(Effect.flatMap(seriesText), Effect.map(enveloped))
       )
       .handleRaw("teamSeries", ({ path: { tenant_id }, urlParams }) =>
         Effect.flatMap(CurrentCaller, (caller) =>

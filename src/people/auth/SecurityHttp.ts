@@ -118,9 +118,7 @@ export const SecurityHttp = Layer.mergeAll(
     Effect.map(Credentials, ({ keyOrToken }) => ({
       user_token_or_api_key: () =>
         remembered(
-          Effect.flatMap(headed, (request) =>
-            keyOrToken(authorizationIn(request), Security.KeyOrTokenOfKeys.demand)
-          )
+          Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request), Security.KeyOrTokenOfKeys.demand))
         )
     }))
   ),
