@@ -90,19 +90,21 @@ export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) =
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
-/** True for dimensions with these labels. */
+/** True for dimensions with these labels. The index of runs is partial, so its condition is written out. */
 export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
   ...(tag === undefined ? [] : [hasTag(sql, tag)]),
   ...(end_user === undefined ? [] : [sql`end_user = ${end_user}`]),
-  ...(run_id === undefined ? [] : [sql`run_id = ${run_id}`])
+  ...(run_id === undefined ? [] : [run_id === "" ? sql`run_id = ''` : sql`run_id = ${run_id} AND run_id <> ''`])
 ]
 
 /** The dimensions that match a filter, whatever their outcome. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
+  // `+` keeps SQLite from the indexes of other columns: a run has few dimensions.
+  const other = sql.literal(filter.run_id === undefined || filter.run_id === "" ? "" : "+")
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,
-    ...named.map((column) => sql`${sql.literal(column)} = ${filter[column]!}`),
+    ...named.map((column) => sql`${other}${sql.literal(column)} = ${filter[column]!}`),
     ...labelled(sql, filter)
   ])}`
   return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
