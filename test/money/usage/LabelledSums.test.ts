@@ -70,7 +70,7 @@ it.effect.skipIf(isPostgres)("the dimensions of a run are found by their index, 
       dimensionsBy(sql, acme, { account_id: ada, run_id: "run_1" }),
       dimensionsPaid(sql, acme, { run_id: "run_1" })
     ]) {
-      const { steps } = yield* Scene.scanned(find)
+      const { steps } = yield* Scene.scanned<unknown, unknown, never>(find)
       expect(steps).toEqual(["SEARCH tollgate_usage_dimensions USING INDEX tollgate_usage_dimensions_run (run_id=?)"])
     }
   }).pipe(Effect.provide(layer))
