@@ -12,16 +12,20 @@ import type { VerifySince } from "../books/ledger/audit/Verifications.ts"
 import { findingsMax } from "../books/ledger/rules/Check.ts"
 import type { Check, Finding, Looked } from "../books/ledger/rules/Check.ts"
 import * as allowances from "../money/allowances/Checks.ts"
+import * as budgets from "../money/budgets/Checks.ts"
 import * as payments from "../money/payments/Checks.ts"
 import * as transfers from "../money/transfers/Checks.ts"
 import * as vouchers from "../money/vouchers/Checks.ts"
+import * as runs from "../people/runs/Checks.ts"
 
 const checks: ReadonlyArray<Check> = [
   ...Invariants.checks,
   ...transfers.checks,
   ...payments.checks,
   ...allowances.checks,
-  ...vouchers.checks
+  ...vouchers.checks,
+  ...budgets.checks,
+  ...runs.checks
 ]
 
 /** The names of all checks, in the order in which they run. */

@@ -80,8 +80,11 @@ const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: Config
     yield* Effect.provide(Layer.buildWithMemoMap(jobs, memo, turning), context).pipe(
       Effect.onError((cause) => Scope.close(turning, Exit.failCause(cause)))
     )
-    return Scope.close(turning, Exit.void)
-  }).pipe(Effect.orDie)
+    return turning
+  }).pipe(
+    Effect.orDie,
+    Effect.map((turning) => Scope.close(turning, Exit.void))
+  )
   return {
     file,
     services,
@@ -141,7 +144,9 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   {
     readonly serving: NodeServer.Serving
     readonly reload: Effect.Effect<Reloaded, ReloadRefused>
-    /** Notifies every gate that the process is stopping. */
+    /** The configuration of the current services. */
+    readonly configuration: () => ConfigFile
+    /** Tells every gate that the process is stopping. */
     readonly closing: Effect.Effect<void>
   }
 >() {}
@@ -210,6 +215,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
           onReplaced: (then) => void onReplaced.push(then)
         },
         reload,
+        configuration: () => all.at(-1)!.file,
         closing: Effect.suspend(() =>
           Effect.forEach(all, ({ services }) => Context.get(services, Gate).closing, { discard: true })
         )

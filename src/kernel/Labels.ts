@@ -3,16 +3,17 @@
  * that names a tag or an end user decides, and later ones are ignored.
  *
  * Where the specification is silent:
- * - A call has up to 8 tags with up to 1,024 bytes in total, including those of its key. Names have 1 to 64 of `A-Z a-z 0-9 _ . -`. Values have 1 to
- *   128 printable characters. In `X-Tags` they are ASCII, without a comma. A value may contain `=`. Spaces around a pair are ignored.
- * - In OpenAI's `metadata`, an entry is a tag if its name is valid for a tag and its value is a text. Other entries are passed on without becoming
- *   tags, because vendors allow them. Too many tags, or a value that is too long, is 400, as in `X-Tags`.
- * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`, so that several words can coexist.
- * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty text names no end user. A text of more than 128
- *   characters, or with control characters, is replaced by its hash (`sha256:…`), since vendors accept it. Claude Code writes a device, an account
- *   and a session into `metadata.user_id`. The end user is then the account, or else the device.
- * - Attribution headers become tags only if they are valid and there is room. `session` is the session of Claude Code or Codex, `agent` the agent
- *   within it, or the client's name.
+ * - A call has up to 8 tags, with those of its key, of up to 1,024 bytes together. Names have 1 to 64 of `A-Z a-z 0-9 _ . -`. Values have 1 to 128
+ *   printable characters; in `X-Tags` they are ASCII, without a comma. A value may contain `=`. Spaces around a pair are ignored.
+ * - In OpenAI's `metadata`, an entry is a tag if its name can be one and its value is a text. Other entries are passed on and are no tags: vendors
+ *   allow them. Too many tags, or a value that is too long, is 400 as in `X-Tags`.
+ * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`: several words can stand together.
+ * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty text names none. A text of more
+ *   than 128 characters, or with control characters, is known by its hash (`sha256:…`), since vendors accept it.
+ *   Requests for images, speech and transcriptions take `safety_identifier` and `user` too, in JSON and in forms, and do not pass them on.
+ *   Claude Code writes a device, an account and a session into `metadata.user_id`: the end user is the account, or else the device.
+ * - Attribution headers are tags only if they can be, and if there is room for them. `session` is the session of Claude Code or Codex, `agent` the
+ *   agent within it, or the client's name.
  */
 import { Schema } from "effect"
 import type { Caller, Labels } from "./Caller.ts"

@@ -8,7 +8,7 @@
  * - The newest file of the backup folder counts as the newest backup. An age above 26 hours is a warning.
  */
 import { Either, Effect } from "effect"
-import { readdirSync, statfsSync, statSync } from "node:fs"
+import { existsSync, readdirSync, statfsSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -28,6 +28,8 @@ const failure = (subject: string, finding: string): Examined => ({ subject, resu
 
 /** Permissions of the data folder and its files. */
 export const permissions = (facts: EnvironmentFacts): Examined => {
+  if (!existsSync(facts.data_dir))
+    return warning("permissions", `${facts.data_dir} does not exist yet: the first start creates it`)
   const open = Files.shared(DataFolder.placeOf(facts))
   return open.length === 0
     ? ok("permissions", `${facts.data_dir} is private`)

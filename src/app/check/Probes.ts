@@ -75,7 +75,7 @@ const upstream = (name: string, settings: UpstreamEntry, variables: Variables): 
   if (settings.aws !== undefined || settings.google_cloud !== undefined || settings.entra !== undefined)
     return connects(entry, base_url)
   const key = (api_key_env === undefined ? api_key : variables[api_key_env]) ?? ""
-  const sent = key === "" ? {} : headerOf(credential ?? usualHeader(speaks[0]!), Redacted.make(key))
+  const sent = headerOf(credential ?? usualHeader(speaks[0]!), Redacted.make(key))
   const url = `${base_url.replace(/\/$/, "")}/models`
   return {
     entry,

@@ -57,7 +57,9 @@ const serveDeployment = <E, R>(
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
       yield* Effect.logInfo(`sign-in with ${name}: its redirect URI is ${address}`)
     yield* reloading
-    yield* RunningAddress.note(facts, file.public_url ?? url)
+    const store = yield* RunningAddress.note(facts, file.public_url ?? url)
+    const { configuration, serving } = yield* Deployment
+    serving.onReplaced(() => store(configuration().public_url ?? url))
     yield* greet({ url, file })
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)

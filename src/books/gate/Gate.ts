@@ -52,7 +52,7 @@ import { refusedCall, told } from "./CallLog.ts"
 import { CallObserver } from "./CallObserver.ts"
 import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
-import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, RateLimitReached } from "./Problems.ts"
+import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, noteRates, RateLimitReached } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
@@ -481,11 +481,14 @@ const make = Effect.gen(function* () {
         fibers.end()
         return Effect.succeed(value)
       },
-      onFailure: (cause) =>
-        Effect.ensuring(admitted.fail(cause), Effect.sync(fibers.end)).pipe(
-          Effect.zipRight(admitted.tell("a call failed", Cause.squash(cause))),
+      onFailure: (cause) => {
+        const problem = Cause.squash(cause)
+        if (isProblem(problem)) noteRates(problem, admitted.rates)
+        return Effect.ensuring(admitted.fail(cause), Effect.sync(fibers.end)).pipe(
+          Effect.zipRight(admitted.tell("a call failed", problem)),
           Effect.zipRight(Effect.failCause(cause))
         )
+      }
     })
 
   const resume = Effect.fnUntraced(function* (call: string) {

@@ -108,9 +108,19 @@ const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof
     ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }
     : { at }
 
-/** The rates in a `RateLimitReached`; `undefined` for any other problem. */
-export const ratesOfRefusal = (problem: ProblemInstance<string>): RatesAt | undefined =>
-  problem._tag === "RateLimitReached" ? ratesIn(problem as RateLimitReached) : undefined
+/** Failures after an admission, with the rate limits of their calls. */
+const ratesOfFailures = new WeakMap<object, RatesAt>()
+
+/** Notes the rate limits of an admitted call on its failure. The instance must belong to this call alone. */
+export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
+  if (rates !== undefined) ratesOfFailures.set(problem, rates)
+}
+
+/** The rate limits of a refused or failed call; `undefined` if none are known. */
+export const ratesOfProblem = (problem: ProblemInstance<string>): RatesAt | undefined => {
+  const noted = ratesOfFailures.get(problem)
+  return problem._tag === "RateLimitReached" ? { ...noted, ...ratesIn(problem as RateLimitReached) } : noted
+}
 
 /** The API key's list of models does not include this one. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {

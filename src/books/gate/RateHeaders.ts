@@ -61,7 +61,7 @@ const add = (
   if (rate.resets_at > 0) headers[names.reset] = reset(rate)
 }
 
-/** Whether a header is one of these. `name` is in lower case. */
+/** Whether a header is about rate limits. `name` is in lower case. */
 export const isRateHeader = (name: string): boolean =>
   name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")
 

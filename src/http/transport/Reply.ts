@@ -2,7 +2,8 @@
 import { HttpServerResponse } from "@effect/platform"
 import type { ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
-import { ratesOfRefusal } from "../../books/gate/Problems.ts"
+import { ratesOfProblem } from "../../books/gate/Problems.ts"
+import { rateHeaders } from "../../books/gate/RateHeaders.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import type { Shape } from "../contract/Annotations.ts"
@@ -25,10 +26,10 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
 /** A refusal, in the shape of its endpoint if it has one. */
 export const ofProblem = (problem: ProblemInstance<string>, request_id: string, shape: Shape | undefined): Reply => {
   const { body, headers, retry_after, status } = problem
-  const rates = shape?.rateHeaders === undefined ? undefined : ratesOfRefusal(problem)
+  const rates = ratesOfProblem(problem)
   return json(status, shape === undefined ? body : shape.write(problem, request_id), {
     ...headers,
-    ...(rates !== undefined && shape?.rateHeaders?.(rates)),
+    ...(rates !== undefined && { ...rateHeaders(rates), ...shape?.rateHeaders?.(rates) }),
     ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
     // Do not wait for the rest of a slow body.
     ...(status === 408 && { connection: "close" })

@@ -10,7 +10,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { crossedBudgets } from "../../books/ledger/Budgets.ts"
-import { renewsAt } from "../../books/ledger/rules/Budget.ts"
+import { renewsAt, usdLimit } from "../../books/ledger/rules/Budget.ts"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
@@ -108,7 +108,7 @@ const once = (sql: SqlClient, { id, start }: Budget, threshold: number, now: num
 
 const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshold: number) {
   const now = yield* Clock.currentTimeMillis
-  const words = wordsOf(budget, threshold)
+  const words = wordsOf(budget, threshold, now)
   const statements =
     budget.tenant_id === undefined
       ? yield* toOperator(parts, budget, threshold, words)
@@ -194,21 +194,44 @@ interface Words {
 
 const percent = (part: number): string => `${Number((part * 100).toFixed(4))}%`
 
-const wordsOf = (budget: Budget, threshold: number): Words => {
-  const { mode, name, period, raises } = budget.terms
+const wordsOf = (budget: Budget, threshold: number, now: number): Words => {
+  const { mode, name, period } = budget.terms
   const called = `The budget "${plainName(name, "without a name")}"`
   const span = period === "total" ? "in total" : `in the ${period} from ${whenOf(budget.start)}`
-  const text = `${called} has reached ${percent(threshold)} of its limit: ${usedOf(budget).join(", ")} ${span}.`
+  const reached = `${called} has reached ${percent(threshold)} of its limit: ${usedOf(budget).join(", ")} ${span}.`
+  const text = [reached, ...raisedTo(budget, now)].join(" ")
   const end = renewsAt(period, budget.start)
   const refused = end === undefined ? "until its limit is raised" : `until ${whenOf(end)}, or until its limit is raised`
   return {
     title: `${called} has reached ${percent(threshold)}`,
     text:
-      threshold < 1 || mode === "notify" || raises.length > 0 ? text : `${text} It refuses further calls ${refused}.`
+      threshold < 1 || mode === "notify" || !isUsedUp(budget, now)
+        ? text
+        : `${text} It refuses further calls ${refused}.`
   }
 }
 
-/** A time in UTC, such as `2026-11-26 14:00 UTC`. */
+/** The raised limit and its raises, if any is open: thresholds are parts of the limit without them. */
+const raisedTo = ({ terms }: Budget, now: number): ReadonlyArray<string> => {
+  const open = terms.raises.filter(({ until }) => until > now)
+  const limit = usdLimit(terms, now)
+  if (limit === undefined || open.length === 0) return []
+  const raises = open.map(({ until, usd }) => `by ${toDecimal(usd)} USD until ${whenOf(until)}`)
+  return [`The limit is raised to ${toDecimal(limit)} USD: ${raises.join(", ")}.`]
+}
+
+/** Whether a limit, with its raises, leaves nothing. */
+const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): boolean => {
+  const usd = usdLimit(terms, now)
+  const { limit } = terms
+  return (
+    (usd !== undefined && spent >= usd) ||
+    (limit.tokens !== undefined && tokens >= limit.tokens) ||
+    (limit.requests !== undefined && requests >= limit.requests)
+  )
+}
+
+/** `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
 /** The used amount of each limit. */

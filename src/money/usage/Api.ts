@@ -107,4 +107,21 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .middleware(CallsToken)
       .annotate(Example, { query: { rollup: "monthly" } })
       .annotate(OpenApi.Summary, "Usage that the team's pool paid, by member")
+  )
+  .add(
+    HttpApiEndpoint.get("teamSeries", "/v1/tenants/:tenant_id/usage/team/series")
+      .setPath(path)
+      .setUrlParams(SeriesQuery)
+      .addSuccess(Envelope(UsageSeries))
+      .addError(InvalidRequest)
+      .addError(NotAMember)
+      .addError(TeamPlanRequired)
+      .middleware(CallsToken)
+      .annotate(Example, {
+        query: { start_time: "2026-01-01T00:00:00Z", end_time: "2026-01-31", by: "tag:project" }
+      })
+      .annotate(
+        OpenApi.Summary,
+        "Usage that the team's pool paid by hour or day, a series for each value of a tag, model or other key"
+      )
   ) {}

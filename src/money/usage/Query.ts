@@ -30,7 +30,7 @@ import type { Window } from "./Window.ts"
 /** Parses a summary's window, to the millisecond. */
 export const summaryOf = (
   query: SummaryQuery,
-  { application_id }: Pick<Caller, "application_id">
+  { application_id, runs }: Pick<Caller, "application_id" | "runs">
 ): Either.Either<Omit<SummaryAsked, "caller">, InvalidStartTime | InvalidEndTime | InvalidRequest> => {
   const start = instantOf(query.start_time)
   if (start === undefined) return Either.left(new InvalidStartTime())
@@ -39,7 +39,8 @@ export const summaryOf = (
   if (query.key === undefined) return Either.right({ window: { start, end } })
   if (query.key !== "self") return refuse("key", "`self`, or absent for all calls of the account")
   if (application_id === null) return refuse("key", "only with an API key; a user token has none")
-  return Either.right({ window: { start, end }, application_id })
+  const own = runs === undefined ? { application_id } : { run_id: runs[0] }
+  return Either.right({ window: { start, end }, ...own })
 }
 
 export const windowOf = (

@@ -37,6 +37,8 @@ export interface SummaryAsked {
   readonly window: Window
   /** Sums only calls with this application's key. Reads the tenant's records in pieces. */
   readonly application_id?: string | undefined
+  /** Sums only calls of this run's key, from the tenant's records, in pieces. */
+  readonly run_id?: string | undefined
 }
 
 /** An absent filter matches every call. */
@@ -107,9 +109,13 @@ const make = Effect.gen(function* () {
 })
 
 const summary = (parts: Parts): SumsContract["summary"] =>
-  Effect.fn("Sums.summary")(function* ({ application_id, caller, window: { end, start } }) {
+  Effect.fn("Sums.summary")(function* ({ application_id, caller, run_id, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
+        if (run_id !== undefined) {
+          const filter = { account_id: caller.account_id, run_id }
+          return summed(yield* LabelledSums.summary(parts, caller.tenant_id, { start, end }, filter))
+        }
         // An end after the latest record counts as open, so "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
@@ -298,7 +304,7 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
 
 // ---- summary ------------------------------------------------------------------------------------------------------------
 
-interface SumRow {
+export interface SumRow {
   readonly model: string
   readonly endpoint: string
   readonly requests: number

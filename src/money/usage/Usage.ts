@@ -132,7 +132,7 @@ export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
 export const SummaryQuery = Schema.Struct({
   start_time: text("RFC 3339, date and time; the first instant inside"),
   end_time: text("RFC 3339, date and time; the first instant after the window"),
-  key: oneOf(["self"], "`self`: only the calls of the caller's API key")
+  key: oneOf(["self"], "`self`: only the calls of the caller's API key, or of the run whose key it is")
 })
 
 export interface Summary extends Schema.Schema.Type<typeof Summary> {}

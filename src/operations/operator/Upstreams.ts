@@ -158,6 +158,7 @@ const drift = (daily: DailyContract, vendorNameOf: (sum: DailySum) => string): O
   })
 
 const invoiceOf = (text: string): Effect.Effect<Invoice.Invoice, InvalidRequest> =>
-  Effect.catchAll(Effect.tryPromise({ try: () => Invoice.read(text), catch: (error) => error }), (error) =>
-    error instanceof Invoice.NoInvoice ? InvalidRequest.of("", error.message) : Effect.die(error)
+  Effect.catchAllDefect(
+    Effect.promise(() => Invoice.read(text)),
+    (error) => (error instanceof Invoice.NoInvoice ? InvalidRequest.of("", error.message) : Effect.die(error))
   )

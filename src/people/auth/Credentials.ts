@@ -49,11 +49,14 @@ export interface CredentialsContract {
     demand: Demand
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
-   * For metered routes that take user tokens and keys. The credential is read first as a user token, then as a key, so an expired user token is
-   * rejected as a key of invalid format.
+   * For routes that take user tokens and keys. An application's token must have the scope that the route demands, by default `calls`. The credential is read as a user token first, then as a key, so an expired user token is
+   * refused as a key of invalid format.
    */
-  readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
-  /** The caller of a cached key. `undefined` if `keyOrToken` must read the database. */
+  readonly keyOrToken: (
+    authorization: string | undefined,
+    demand?: Demand
+  ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
+  /** The caller of a cached key; `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
   /** For routes that take only API keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
@@ -91,13 +94,13 @@ const make = Effect.gen(function* () {
   const apiKey: CredentialsContract["apiKey"] = (authorization) =>
     authorization === undefined || authorization === "" ? new MissingAuthorization() : byKey(bearerOf(authorization))
 
-  const keyOrToken: CredentialsContract["keyOrToken"] = (authorization) => {
+  const keyOrToken: CredentialsContract["keyOrToken"] = (authorization, demand = "calls") => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
     if (!looksLikeToken(bearer)) return byKey(bearer)
     return Effect.flatMap(
       Effect.mapError(byToken(bearer), () => new InvalidKeyFormat()),
-      (holder) => allowed(holder, "calls")
+      (holder) => allowed(holder, demand)
     )
   }
 

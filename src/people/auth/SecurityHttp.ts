@@ -114,6 +114,15 @@ export const SecurityHttp = Layer.mergeAll(
     }))
   ),
   Layer.effect(
+    Security.KeyOrTokenOfKeys,
+    Effect.map(Credentials, ({ keyOrToken }) => ({
+      user_token_or_api_key: () =>
+        remembered(
+          Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request), Security.KeyOrTokenOfKeys.demand))
+        )
+    }))
+  ),
+  Layer.effect(
     Security.KeyOrTokenEitherHeader,
     Effect.map(Credentials, ({ keyOrToken }) => {
       const caller = remembered(Effect.flatMap(headed, (request) => keyOrToken(eitherIn(request))))

@@ -3,9 +3,11 @@
  * everything.
  *
  * Where the specification is silent:
- * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or no scope. The token
- *   contains its sign-in (`sid`) and its scope. A route states its scope through its security middleware (`people/credentials/Security`).
- *   Notifications, other users' accounts and plans require `organization`, the ledger `billing`, and team usage `calls`.
+ * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing. The token
+ *   contains its sign-in (`sid`) and its scope. A route demands its scope through its security middleware (`people/credentials/Security`).
+ *   Notifications, other people's accounts and plans require `organization`, the ledger `billing`, team usage `calls`.
+ * - Budgets and runs belong to keys: an application that sees or ends runs needs `keys`, since a run is made with a key and never with its token. API
+ *   keys and the keys of runs reach their own runs without a scope.
  */
 
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
@@ -54,7 +56,7 @@ const descriptions: ReadonlyArray<{ readonly scope: Scope; readonly words: Reado
   {
     scope: "keys",
     words: [
-      "create, list, change and delete API keys, their limits too; a key that it creates keeps working after its own access has ended"
+      "create, list, change and delete API keys, their limits too; see and end the runs of your keys; a key that it creates keeps working after its own access has ended"
     ]
   },
   {

@@ -110,6 +110,16 @@ export class KeyOrToken extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
+/** K/U for what belongs to keys: an application's token needs the scope `keys`. */
+export class KeyOrTokenOfKeys extends Object.assign(
+  HttpApiMiddleware.Tag<KeyOrTokenOfKeys>()("tollgate/http/KeyOrTokenOfKeys", {
+    provides: CurrentCaller,
+    failure: KeyOrTokenProblem,
+    security: { user_token_or_api_key: asKeyOrToken }
+  }),
+  { demand: "keys" as const }
+) {}
+
 /** K/U, or `x-api-key`, which clients of Anthropic's protocol send. */
 // @effect-diagnostics-next-line leakingRequirements:off -- authentication reads the headers of the request
 export class KeyOrTokenEitherHeader extends Object.assign(

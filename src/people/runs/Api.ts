@@ -6,7 +6,7 @@ import { Envelope } from "../../kernel/Envelope.ts"
 import { RunId } from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { InvalidKey } from "../credentials/Problems.ts"
-import { KeyOrToken } from "../credentials/Security.ts"
+import { KeyOrTokenOfKeys } from "../credentials/Security.ts"
 import { RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
 import { NewRun, Run, RunDetails, RunPage, RunQuery, RunWithKey } from "./Run.ts"
 
@@ -66,4 +66,4 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(RunNotFound)
       .annotate(OpenApi.Summary, "End a run and all runs below it; open calls continue and are charged")
   )
-  .middleware(KeyOrToken) {}
+  .middleware(KeyOrTokenOfKeys) {}

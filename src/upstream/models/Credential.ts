@@ -31,8 +31,14 @@ export interface AwsCredential {
 export const usualHeader = (protocol: ProtocolName): KeyHeader =>
   protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
-export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> =>
-  header === "bearer" ? { authorization: `Bearer ${Redacted.value(key)}` } : { [header]: Redacted.value(key) }
+/** None for an empty key. */
+export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> => {
+  const value = Redacted.value(key)
+  if (value === "") return noHeader
+  return header === "bearer" ? { authorization: `Bearer ${value}` } : { [header]: value }
+}
+
+const noHeader: Readonly<Record<string, string>> = {}
 
 /** Signs requests to one Bedrock address. A streaming body cannot be signed and is a defect. */
 export const signer = (base_url: string, credential: AwsCredential) => {

@@ -20,7 +20,7 @@ export const brave: SearchVendor = {
     return {
       method: "GET",
       path: `/res/v1/web/search?${params}`,
-      headers: { accept: "application/json", "x-subscription-token": key }
+      headers: { accept: "application/json", ...(key !== "" && { "x-subscription-token": key }) }
     }
   },
   results: ({ error, web }) => {

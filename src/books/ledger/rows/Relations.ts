@@ -39,3 +39,6 @@ export const debts = `(SELECT j.key AS payment_id, a.id AS billing_account_id, C
 
 /** The escrow of each billing account: `id` and `held`. */
 export const escrows = "(SELECT id, held FROM tollgate_ledger_accounts)"
+
+/** The budgets of the books. */
+export const budgets = "tollgate_ledger_budgets"
