@@ -3,6 +3,7 @@
  * another run.
  *
  * Where the specification is silent:
+ * - An unknown field is 400, so that a mistyped one does not make a run wider than was meant.
  * - A run limits at least one unit. A unit that it does not limit has the limits of its ancestors.
  * - The limits of a run are compared with those of its ancestors when it is made: with the spending limit of the API key, of any period, and with
  *   the limits of each run above it. A budget of the tenant counts its calls, but does not bound its limits.
@@ -79,7 +80,7 @@ export const NewRun = Schema.Struct({
       description: "Tags of every call of the run, beside those of its parent; a call cannot replace them"
     })
   )
-}).annotations({ identifier: "NewRun" })
+}).annotations({ identifier: "NewRun", parseOptions: { onExcessProperty: "error" } })
 export interface NewRun extends Schema.Schema.Type<typeof NewRun> {}
 
 const fields = {

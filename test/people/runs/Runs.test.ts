@@ -96,6 +96,20 @@ const invalid = (field: string, rule: string) => ({
 
 describe("a run", () => {
   scene(
+    "with an unknown field is refused: it would be wider than was meant",
+    Effect.gen(function* () {
+      const { api_key } = yield* application(yield* person("ada@example.com"))
+      for (const [json, field] of [
+        [{ limit: { usd: 1 }, model: ["m"] }, "model"],
+        [{ limit: { usd: 1, request: 5 } }, "limit.request"]
+      ] as const) {
+        const { body, status } = yield* make(api_key, json)
+        expect([status, body.code, body.details.field]).toEqual([400, "invalid_request", field])
+      }
+    })
+  )
+
+  scene(
     "is made with a key, and shown without its own key from then on",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
