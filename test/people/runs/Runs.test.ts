@@ -1,8 +1,10 @@
 /** Runs over HTTP: what they may be, who sees them, how they end, and when their rows go. */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect } from "@effect/vitest"
 import { Effect, Option, TestClock } from "effect"
 import { application, ask, beginning, join, person, scene, sql } from "../auth/World.ts"
 import type { Person } from "../auth/World.ts"
+import { describeSqlite } from "../../support/database.ts"
 import { verify } from "../../../src/app/Checks.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
 import { billingAccountOf } from "../../../src/kernel/Ids.ts"
@@ -10,6 +12,7 @@ import { toIso } from "../../../src/kernel/Moment.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import { Credentials } from "../../../src/people/auth/Credentials.ts"
 import { BudgetedRuns } from "../../../src/people/runs/BudgetedRuns.ts"
+import { hasRoom } from "../../../src/people/runs/RunRow.ts"
 
 const make = (key: string, json: object) => ask("POST", "/v1/runs", { token: key, json })
 
@@ -475,6 +478,22 @@ describe("the end of a run", () => {
       yield* Effect.flatMap(BudgetedRuns, ({ job }) => job.turn)
       const [row] = yield* sql<{ ended_at: number }>("SELECT ended_at FROM tollgate_runs WHERE id = ?", [two.id])
       expect(Option.fromNullable(row?.ended_at)).toEqual(Option.some(beginning))
+    })
+  )
+})
+
+// PostgreSQL chooses plans by statistics, which a small test does not have.
+describeSqlite("the room for another run", () => {
+  scene(
+    "is counted from an index alone",
+    Effect.gen(function* () {
+      const client = yield* SqlClient
+      const ada = yield* person("ada@example.com")
+      const [text, params] = hasRoom(client, ada.tenant_id, beginning).compile()
+      const plan = yield* client.unsafe<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, params)
+      expect(plan.map(({ detail }) => detail)).toContainEqual(
+        expect.stringContaining("USING COVERING INDEX tollgate_runs_open")
+      )
     })
   )
 })
