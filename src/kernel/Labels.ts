@@ -95,6 +95,20 @@ export const merged = (first: Labels | undefined, then: Labels): Labels => {
   return { ...(tags !== undefined && { tags }), ...(end_user !== undefined && { end_user }) }
 }
 
+/** The same, without tags of `then` for which there is no room. */
+export const mergedWithin = (first: Labels | undefined, then: Labels): Labels => {
+  const all = merged(first, then)
+  if (all.tags === undefined || !isTooMuch(all.tags)) return all
+  let tags = first?.tags
+  for (const pair of read(then.tags)) {
+    const more = textOf(new Map([pair, ...read(tags)]))
+    if (!isTooMuch(more)) tags = more
+  }
+  return { ...all, ...(tags !== undefined && { tags }) }
+}
+
+const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
+
 /** The callers made of each caller, by their labels: equal labels give the same object, which serves as a cache key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
 const knownMax = 1_000

@@ -482,6 +482,32 @@ describe("the end of a run", () => {
   )
 })
 
+describe("tags that the API key receives later", () => {
+  scene(
+    "are on the calls of its runs, before those of the runs",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const key = yield* application(ada)
+      const tag = (tags: object) =>
+        Effect.map(
+          ask("PATCH", `/v1/tenants/${ada.tenant_id}/applications/${key.id}`, { token: ada.token, json: { tags } }),
+          ({ status }) => expect(status).toBe(200)
+        )
+      const tagsOf = (token: string) => Effect.map(callerOf(token), ({ labels }) => labels?.tags?.split("\n"))
+      const one = yield* run(key.api_key, { tags: { run: "9" } })
+      const eight = Object.fromEntries([..."bcdefghi"].map((name) => [name, "x"]))
+      const full = yield* run(key.api_key, { tags: eight })
+      expect(yield* tagsOf(one.api_key)).toEqual(["run=9"])
+      yield* tag({ a: "1", run: "key" })
+      expect(yield* tagsOf(one.api_key)).toEqual(["a=1", "run=key"])
+      // Two of the run's eight find no room.
+      expect(yield* tagsOf(full.api_key)).toEqual(["a=1", "b=x", "c=x", "d=x", "e=x", "f=x", "g=x", "run=key"])
+      const child = yield* make(one.api_key, { limit: { usd: 1 }, tags: { a: "2" } })
+      expect([child.status, child.body.details.field]).toEqual([400, "tags.a"])
+    })
+  )
+})
+
 // PostgreSQL chooses plans by statistics, which a small test does not have.
 describeSqlite("the room for another run", () => {
   scene(
