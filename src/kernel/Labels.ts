@@ -22,12 +22,14 @@ import { InvalidRequest } from "./InvalidRequest.ts"
 export const tagsMax = 8
 const bytesMax = 1_024
 
-/** Whether a tag may have this name. */
-export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name)
-const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
+/** Whether a tag may have this name. A JSON object loses `__proto__` on its way. */
+export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name) && name !== "__proto__"
+/** Whether a tag may have this value, or an end user this name. */
+export const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
 
-const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
-const valueRule = "a value of 1 to 128 printable characters"
+export const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
+export const valueRule = "a value of 1 to 128 printable characters"
+export const endUserRule = "a text of 1 to 128 printable characters, or the hash of a longer one"
 const countRule = `at most ${tagsMax} tags, with those of the API key`
 const bytesRule = `tags of at most ${bytesMax} bytes together, with those of the API key`
 
@@ -47,6 +49,13 @@ export const textOf = (tags: Iterable<readonly [string, string]>): string =>
 const pairOf = (line: string): readonly [string, string] => {
   const end = line.indexOf("=")
   return [line.slice(0, end), line.slice(end + 1)]
+}
+
+/** Whether a call can have this tag: `name=value`, or `name` for any value. */
+export const isTag = (tag: string): boolean => {
+  if (!tag.includes("=")) return isName(tag)
+  const [name, value] = pairOf(tag)
+  return isName(name) && isText(value)
 }
 
 /** The tags of a stored text. */
@@ -87,7 +96,21 @@ export const merged = (first: Labels | undefined, then: Labels): Labels => {
   return { ...(tags !== undefined && { tags }), ...(end_user !== undefined && { end_user }) }
 }
 
-/** The callers derived from each caller, by labels. Equal labels give the same object, which serves as a cache key. */
+/** The same, without tags of `then` for which there is no room. */
+export const mergedWithin = (first: Labels | undefined, then: Labels): Labels => {
+  const all = merged(first, then)
+  if (all.tags === undefined || !isTooMuch(all.tags)) return all
+  let tags = first?.tags
+  for (const pair of read(then.tags)) {
+    const more = textOf(new Map([pair, ...read(tags)]))
+    if (!isTooMuch(more)) tags = more
+  }
+  return { ...all, ...(tags !== undefined && { tags }) }
+}
+
+const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
+
+/** The callers made of each caller, by their labels: equal labels give the same object, which serves as a cache key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
 const knownMax = 1_000
 

@@ -4,6 +4,7 @@ import { standingAt, renewsAt } from "../../books/ledger/rules/Budget.ts"
 import type * as Ledger from "../../books/ledger/rules/Budget.ts"
 import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId } from "../../kernel/Ids.ts"
+import { endUserRule, isTag, isText, nameRule, valueRule } from "../../kernel/Labels.ts"
 import { Moment } from "../../kernel/Moment.ts"
 import { amountMax, toDecimal, Usd } from "../../kernel/Money.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
@@ -59,18 +60,20 @@ const text = (max: number) =>
     })
   )
 
-const Tag = text(200).pipe(
-  Schema.filter((tag) => !tag.startsWith("=") && !/[\r\n]/.test(tag), {
-    message: () => "a tag as name=value, or only its name"
+// No call has another tag or end user, so a budget of one would never count a call.
+const Tag = Schema.String.pipe(
+  Schema.filter((tag) => isTag(tag), {
+    message: () => `a tag as name=value, or only its name: ${nameRule}, and ${valueRule}`
   })
 )
+const EndUser = Schema.String.pipe(Schema.filter((user) => isText(user), { message: () => endUserRule }))
 
 const conditions = {
   model: Schema.optional(text(200)),
   provider: Schema.optional(text(200)),
   capability: Schema.optional(text(200)),
   tag: Schema.optional(Tag),
-  end_user: Schema.optional(text(200))
+  end_user: Schema.optional(EndUser)
 } as const
 
 /** Conditions. A budget counts the calls that meet all of them. */

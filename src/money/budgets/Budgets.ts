@@ -18,7 +18,7 @@
  * - A tenant's members can create up to 100 budgets, one member up to 20 of them, and the operator up to 200.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { budgetsOfTenant } from "../../books/ledger/Budgets.ts"
 import type * as Books from "../../books/ledger/rules/Budget.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
@@ -89,7 +89,6 @@ export class Budgets extends Context.Tag("tollgate/budgets/Budgets")<Budgets, Bu
 }
 
 const jobName = "budgets"
-const pause = Duration.seconds(5)
 
 const make = Effect.gen(function* () {
   const [sql, writer, tenants] = [yield* SqlClient, yield* Writer, yield* Tenants]
@@ -119,7 +118,11 @@ const make = Effect.gen(function* () {
     raise: raising(parts),
     remove: removing(parts),
     ofOperator: OfOperator.make(parts),
-    job: { name: jobName, turn: Effect.as(turn, pause), waker }
+    job: {
+      name: jobName,
+      turn: Effect.zipRight(turn, Effect.map(Clock.currentTimeMillis, Notices.pauseAt)),
+      waker
+    }
   } satisfies BudgetsContract
 })
 

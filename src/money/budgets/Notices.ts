@@ -8,7 +8,7 @@
  * - The operator is notified of a budget of all tenants by a log line and by email to `contact_email`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Effect } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import { crossedBudgets } from "../../books/ledger/Budgets.ts"
 import { renewsAt, usdLimit } from "../../books/ledger/rules/Budget.ts"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
@@ -56,6 +56,20 @@ export const make = Effect.fnUntraced(function* (needs: Needs) {
 export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 
 // ---- thresholds ---------------------------------------------------------------------------------------------------------
+
+const minute = Duration.toMillis("1 minute")
+const pauseMax = 5_000
+/** How long before the end of a minute a turn begins. */
+const before = 250
+
+/**
+ * The pause after a turn. Each period ends with a minute, and the first call of the next one overwrites what was reached, so a turn begins
+ * shortly before that.
+ */
+export const pauseAt = (now: number): Duration.Duration => {
+  const left = minute - (now % minute) - before
+  return Duration.millis(left > 0 && left < pauseMax ? left : pauseMax)
+}
 
 /** Thresholds are stored in millionths of the limit. */
 const stored = (threshold: number): number => Math.round(threshold * 1_000_000)

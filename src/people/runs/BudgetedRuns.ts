@@ -33,7 +33,7 @@ import { RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
 import { childrenMax, openMax } from "./Run.ts"
 import type { NewRun, Run, RunDetails, RunPage, RunWithKey } from "./Run.ts"
 import { keyPrefix } from "./RunCallers.ts"
-import { isSeen, pathOf, shown, within } from "./RunRow.ts"
+import { hasRoom, isSeen, pathOf, shown, within } from "./RunRow.ts"
 import type { Row } from "./RunRow.ts"
 import { checkLimit, checkParentsModels, levelOf, tagsWithin } from "./Within.ts"
 
@@ -271,9 +271,6 @@ const write = (
   above: ReadonlyArray<string>
 ): Effect.Effect<void, InvalidKey | TooManyRuns | BooksUnavailable> => {
   const { id, tenant_id: tenant } = row
-  const most = sql.literal(String(openMax))
-  const hasRoom = sql`SELECT 1 WHERE (SELECT count(*) FROM (SELECT 1 FROM tollgate_runs
-    WHERE tenant_id = ${tenant} AND ended_at IS NULL AND expires_at > ${row.created_at} LIMIT ${most}) found) < ${most}`
   const isOpen = sql`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tollgate_runs
     WHERE id IN (SELECT value FROM json_each(${JSON.stringify(above)})) AND ended_at IS NOT NULL)`
   return writer
@@ -282,7 +279,7 @@ const write = (
         { _tag: "SetBudget", id, kind: "run", anchor: id, tenant, account: Ids.billingAccountOf(tenant), terms }
       ],
       statements: [
-        statement(hasRoom, 1),
+        statement(hasRoom(sql, tenant, row.created_at), 1),
         ...(above.length === 0 ? [] : [statement(isOpen, 1)]),
         statement(sql`INSERT INTO tollgate_runs ${sql.insert({ ...row })}`)
       ]

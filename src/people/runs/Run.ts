@@ -2,17 +2,19 @@
  * Runs of an API key. A run has its own key and budget, for example for one execution of an agent. Its parent is an API key or another run.
  *
  * Where the specification is silent:
- * - A run limits at least one unit. For other units, only the limits of its ancestors apply.
- * - When a run is created, its limits are compared with the spending limit of the API key (of any period) and with the limits of each run above
- *   it. The tenant's budgets count its calls, but do not restrict its limits.
- * - A run never outlives its parent: a longer `expires_in` is shortened.
- * - A run without `models` may call those of its parent. A run has its parent's tags. A different value for one of them is rejected with 400.
- * - A tenant has up to 10,000 open runs. Beyond that, it gets 409 `too_many_runs`. Runs are listed until 30 days after their top run has ended.
- * - An API key sees the runs below it. A run's key sees this run and those below it. A user sees the runs of their own keys in their token's
- *   tenant. Each may end the runs that it sees.
- * - Calls of a run are calls of its API key: records, sums and limits of the key include them. Jobs, stored responses and idempotency keys belong
- *   to the API key, so its runs share them.
- * - The sums by model include the calls of all runs below, each under the model that served it. They exclude refused calls.
+ * - An unknown field is 400, so that a mistyped one does not make a run wider than was meant.
+ * - A run limits at least one unit. A unit that it does not limit has the limits of its ancestors.
+ * - The limits of a run are compared with those of its ancestors when it is made: with the spending limit of the API key, of any period, and with
+ *   the limits of each run above it. A budget of the tenant counts its calls, but does not bound its limits.
+ * - `expires_in` beyond the end of the parent is cut to that end.
+ * - A run without `models` may call those of its parent. A run has the tags of its parent; another value for one of them is 400.
+ * - A later change of the API key's tags holds for the calls of its runs as well. If a call then has too many tags, those of the key stay.
+ * - A tenant has up to 10,000 open runs; one more is 409 `too_many_runs`. Runs are listed for 30 days after the end of their API key's run.
+ * - An API key sees the runs that descend from it, the key of a run sees this run and those below it, and a person sees those of their own keys in
+ *   the tenant of their token. All three may end what they see.
+ * - Calls of a run are calls of its API key: records, sums and limits of the key include them. Jobs, stored answers and idempotency keys belong to
+ *   the API key, so its runs share them.
+ * - The sums by model have the calls of the run and of all runs below it, each under the model that served it. A refused call is not among them.
  */
 import { Schema } from "effect"
 import { ApplicationId, RunId } from "../../kernel/Ids.ts"
@@ -79,7 +81,7 @@ export const NewRun = Schema.Struct({
       description: "Tags of the run's calls, in addition to its parent's tags; a call cannot replace them"
     })
   )
-}).annotations({ identifier: "NewRun" })
+}).annotations({ identifier: "NewRun", parseOptions: { onExcessProperty: "error" } })
 export interface NewRun extends Schema.Schema.Type<typeof NewRun> {}
 
 const fields = {

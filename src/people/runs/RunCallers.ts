@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import type { Clock } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { earlier } from "../../kernel/hot/Earlier.ts"
+import { mergedWithin } from "../../kernel/Labels.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 import { ExpiredKey } from "../credentials/Problems.ts"
 import type { ApplicationsContract } from "../tenants/Applications.ts"
@@ -67,16 +68,16 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   return caller
 })
 
+/** The tags of the API key are those of now: a tag that it received after the run was made counts the calls of the run too. */
 const callerFrom = (row: Found, runs: ReadonlyArray<string>, { caller }: Holder): Caller => {
   const models = both(caller.allowed_models, modelsOf(row))
+  const own = { ...(row.tags !== "" && { tags: row.tags }), ...(row.end_user !== "" && { end_user: row.end_user }) }
   const hasLabels = row.tags !== "" || row.end_user !== ""
   return {
     ...caller,
     runs,
     ...(models !== undefined && { allowed_models: models }),
-    ...(hasLabels && {
-      labels: { ...(row.tags !== "" && { tags: row.tags }), ...(row.end_user !== "" && { end_user: row.end_user }) }
-    })
+    ...(hasLabels && { labels: mergedWithin(caller.labels, own) })
   }
 }
 

@@ -1,12 +1,13 @@
 /** Rows of runs, and SQL conditions on them. A run's limits and counters are those of the budget with the same id. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { Fragment } from "@effect/sql/Statement"
+import type { Fragment, Statement } from "@effect/sql/Statement"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Ending } from "../../books/ledger/write/Ending.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
 import { tagsOf } from "../../kernel/Labels.ts"
+import { openMax } from "./Run.ts"
 import type { Run } from "./Run.ts"
 
 export interface Row {
@@ -40,7 +41,12 @@ export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed()
 export const within = (sql: SqlClient, path: string): Fragment =>
   sql`(path = ${path} OR (path > ${`${path}/`} AND path < ${`${path}0`}))`
 
-/** Selects the runs that a caller may see. */
+/** Finds a row if a tenant may open another run. It runs in the writer, which stands still meanwhile, so an index has all that it reads. */
+export const hasRoom = (sql: SqlClient, tenant: string, now: number): Statement<unknown> =>
+  sql`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tollgate_runs WHERE tenant_id = ${tenant} AND ended_at IS NULL
+    AND expires_at > ${now} LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
+
+/** The runs that a caller sees. */
 export const isSeen = (
   sql: SqlClient,
   { account_id, application_id, runs, tenant_id }: Pick<Caller, "account_id" | "application_id" | "runs" | "tenant_id">
