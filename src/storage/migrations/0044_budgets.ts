@@ -94,8 +94,7 @@ const steps = [
   `CREATE UNIQUE INDEX tollgate_runs_path ON tollgate_runs (path)`,
   `CREATE INDEX tollgate_runs_application ON tollgate_runs (application_id, id)`,
   `CREATE INDEX tollgate_runs_account ON tollgate_runs (tenant_id, account_id, id)`,
-  // With `ended_at`, the open runs of a tenant are counted from the index alone.
-  `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at, ended_at) WHERE ended_at IS NULL`,
+  `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at) WHERE ended_at IS NULL`,
   `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
   `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
   `CREATE INDEX tollgate_usage_dimensions_run ON tollgate_usage_dimensions (run_id) WHERE run_id <> ''`,
