@@ -63,7 +63,7 @@ describe("a budget of the tenant", () => {
     const { page } = tab
     await page.getByText("No budgets yet").waitFor()
     await make(page, "the team")
-    await page.getByRole("cell", { name: "the team" }).waitFor()
+    await page.getByRole("cell", { name: "the team", exact: true }).waitFor()
     expect(await share(page, "requests")).toBe("0")
     await call(key)
     await expect.poll(() => share(page, "requests"), { timeout: 60_000 }).toBe("0.1")

@@ -41,9 +41,7 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
     }
     stalled = true
     log(
-      Effect.logFatal(
-        `the database has not confirmed a commit for ${limit / 1_000} s: writes are refused until it does`
-      )
+      Effect.logFatal(`the database has not confirmed a commit for ${limit / 1_000} s: writes are refused until it does`)
     )
     onStall()
   }
