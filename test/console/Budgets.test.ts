@@ -187,3 +187,42 @@ describe("the operator", () => {
     tab.done()
   })
 })
+
+describe("a member", () => {
+  const tokenIn = async (email: string): Promise<string | undefined> => {
+    const letters = (await desk.service.control("/mail")) as ReadonlyArray<{
+      readonly to: string
+      readonly text: string
+    }>
+    return /\/invites\/(\S+)/.exec(letters.findLast(({ to }) => to === email)?.text ?? "")?.[1]
+  }
+
+  it("sets a budget on an own key, and may change it", async () => {
+    const email = "grace@example.com"
+    const grace = await desk.service.signIn(email, { name: "Grace Hopper" })
+    const { id: tenant_id } = (
+      await desk.service.call("/v1/tenants", { token: ada.token, json: { name: "Lighthouse" } })
+    ).body.result
+    const invite = { email, role: "member" }
+    await desk.service.call(`/v1/tenants/${tenant_id}/invites`, { token: ada.token, json: invite })
+    await expect.poll(() => tokenIn(email), { timeout: 60_000 }).toBeDefined()
+    const accept = `/v1/tenant-invites/${await tokenIn(email)}/accept`
+    expect((await desk.service.call(accept, { token: grace.token, method: "POST" })).status).toBe(200)
+    const tab = await desk.signIn(email, "budgets")
+    const { page } = tab
+    await page.getByRole("button", { name: /^Tenant/ }).click()
+    await page.getByRole("menuitem", { name: /Lighthouse/ }).click()
+    await page.locator(".shell-tenant").filter({ hasText: "Lighthouse" }).waitFor()
+    await page.getByRole("link", { name: "Keys" }).click()
+    await page.getByRole("button", { name: "Create a key" }).first().click()
+    await page.getByRole("dialog").getByLabel("Name").fill("graces key")
+    await page.getByRole("dialog").getByRole("button", { name: "Create a key" }).click()
+    await page.getByRole("button", { name: "I have copied it" }).click()
+    await page.getByRole("link", { name: "Budgets" }).click()
+    await make(page, "mine", async (dialog) => {
+      await dialog.getByLabel("Key", { exact: true }).selectOption("graces key")
+    })
+    await page.getByRole("button", { name: "Delete: mine" }).waitFor()
+    tab.done()
+  })
+})
