@@ -31,7 +31,8 @@ interface View {
 /** Views of one tag of many, of any value of it, and of one end user. */
 const labelledViews = (usage: string, labels: number): ReadonlyArray<View> => {
   const one = Math.floor(labels / 2)
-  const series = `${usage}/series?start_date=${new Date(Date.now() - 30 * day).toISOString()}`
+  const [from, to] = [30, 0].map((days) => new Date(Date.now() - days * day).toISOString())
+  const series = `${usage}/series?start_time=${from}&end_time=${to}`
   return [
     { name: "records of a tag", path: `${usage}?tag=task=${one}`, sorted: false },
     { name: "records of a tag, any value", path: `${usage}?tag=task`, sorted: false },
