@@ -256,11 +256,11 @@ describe("an operator", () => {
     const [file] = take("csv", /^email,name,team/)
     const [command] = take("sh", /^tollgate people import class\.csv/)
     writeFileSync(join(scratch, "class.csv"), file!.text)
-    expect(await shell(command!.text)).toBe("2 people: 2 made, 0 known, 2 new keys, 1 new teams\n")
+    expect(await shell(command!.text)).toBe("2 people: 2 created, 0 already known, 2 new keys, 1 new teams\n")
     expect(readFileSync(join(scratch, "keys.csv"), "utf8")).toMatch(
       /^ada@school\.example,Ada,ten_\w+,svc-prod-[0-9a-f]{64}$/m
     )
-    expect(await shell(command!.text)).toBe("2 people: 0 made, 2 known, 0 new keys\n")
+    expect(await shell(command!.text)).toBe("2 people: 0 created, 2 already known, 0 new keys\n")
   })
 
   it("gives a class its allowances, a plan and a code", async () => {
