@@ -1,12 +1,12 @@
 /**
- * Planted mistakes: guards of the service's code, each switched off only in the simulation's build (`Bundle`), to show that the simulation finds the
- * mistake. Each text must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
+ * Planted mistakes. Each one switches off a guard in the service's code, only in the simulation's build (`Bundle`), to show that the simulation finds
+ * the mistake. Each fragment must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
  */
 import type { Change } from "./Bundle.ts"
 
 export interface Mistake {
   readonly name: string
-  /** The purpose of the guard. */
+  /** What the guard ensures. */
   readonly guard: string
   readonly changes: ReadonlyArray<Change>
 }
@@ -391,7 +391,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "yield* Effect.void"
     ],
     ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - handOverMax)", "yield* Effect.void"],
-    // The outbox also does not wake for them.
+    // Prevents the outbox from waking for them as well.
     [
       "people/mail/Outbox.ts",
       "AS due_at\n    FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",
