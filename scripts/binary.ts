@@ -250,7 +250,7 @@ const write = async (work: string, arch: Architecture, blob: Buffer, files: Para
   say(`injecting it into the ${arch} executable`)
   const fresh = join(work, `tollgate-${arch}`)
   copyFileSync(nodeOf(arch), fresh)
-    // Symbols make up a sixth of the file. They are kept if there is no tool for this architecture.
+  // Symbols make up a sixth of the file. They are kept if there is no tool for this architecture.
   try {
     execFileSync("strip", [fresh], { stdio: "ignore" })
   } catch {

@@ -275,7 +275,9 @@ export const printRates = (title: string, rates: Rates): void => {
 }
 
 export const printAdded = (title: string, added: ReadonlyMap<string, Added>): void => {
-  print(`\n${title}, open loop at half of each one's throughput ("added" is the excess over the upstream's own latency at that rate)\n`)
+  print(
+    `\n${title}, open loop at half of each one's throughput ("added" is the excess over the upstream's own latency at that rate)\n`
+  )
   const row = ([name, a]: readonly [string, Added]) => [
     titles[name]!,
     count(a.rate),

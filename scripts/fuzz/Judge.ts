@@ -101,7 +101,7 @@ const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean 
 export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: Received): Wrong | undefined => {
   if (received.end === "late")
     return { kind: `${route.name}: no end`, what: `no response and no close within ${received.millis.toFixed(0)} ms` }
-    // The response to a malformed request contains a body, whatever the method.
+  // The response to a malformed request contains a body, whatever the method.
   const isTold = plan.method !== "HEAD" || isExact(plan)
   if (isTold && received.rest.length > 0 && !received.rest.toString("latin1", 0, 6).startsWith("HTTP/1"))
     return { kind: `${route.name}: no HTTP`, what: received.rest.toString("latin1", 0, 300) }

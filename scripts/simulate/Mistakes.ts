@@ -63,12 +63,12 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "for (const budget of budgets) {\n    const isServed",
     "for (const budget of budgets.slice(0, 0)) {\n    const isServed"
   ]),
-  mistake("budget-is-not-charged", "a charge counts in the budgets of its call", [
+  mistake("budget-is-not-charged", "a charge counts against the budgets of its call", [
     "books/ledger/rules/Counting.ts",
     "spent: isServed ? collected : 0n,",
     "spent: 0n,"
   ]),
-  mistake("budget-counts-twice", "a charge counts once in a budget", [
+  mistake("budget-counts-twice", "a charge counts once against a budget", [
     "books/ledger/rules/Counting.ts",
     "spent: isServed ? collected : 0n,",
     "spent: isServed ? 2n * collected : 0n,"

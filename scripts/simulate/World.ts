@@ -778,7 +778,7 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-      // The new limit may be stored whatever the response says, so spending is compared with the highest limit ever requested.
+    // The new limit may be stored whatever the response says, so spending is compared with the highest limit ever requested.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))

@@ -86,7 +86,7 @@ export class Callers {
       this.seen.counts.set(outcome, (this.seen.counts.get(outcome) ?? 0) + 1)
       const took = performance.now() - began
       if (outcome === "200") this.seen.latencies.push(took)
-        // A caller that cannot reach the service soon tries again.
+      // A caller that cannot reach the service soon tries again.
       if (outcome === "not there") await pause(200 + Math.random() * 300)
       if (this.rate !== undefined) await pause(2 * Math.random() * ((1_000 * callers) / this.rate) - took)
     }

@@ -16,8 +16,7 @@ import type { DatabaseUnusable } from "../storage/database/Unusable.ts"
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { done, left } = yield* Files.tighten(placeOf(facts))
-    if (done.length > 0)
-      yield* Effect.logWarning(`removed other users' access to private files: ${done.join(", ")}`)
+    if (done.length > 0) yield* Effect.logWarning(`removed other users' access to private files: ${done.join(", ")}`)
     if (left.length > 0) yield* Effect.logWarning(`other users have access to private files: ${left.join(", ")}`)
     yield* Effect.addFinalizer(() => Files.tighten(placeOf(facts)))
   })

@@ -141,7 +141,12 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   connections,
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
   // The prefix contains no dashes, because dashes separate the parts of a key.
-  key_prefix: read("KEY_PREFIX", "svc", "must consist of letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
+  key_prefix: read(
+    "KEY_PREFIX",
+    "svc",
+    "must consist of letters and digits",
+    (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]
+  ),
   log_level: read("LOG_LEVEL", "info", `must be one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
   payments: onOrOff("SANDBOX_PAYMENTS"),
   decisions: onOrOff("SANDBOX_DECISIONS"),

@@ -653,7 +653,10 @@ describe("the command line", () => {
 
   it("names a typo in the environment by its rule", async () => {
     const { code, stderr } = await command(["verify"], { LOG_LEVEL: "loud", PORT: "http", DATA_DIR: used })
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/LOG_LEVEL: must be one of trace[^]*|PORT: must be a port[^]*/)])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/LOG_LEVEL: must be one of trace[^]*|PORT: must be a port[^]*/)
+    ])
     expect(stderr).toContain("PORT: must be a port")
     expect(stderr).toContain("LOG_LEVEL: must be one of")
   })

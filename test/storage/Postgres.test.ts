@@ -91,9 +91,17 @@ const closed = (one: SocketServer) => new Promise<void>((done) => one.close(() =
 
 describe("a PostgreSQL database that cannot be used", () => {
   it.each<[string, () => string | Promise<string>, RegExp]>([
-    ["an address without a database", () => "postgres://user:hunter2@127.0.0.1/", /DATABASE_URL: must be postgres:\/\/user/],
+    [
+      "an address without a database",
+      () => "postgres://user:hunter2@127.0.0.1/",
+      /DATABASE_URL: must be postgres:\/\/user/
+    ],
     ["another scheme", () => "mysql://user:hunter2@127.0.0.1/x", /DATABASE_URL: must be sqlite:<path/],
-    ["an address that is none", () => "postgres://user:hunter2@127.0.0.1:port/x", /DATABASE_URL: must be postgres:\/\/user/],
+    [
+      "an address that is none",
+      () => "postgres://user:hunter2@127.0.0.1:port/x",
+      /DATABASE_URL: must be postgres:\/\/user/
+    ],
     ["a password that is not encoded", () => "postgres://user:hunter#2@127.0.0.1/x", /write .* as %25 %23 %2F %3F/],
     [
       "a user that is not encoded",

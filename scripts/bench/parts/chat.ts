@@ -16,7 +16,12 @@ const run = async (bench: Bench): Promise<void> => {
   const added = await halfLoad(bench, load, chat!, direct, [gateway, floor], rates)
   printRates(`POST /v1/chat/completions, one caller, ${chat!.connections} connections`, rates)
   printAdded("The same calls", added)
-  bench.results.reach({ what: "1 chat: rate relative to the peer", measured: ratio(rates, "gateway", "peer"), unit: "x", least: 7 })
+  bench.results.reach({
+    what: "1 chat: rate relative to the peer",
+    measured: ratio(rates, "gateway", "peer"),
+    unit: "x",
+    least: 7
+  })
   bench.results.reach({
     what: "8 chat: rate relative to the floor",
     measured: ratio(rates, "gateway", "floor"),

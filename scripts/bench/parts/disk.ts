@@ -19,7 +19,8 @@ const run = async (bench: Bench): Promise<void> => {
     const workload = chatCalls({ name, callers, connections: options.connections })
     const rates = await alternate(bench, load, workload, [floor, gateway])
     printRates(`POST /v1/chat/completions, commits delayed by 5 ms, ${name}`, rates)
-    if (callers === 1) printAdded("The same calls", await halfLoad(bench, load, workload, direct, [gateway, floor], rates))
+    if (callers === 1)
+      printAdded("The same calls", await halfLoad(bench, load, workload, direct, [gateway, floor], rates))
   }
   await world.close()
 }

@@ -154,14 +154,21 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
     unit: "x",
     least: 2
   })
-  results.reach({ what: "1 charges on one account, relative to TPC-B", measured: of("one account"), unit: "x", least: 1 })
+  results.reach({
+    what: "1 charges on one account, relative to TPC-B",
+    measured: of("one account"),
+    unit: "x",
+    least: 1
+  })
 }
 
 const printCharges = (
   sides: ReadonlyArray<Side>,
   costs: ReadonlyMap<string, { readonly nodes: ReadonlyArray<number>; readonly server: ReadonlyArray<number> }>
 ): void => {
-  print("\nCharges over PostgreSQL, reserve then settle, two writer processes on one server, fsync on, compared with TPC-B\n")
+  print(
+    "\nCharges over PostgreSQL, reserve then settle, two writer processes on one server, fsync on, compared with TPC-B\n"
+  )
   const titles: Readonly<Record<string, string>> = {
     pgbench: "pgbench's TPC-B, prepared statements, 16 clients",
     "many accounts": `charges over ${accounts} accounts`,

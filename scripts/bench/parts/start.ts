@@ -143,7 +143,10 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
   ])
   print("\nFrom the spawn to the first 200 from /healthz and from /readyz, restarts on a folder with a database\n")
   print(
-    table([["process", "first response", "fastest..slowest", "relative to the empty server", "ready", "memory when ready"], ...rows])
+    table([
+      ["process", "first response", "fastest..slowest", "relative to the empty server", "ready", "memory when ready"],
+      ...rows
+    ])
   )
   for (const { name, ready, times } of all) results.measurements.push({ part: "start", contender: name, times, ready })
   const [, , emptyOne, ours] = all

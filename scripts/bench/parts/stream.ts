@@ -55,4 +55,8 @@ const run = async (bench: Bench): Promise<void> => {
   print(table(rows))
 }
 
-export const stream: Part = { name: "stream", about: "chat in streams of 30 and 1,000 chunks; time to the first byte", run }
+export const stream: Part = {
+  name: "stream",
+  about: "chat in streams of 30 and 1,000 chunks; time to the first byte",
+  run
+}

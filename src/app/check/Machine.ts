@@ -60,8 +60,7 @@ export const database = ({ database: location }: EnvironmentFacts): Effect.Effec
     const newest = Engine.newest(location)
     if (Either.isLeft(found)) return failure("database", found.left.message)
     const applied = found.right ?? 0
-    if (applied === 0)
-      return warning("database", `${location.shown} has no tables yet; the first start creates them`)
+    if (applied === 0) return warning("database", `${location.shown} has no tables yet; the first start creates them`)
     if (applied < newest)
       return warning(
         "database",

@@ -142,7 +142,8 @@ const allowanceSet = Command.make(
   )
 )
 
-const none = (tenant: string) => refuse(`--tenant ${tenant}: this tenant has no allowance (pass --config to see the one in its plan)`)
+const none = (tenant: string) =>
+  refuse(`--tenant ${tenant}: this tenant has no allowance (pass --config to see the one in its plan)`)
 
 const allowanceShow = Command.make("show", { tenant: tenantOption, config, json }, ({ config, json, tenant }) =>
   Effect.gen(function* () {

@@ -149,7 +149,8 @@ export const run = (given: ReadonlyArray<string>) =>
     const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && !repeatable.has(flag))
     if (twice !== undefined) return yield* refuse(`${twice} was given more than once`)
     const { known, name, unknown } = CommandLine.meant(allNames, words)
-    if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}; its commands are ${known.join(", ")}`)
+    if (unknown !== undefined)
+      return yield* refuse(`${name} has no command ${unknown}; its commands are ${known.join(", ")}`)
     if (asksForHelp(words)) return yield* Console.log(helpOf(name))
     yield* cli(argv).pipe(
       // The library has already printed the error.

@@ -41,10 +41,13 @@ const clientCreate = Command.make(
       }
       if (kind !== "oauth" && device) return yield* refuse("--device: only oauth clients can use this option")
       if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only oauth clients can use this option")
-      if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only oauth clients can use this option")
+      if (kind !== "oauth" && redirect.length > 0)
+        return yield* refuse("--redirect-uri: only oauth clients can use this option")
       const wrong = redirect.find((uri) => !isRedirectAddress(uri))
       if (wrong !== undefined) {
-        return yield* refuse(`--redirect-uri ${wrong}: must be a URI without a fragment and must not use javascript: or file:`)
+        return yield* refuse(
+          `--redirect-uri ${wrong}: must be a URI without a fragment and must not use javascript: or file:`
+        )
       }
       const client = yield* Effect.gen(function* () {
         const clients = yield* Clients
@@ -91,7 +94,9 @@ const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id })
     if (!done) return yield* refuse(`--id ${id}: there is no such client, or the configuration file defines it`)
     yield* Console.log(`revoked ${id}`)
   })
-).pipe(Command.withDescription("Remove an application and end its sign-ins; a running service applies this within a minute"))
+).pipe(
+  Command.withDescription("Remove an application and end its sign-ins; a running service applies this within a minute")
+)
 
 export const subcommands = [clientCreate, clientList, clientRevoke] as const
 

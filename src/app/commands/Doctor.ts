@@ -18,7 +18,10 @@ const options = {
     Options.withDescription("the configuration file; without it, no upstreams are tested"),
     Options.optional
   ),
-  backups: Options.text("backups").pipe(Options.withDescription("the folder that contains the backups"), Options.optional),
+  backups: Options.text("backups").pipe(
+    Options.withDescription("the folder that contains the backups"),
+    Options.optional
+  ),
   json
 }
 

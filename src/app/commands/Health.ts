@@ -11,7 +11,9 @@ export const command = Command.make("health", {}, () =>
     const status = yield* Effect.tryPromise({
       try: async (signal) => (await fetch(url, { signal })).status,
       catch: () => refuse(`cannot connect to ${url}`)
-    }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => refuse(`${url} did not respond within 5 seconds`) }))
+    }).pipe(
+      Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => refuse(`${url} did not respond within 5 seconds`) })
+    )
     if (status !== 200) return yield* refuse(`${url} returned ${status}`)
     yield* Console.log(`${url} returned 200`)
   })

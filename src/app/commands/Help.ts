@@ -14,7 +14,8 @@ export const command = Command.make("help", { guide }, ({ guide }) =>
       yield* Console.log(table(Object.entries(guides).map(([guide, summary]) => [`tollgate help ${guide}`, summary])))
       return yield* Console.log("\nTo list the commands, run tollgate --help.")
     }
-    if (!isGuide(name)) return yield* refuse(`there is no guide ${name}; the guides are ${Object.keys(guides).join(", ")}`)
+    if (!isGuide(name))
+      return yield* refuse(`there is no guide ${name}; the guides are ${Object.keys(guides).join(", ")}`)
     yield* Console.log(textOf(name).trimEnd())
   })
 ).pipe(

@@ -104,11 +104,15 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
 const limits = {
   limit: Options.text("limit").pipe(Options.withDescription("its spending limit, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
-    Options.withDescription("the period of --limit: each calendar month (UTC), or the key's lifetime (total, the default)"),
+    Options.withDescription(
+      "the period of --limit: each calendar month (UTC), or the key's lifetime (total, the default)"
+    ),
     Options.optional
   ),
   models: Options.text("models").pipe(
-    Options.withDescription("the models that it may call, separated by commas; all by default. --config checks the names"),
+    Options.withDescription(
+      "the models that it may call, separated by commas; all by default. --config checks the names"
+    ),
     Options.optional
   ),
   tags: Options.text("tag").pipe(

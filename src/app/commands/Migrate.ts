@@ -128,7 +128,9 @@ const copy = (to: string) =>
     yield* Copy.release(opened)
     for (const line of linesOf(proof, opened.tables.length, move.to)) yield* Console.log(line)
     for (const [column, count] of opened.source.replaced)
-      yield* Console.log(`${column}: NUL characters, which PostgreSQL cannot store, were replaced with U+FFFD in ${count} rows`)
+      yield* Console.log(
+        `${column}: NUL characters, which PostgreSQL cannot store, were replaced with U+FFFD in ${count} rows`
+      )
     yield* Console.log(nextSteps(facts, move))
   })
 

@@ -84,7 +84,8 @@ export const command = Command.make(
         if (asked.list) return yield* list(asked.json)
         if (Option.isSome(asked.end)) {
           const ended = yield* sessions.end(asked.end.value, { name, via: "command" })
-          if (!ended) return yield* refuse(`--end ${asked.end.value}: there is no such link or session, or it has already ended`)
+          if (!ended)
+            return yield* refuse(`--end ${asked.end.value}: there is no such link or session, or it has already ended`)
           return yield* Console.log(`ended ${asked.end.value}`)
         }
         if (asked.token) {

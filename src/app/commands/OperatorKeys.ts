@@ -55,7 +55,9 @@ const keyCreate = Command.make(
       Options.withDescription(`what it may do, separated by commas: ${Scope.literals.join(", ")}`)
     ),
     expires: Options.text("expires").pipe(
-      Options.withDescription(`the last day on which it works (2027-01-31), or an RFC 3339 time; by default ${daysPreset} days from now`),
+      Options.withDescription(
+        `the last day on which it works (2027-01-31), or an RFC 3339 time; by default ${daysPreset} days from now`
+      ),
       Options.optional
     ),
     json
@@ -111,7 +113,8 @@ const keyEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
     const facts = yield* fromEnvironment
     const by = yield* operator
     const ended = yield* Effect.flatMap(ManagementKeys, (keys) => keys.end(by, id)).pipe(Effect.provide(keysOf(facts)))
-    if (!ended) return yield* refuse(`--id ${CommandLine.printable(id)}: there is no such key, or it is no longer valid`)
+    if (!ended)
+      return yield* refuse(`--id ${CommandLine.printable(id)}: there is no such key, or it is no longer valid`)
     yield* Console.log(`ended ${id}`)
   })
 ).pipe(Command.withDescription("Revoke a management key immediately"))

@@ -59,7 +59,9 @@ const peopleCreate = Command.make(
       yield* Console.log(`${made.id} ${made.home_tenant_id}`)
       yield* Console.error(`${made.created ? "made" : "found"} ${made.email}`)
     })
-).pipe(Command.withDescription("Create a person with a home tenant; does nothing if the address already has an account"))
+).pipe(
+  Command.withDescription("Create a person with a home tenant; does nothing if the address already has an account")
+)
 
 const peopleList = Command.make(
   "list",

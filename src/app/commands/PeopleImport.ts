@@ -73,7 +73,9 @@ const importAll = Effect.fnUntraced(function* (asked: Import) {
   const teams = yield* teamsOf(asked)
   const done = yield* Effect.forEach(asked.people, (listed) =>
     Effect.mapError(importOne(asked, listed), ({ message }) =>
-      refuse(`line ${listed.line}: ${message}. The lines above it were imported; correct this line and import the file again`)
+      refuse(
+        `line ${listed.line}: ${message}. The lines above it were imported; correct this line and import the file again`
+      )
     )
   )
   const count = (is: (one: (typeof done)[number]) => boolean) => done.filter(is).length
@@ -155,5 +157,7 @@ export const peopleImport = Command.make("import", options, ({ config, file, jso
     yield* Console.log(`${done.people} people: ${counts.join(", ")}`)
   }).pipe(Effect.scoped)
 ).pipe(
-  Command.withDescription("Create the people in a CSV file (columns email,name and optionally external_id,team,allowance_usd)")
+  Command.withDescription(
+    "Create the people in a CSV file (columns email,name and optionally external_id,team,allowance_usd)"
+  )
 )

@@ -46,7 +46,9 @@ export const command = Command.make(
         Effect.provide(purchases(facts))
       )
       if (!booked)
-        return yield* refuse(`--tenant ${tenant}: there is no such tenant, or --reference ${reference} is already booked`)
+        return yield* refuse(
+          `--tenant ${tenant}: there is no such tenant, or --reference ${reference} is already booked`
+        )
       yield* Console.log(`booked a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
     })
 ).pipe(Command.withDescription("Record a purchase that was paid outside the service (source: purchase)"))

@@ -123,7 +123,14 @@ export const command = Command.make(
         Layer.provide(Database.layerAt(facts.database))
       )
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
-      const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret, which you should back up` : "TOLLGATE_SECRET"
+      const now =
+        facts.secret === undefined
+          ? `the secret in ${facts.data_dir}/secret, which you should back up`
+          : "TOLLGATE_SECRET"
       yield* Console.log([`${facts.database.shown} continues under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
     }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Continue after the secret was lost: keeps all balances and records, and invalidates keys and sign-ins"))
+).pipe(
+  Command.withDescription(
+    "Continue after the secret was lost: keeps all balances and records, and invalidates keys and sign-ins"
+  )
+)

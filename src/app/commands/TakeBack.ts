@@ -33,7 +33,9 @@ export const command = Command.make(
       Options.withDefault("a grant taken back by the operator")
     ),
     reference: Options.text("reference").pipe(
-      Options.withDescription("makes the command safe to repeat: with the same reference, it takes back nothing the second time"),
+      Options.withDescription(
+        "makes the command safe to repeat: with the same reference, it takes back nothing the second time"
+      ),
       Options.optional
     ),
     json

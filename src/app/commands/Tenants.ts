@@ -54,7 +54,11 @@ const tenantsCreate = Command.make(
       yield* Console.log(id)
       yield* Console.error(`${made.created ? "made" : "found"} ${CommandLine.printable(made.name)}`)
     })
-).pipe(Command.withDescription("Create a tenant with its first owner; without an external id, each run creates another tenant"))
+).pipe(
+  Command.withDescription(
+    "Create a tenant with its first owner; without an external id, each run creates another tenant"
+  )
+)
 
 export const subcommands = [tenantsCreate] as const
 
