@@ -88,7 +88,7 @@ export const directly = (text: string): string =>
       .join("; ")
   )
 
-/** What `effect` exports besides modules. */
+/** Exports of `effect` that are functions, not modules. */
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
 
 /**

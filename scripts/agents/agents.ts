@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** What an agent needs to run one prompt. */
+/** The inputs for running one prompt. */
 export interface Setting {
   /** The installation folder, which contains `node_modules`. */
   readonly installed: string

@@ -32,7 +32,7 @@ const kinds = callers === 1 ? 1 : models.length
 
 const idOf = (kind: string, caller: number): string => `${kind}_06bench${String(caller).padStart(13, "0")}`
 
-/** What all calls of a caller and model have in common, indexed by `callSequence`. */
+/** The properties that all calls of a caller and model share, indexed by `callSequence`. */
 const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i) => ({
   account: idOf("bil", Math.floor(i / kinds)),
   tenant: idOf("ten", Math.floor(i / kinds)),

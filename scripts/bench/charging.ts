@@ -4,7 +4,7 @@ import type { CallOutcome } from "../../src/books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
-/** What the gate would pass for a line. Each call must pass the same object, because it is the cache key for the shared data. */
+/** The facts that the gate would pass for a line. Each call must pass the same object, because it is the cache key for the shared data. */
 const admissionOf = ({ account, application, endpoint, model, person, provider, tenant, ...labels }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
   facts: {

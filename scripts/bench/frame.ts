@@ -1,4 +1,4 @@
-// What all parts share: alternated rounds of contenders, medians, tables and targets.
+// The tools that all parts share: alternated rounds of contenders, medians, tables and targets.
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "./calls.ts"
 import type { Order, Outcome } from "./load.ts"
@@ -23,7 +23,7 @@ export interface Options {
   readonly keep: string | undefined
 }
 
-/** What a part receives. */
+/** The inputs of a part. */
 export interface Bench {
   readonly options: Options
   readonly cores: Cores
@@ -60,7 +60,7 @@ export interface Target {
 export interface Contender extends Target {
   /** Successful calls so far. */
   served: number
-  /** What each caller owes so far, in nano-USD. */
+  /** The amount that each caller owes so far, in nano-USD. */
   readonly due: Array<number>
   /** The highest observed memory under load, in MB. */
   peak: number

@@ -6,7 +6,7 @@ import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** What to send, where and how fast. */
+/** The calls to send: their content, target and rate. */
 export interface Order {
   readonly port: number
   readonly method: "GET" | "POST"

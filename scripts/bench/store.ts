@@ -4,7 +4,7 @@
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-/** What one caller's calls to one model have in common. The object itself is the key under which sums are folded. */
+/** The properties that one caller's calls to one model share. The object itself is the key under which sums are folded. */
 export interface Line {
   readonly account: string
   readonly tenant: string
@@ -26,7 +26,7 @@ export interface Charge {
   readonly latency: number
 }
 
-/** What a batch adds to the rollups of one line. */
+/** The amounts that a batch adds to the rollups of one line. */
 interface Sums {
   requests: number
   prompt: number

@@ -40,7 +40,7 @@ const whole = (body: string): Buffer =>
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 
-/** What the other tools respond, by path. */
+/** The responses of the other tools, by path. */
 const tools: Readonly<Record<string, Buffer>> = {
   "/v1/systemone": whole(
     JSON.stringify({
@@ -166,7 +166,7 @@ const completed = (text: string): object =>
     }
   })
 
-/** What each protocol other than chat responds, as a whole and as a stream. */
+/** The responses in each protocol other than chat, as a whole and as a stream. */
 const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream: ReadonlyArray<Buffer> }>> = {
   [pathOf.messages]: {
     whole: whole(

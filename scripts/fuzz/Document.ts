@@ -31,7 +31,7 @@ export interface Route {
   readonly method: string
   readonly path: string
   readonly parameters: ReadonlyArray<Parameter>
-  /** The security schemes, any one of which admits a request. If empty, no credential is required. */
+  /** The security schemes. Any one of them admits a request. If empty, no credential is required. */
   readonly schemes: ReadonlyArray<string>
   readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined
   readonly responses: Operation["responses"]

@@ -71,7 +71,7 @@ export interface Plan {
   readonly from: number
 }
 
-/** What the placeholders stand for in a world. */
+/** The values that replace the placeholders in a world. */
 export type Known = Readonly<Record<string, string>>
 
 const named = (text: string, known: Known): string =>

@@ -15,7 +15,7 @@ export interface Sending {
   readonly from: string
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
-  /** What the client does after sending: wait, close its side, or disconnect. */
+  /** How the client proceeds after sending: it waits, closes its side, or disconnects. */
   readonly end: "wait" | "half" | "cut"
   /** The methods of the requests in these bytes. They determine how many responses to expect and which of them carry no body. */
   readonly methods: ReadonlyArray<string>

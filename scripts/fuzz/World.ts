@@ -12,7 +12,7 @@ export interface World {
   readonly service: Service
   readonly document: OpenApi
   readonly routes: ReadonlyArray<Route>
-  /** What a plan's placeholders currently stand for. */
+  /** Returns the values that currently replace a plan's placeholders. */
   readonly known: () => Known
   /** Renews credentials, credit and objects that have been used up. */
   readonly renew: () => Promise<void>

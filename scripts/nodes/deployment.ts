@@ -114,7 +114,7 @@ export const deploy = async (directory: string) => {
   return { server, database, nodes, startNode, keysAt, settle }
 }
 
-/** What the callers counted. */
+/** The counts that the callers kept. */
 interface Counted {
   readonly acknowledged: number
   readonly unanswered: number

@@ -39,7 +39,7 @@ class Chance {
 
 const mailOf = (name: string): string => `${name}@example.com`
 
-/** What the pictures need to know about the simulated use. */
+/** Facts about the simulated use that the pictures need. */
 export interface Lived {
   readonly ada: Person
   /** The tokens in the letters for a pending transfer and for an open invitation to the team. */
@@ -177,7 +177,7 @@ const adasKeys = async (life: Life, ada: Person): Promise<ReadonlyArray<string>>
   })
 ]
 
-/** Creates a team that pays for its members, each of whom has a key. */
+/** Creates a team that pays for its members, each with their own key. */
 const makeTeam = async (life: Life, ada: Person) => {
   const { id } = await life.ok("/v1/tenants", { token: ada.token, json: { name: "Lighthouse" } })
   await life.ok(`/v1/tenants/${id}/plan`, { token: ada.token, method: "PUT", json: { plan: "team", seats: 6 } })

@@ -2,7 +2,7 @@
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
-/** Who uses the browser: no one, Ada in her personal tenant or in her team, a new user, or the operator. */
+/** The browser's user: no one, Ada in her personal tenant or in her team, a new user, or the operator. */
 export type As = "nobody" | "ada" | "team" | "newcomer" | "operator"
 
 export interface View {
@@ -12,7 +12,7 @@ export interface View {
   readonly as?: As
   /** Overrides the service's responses before the view is opened. */
   readonly routes?: (tab: Tab) => Promise<unknown>
-  /** What to do before the picture is taken. */
+  /** Prepares the page before the picture is taken. */
   readonly before?: (tab: Tab) => Promise<unknown>
   /** Whether the view never finishes loading, so that the picture shows that state. */
   readonly isWaiting?: boolean

@@ -512,7 +512,7 @@ export class Auditor {
     }
   }
 
-  /** What an endpoint's calls cost, including the uncollected part if `owed`. */
+  /** The total cost of an endpoint's calls, including the uncollected part if `owed`. */
   private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records

@@ -44,7 +44,7 @@ export interface Run extends Budgeted {
   expires: number
 }
 
-/** What the service shows of a budget or run. */
+/** A budget or run as the service shows it. */
 export interface Look {
   readonly of: Budgeted
   readonly from: number

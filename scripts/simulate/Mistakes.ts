@@ -6,7 +6,7 @@ import type { Change } from "./Bundle.ts"
 
 export interface Mistake {
   readonly name: string
-  /** What the guard ensures. */
+  /** The property that the guard ensures. */
   readonly guard: string
   readonly changes: ReadonlyArray<Change>
 }

@@ -12,7 +12,7 @@ import type { Deed, Manner, ProtocolName, Step, Story, Tool } from "./Story.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** What a vendor saw of a call. */
+/** A call as its vendor saw it. */
 export interface Seen {
   /** The sandbox sets this if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
@@ -844,7 +844,7 @@ export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoin
 
 const about = { about: { type: "noul", instructions: "Is it so?" } }
 
-/** Builds the request to each tool, with a name by which the vendor's call can be recognized. */
+/** Builds the request to each tool, with a name that identifies the call at the vendor. */
 const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: string; readonly request: Request } } = {
   embeddings: (name) => ({
     path: "/v1/embeddings",

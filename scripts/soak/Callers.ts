@@ -8,7 +8,7 @@ import { Agent, request } from "node:http"
 import { join } from "node:path"
 import type { Deployment } from "./Deployment.ts"
 
-/** What the callers have observed since the previous reading. */
+/** The callers' observations since the previous reading. */
 export interface Seen {
   readonly latencies: Array<number>
   /** How long direct calls to the vendor took. */

@@ -24,7 +24,7 @@ export interface Deployment {
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>
   /** Holds the write lock for this many milliseconds, as another program might. */
   readonly lock: (millis: number) => Promise<void>
-  /** What went wrong in processes that have ended, including their fatal log lines. */
+  /** Returns the faults of processes that have ended, including their fatal log lines. */
   readonly faults: () => ReadonlyArray<string>
   readonly end: () => Promise<void>
 }

@@ -43,7 +43,7 @@ const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 /** The length of an interval, in seconds. */
 const interval = isShort ? 10 : 60
 
-/** What share of the run each life gets. In a long run, the middle life takes half of the time, which reveals slow growth. */
+/** The share of the run that each life gets. In a long run, the middle life takes half of the time, which reveals slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
 /** In which interval of a life the database is locked, and below, for how many milliseconds. */

@@ -21,7 +21,7 @@ const readings = 5
 
 interface View {
   readonly name: string
-  /** Who opens the view, which determines the credential. */
+  /** Determines which credential is used. */
   readonly by: "person" | "operator"
   /** The queries that the view sends concurrently on opening. A path with the prefix `POST ` is sent as a POST. */
   readonly asks: ReadonlyArray<string>

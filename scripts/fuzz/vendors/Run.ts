@@ -37,7 +37,7 @@ const secret =
 
 export const isSecret = (text: string, sent: ReadonlyArray<Change>): boolean => {
   const found = secret.exec(text)?.[0]
-  // What the vendor itself wrote in its response is relayed.
+  // Text that the vendor itself wrote in its response is relayed.
   return found !== undefined && !JSON.stringify(sent).includes(found)
 }
 

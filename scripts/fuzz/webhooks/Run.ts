@@ -135,7 +135,7 @@ const nonsense = (body: string): fc.Arbitrary<string> => {
 
 interface Life {
   readonly events: ReadonlyArray<string>
-  /** What remains at the end, in cents. */
+  /** The amount that remains at the end, in cents. */
   readonly left: number
 }
 

@@ -10,7 +10,7 @@ import type { Machine } from "./Machine.ts"
 
 const require = createRequire(import.meta.url)
 
-/** Who owns a socket or port, which ends together with its owner. `undefined` is the outside world, which never ends. */
+/** The owner of a socket or port, which ends together with its owner. `undefined` is the outside world, which never ends. */
 export type Owner = object | undefined
 
 type Connect = (...args: ReadonlyArray<unknown>) => Socket
@@ -242,7 +242,7 @@ interface Listener {
 }
 
 export class Network {
-  /** Who is presumed to own the code that requests a socket or port. */
+  /** The presumed owner of the code that requests a socket or port. */
   owner: Owner
   /** The ports of the outside world. Unless stated otherwise, a client that connects to one of them is the service. */
   readonly listeners = new Map<number, Listener>()

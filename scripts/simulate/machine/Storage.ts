@@ -7,7 +7,7 @@ import type { Machine } from "./Machine.ts"
 /** A point in a writer's transaction. At `after_commit`, the commit is complete, whatever result is reported. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
-/** What happens at that point. */
+/** The fault that happens at that point. */
 export type Mishap =
   /** The disk or another process causes an error with this SQLite code. */
   | { readonly error: string }

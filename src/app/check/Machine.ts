@@ -19,7 +19,7 @@ import * as Files from "../../storage/sqlite/Files.ts"
 export interface Examined {
   readonly subject: string
   readonly result: "ok" | "warning" | "failure"
-  /** What was found, and how to fix it if that is known. */
+  /** The result of the check, and how to fix a problem if that is known. */
   readonly finding: string
 }
 

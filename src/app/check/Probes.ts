@@ -18,7 +18,7 @@ export interface Probed {
   readonly entry: string
   /** The address that the probe tried. */
   readonly address: string
-  /** What is wrong and how to fix it; `undefined` if the probe succeeded. */
+  /** The problem and how to fix it; `undefined` if the probe succeeded. */
   readonly fault: string | undefined
   /** The server's clock in Unix milliseconds, if its response carried a date, then our clock at that moment. */
   readonly date?: number | undefined

@@ -35,7 +35,7 @@ const paragraphsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<string> =>
   partsOf(doc).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value)] : []))
 
 interface Term {
-  /** What the help shows, such as `--limit text` or `<FILE.csv>`. */
+  /** The option or argument as the help shows it, such as `--limit text` or `<FILE.csv>`. */
   readonly term: string
   readonly meaning: string
   readonly isNeeded: boolean

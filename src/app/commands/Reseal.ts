@@ -31,7 +31,7 @@ import type { Location } from "../../storage/database/Location.ts"
 import { audited } from "./Audited.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** What happens to each kind of protected value; `undefined` if the values are part of another kind's row. */
+/** How each kind of protected value is invalidated; `undefined` if the values are part of another kind's row. */
 const endings: Record<Protected, Ending | undefined> = {
   api_key: apiKeysEnd,
   run_key: runKeysEnd,
