@@ -75,7 +75,7 @@ describe("tollgate people", () => {
     ["email,name\nnew@example.com,New\nNEW@example.com,Again", "line 3, column 1 (email): already on line 2"],
     ["email,name\nnew@example.com,New\nb@example.com", "line 3: 1 columns instead of 2"],
     ['email,name\nnew@example.com,"New', "line 2, column 2: the closing quote is missing"],
-    ['email,name\nnew@example.com,"Ann "Ada" B"', "line 2, column 2: there is text after the closing quote"],
+    ['email,name\nnew@example.com,"Ann "Ada" B"', "line 2, column 2: the closing quote is followed by more text"],
     ["email;name\nnew@example.com;New\nwrong;B", "line 3, column 1 (email): must be an email address"],
     ["email,name\n", "no people below"]
   ])("refuses %j whole, by line and column", async (text, words) => {
@@ -201,7 +201,7 @@ describe("teams and letters of an import", () => {
     )
     expect([silent.code, silent.stderr]).toEqual([1, expect.stringContaining('does not set "mail"')])
     const alone = await invite("--email", "x@example.com", "--role", "admin")
-    expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining("--role: needs --tenant")])
+    expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining("--role: requires --tenant")])
   })
 })
 
@@ -262,7 +262,7 @@ describe("tollgate tenants create", () => {
       expect([code, stdout]).toEqual([1, ""])
       return stderr
     }
-    expect(await refused("--period", "month")).toContain("--period month: needs --limit")
+    expect(await refused("--period", "month")).toContain("--period month: requires --limit")
     expect(await refused("--limit", "much")).toContain("--limit much: must be a decimal number above 0")
     expect(await refused("--tag", "lab")).toBe("tollgate: --tag lab: must be name=value\n")
     expect(await refused("--tag", "a=1", "--tag", "a=2")).toBe("tollgate: --tag a=2: the tag a already has a value\n")

@@ -30,7 +30,7 @@ export const command = Command.make("invite", options, ({ config, email, json, n
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const by = yield* commander
-    if (Option.isSome(role) && Option.isNone(tenant)) return yield* refuse("--role: needs --tenant")
+    if (Option.isSome(role) && Option.isNone(tenant)) return yield* refuse("--role: requires --tenant")
     const wanted = {
       email: yield* emailOf(email),
       name: Option.isNone(name) ? undefined : yield* oneLine("--name", name.value),
