@@ -15,7 +15,7 @@ type Documented = Record<string, unknown>
 
 const head = `/**
  * The contract as types, generated from its OpenAPI document by \`npm run contract\`.
- * \`Usd\` is an amount with all its digits: a number where that holds them, else a text. Read it with \`nano\` of \`money.ts\`.
+ * \`Usd\` is an amount with all its digits: a number if that can hold them, otherwise a string. Read it with \`nano\` of \`money.ts\`.
  */
 `
 
