@@ -116,7 +116,7 @@ const voucherEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
     )
     yield* Console.log(`ended ${id} after ${uses} uses`)
   })
-).pipe(Command.withDescription("End a voucher; credit that was already redeemed is kept"))
+).pipe(Command.withDescription("End a voucher; tenants keep the credit that they redeemed"))
 
 export const subcommands = [voucherCreate, voucherList, voucherEnd] as const
 
