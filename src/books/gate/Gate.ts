@@ -134,6 +134,8 @@ export interface Admission {
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** For calls that do not stream: the answer is read to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
+  /** Keeps the vendor's id of a request, for the usage record. The last one counts, of failed attempts too. */
+  readonly servedAs: (vendor_request: string | undefined) => void
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /** Like `settle`, with statements that commit or fail with it. On `Conflict` (a statement did not match its rows) the call stays open. */
@@ -285,7 +287,7 @@ const make = Effect.gen(function* () {
     )
   )
 
-  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside, request_id) => ({
+  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside, request_id, vendor_request) => ({
     call,
     payer,
     since: performance.now(),
@@ -306,7 +308,9 @@ const make = Effect.gen(function* () {
         usage_source: measured.usage_source,
         latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at),
         token_details: measured.token_details,
-        request_id
+        request_id,
+        vendor_request: measured.vendor_request ?? vendor_request,
+        vendor_cost: measured.vendor_cost
       }
     }
   })
@@ -674,7 +678,8 @@ interface Books {
     at: number,
     measured: Measured,
     beside: ReadonlyArray<Statement>,
-    request_id?: string
+    request_id?: string,
+    vendor_request?: string
   ) => Ending
   /** Statements for a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
@@ -725,6 +730,7 @@ class Admitted implements Admission {
   readonly reserved: Nano
   private readonly books: Books
   private readonly request_id: string | undefined
+  private vendor_request: string | undefined
   /** Facts for the log; unknown for a resumed call. */
   private readonly facts: CallFacts | undefined
   /** Facts for the metrics; unknown for a call that was refused because its reservation was late. */
@@ -787,6 +793,10 @@ class Admitted implements Admission {
     return this.books.to_its_end
   }
 
+  servedAs(vendor_request: string | undefined): void {
+    this.vendor_request = vendor_request
+  }
+
   settle(measured: Measured): Effect.Effect<Receipt, BooksUnavailable> {
     return this.settled(measured, none, identity) as Effect.Effect<Receipt, BooksUnavailable>
   }
@@ -806,7 +816,15 @@ class Admitted implements Admission {
   ): Effect.Effect<A, Conflict | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(use(this.receipt))
     if (this.ending !== undefined) return Effect.map(this.books.writeLater(this, this.ending), use)
-    this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside, this.request_id)
+    this.ending = this.books.endingOf(
+      this.call,
+      this.payer,
+      this.at,
+      measured,
+      beside,
+      this.request_id,
+      this.vendor_request
+    )
     return this.write(this.ending, use)
   }
 

@@ -995,6 +995,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       told_at bigint NOT NULL,
       PRIMARY KEY (budget_id, start, threshold)
     )`
+  ],
+  "0022_vendor_calls": [
+    `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_request ${text}`,
+    `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_cost bigint CHECK (vendor_cost >= 0)`
   ]
 }
 

@@ -42,6 +42,7 @@ import keptRows from "../migrations/0035_kept_rows.ts"
 import signIn from "../migrations/0037_sign_in.ts"
 import provisioning from "../migrations/0036_provisioning.ts"
 import allowances from "../migrations/0038_allowances.ts"
+import vendorCalls from "../migrations/0045_vendor_calls.ts"
 import requestIds from "../migrations/0039_request_ids.ts"
 import passkeysScim from "../migrations/0040_passkeys_scim.ts"
 import mediaList from "../migrations/0041_media_list.ts"
@@ -95,7 +96,8 @@ export const migrations = {
   "0041_media_list": mediaList,
   "0042_suspended_by": suspendedBy,
   "0043_by_key": byKey,
-  "0044_budgets": budgets
+  "0044_budgets": budgets,
+  "0045_vendor_calls": vendorCalls
 }
 
 /** The newest migration. */

@@ -307,6 +307,30 @@ export const collect = (
     })
   })
 
+/** The headers that name a request for its vendor, the most telling first. `cf-ray` names it at Cloudflare, in front of many vendors. */
+const requestNames = [
+  "x-generation-id",
+  "x-request-id",
+  "request-id",
+  "x-amzn-requestid",
+  "apim-request-id",
+  "x-goog-request-id",
+  "x-fal-request-id",
+  "cf-ray"
+] as const
+
+/** The maximum length of a vendor's id. A longer one is no id. */
+const requestIdMax = 200
+
+/** The vendor's id of a request; `undefined` if the answer names none. */
+export const vendorRequestOf = (headers: WireHeaders): string | undefined => {
+  for (const name of requestNames) {
+    const value = header(headers, name)
+    if (value !== undefined && value !== "" && value.length <= requestIdMax) return value
+  }
+  return undefined
+}
+
 export const header = (headers: WireHeaders, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === "string" ? value : value?.[0]
