@@ -29,6 +29,7 @@ import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { isProblem } from "../../kernel/Problem.ts"
 import { Tracing } from "../../kernel/Tracing.ts"
+import { withAttempt, withLast } from "../../kernel/VendorRequests.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
 import type { Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
@@ -134,7 +135,7 @@ export interface Admission {
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** For calls that do not stream: the answer is read to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
-  /** Keeps the vendor's id of a request, for the usage record. The last one counts, of failed attempts too. */
+  /** Keeps the vendor's id of an attempt's request, for the usage record. */
   readonly servedAs: (vendor_request: string | undefined) => void
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
@@ -309,7 +310,8 @@ const make = Effect.gen(function* () {
         latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at),
         token_details: measured.token_details,
         request_id,
-        vendor_request: measured.vendor_request ?? vendor_request,
+        vendor_request:
+          measured.vendor_request === undefined ? vendor_request : withLast(vendor_request, measured.vendor_request),
         vendor_cost: measured.vendor_cost
       }
     }
@@ -794,7 +796,7 @@ class Admitted implements Admission {
   }
 
   servedAs(vendor_request: string | undefined): void {
-    this.vendor_request = vendor_request
+    this.vendor_request = withAttempt(this.vendor_request, vendor_request)
   }
 
   settle(measured: Measured): Effect.Effect<Receipt, BooksUnavailable> {

@@ -24,6 +24,7 @@ import type { PageOf } from "../../kernel/Page.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import type { TokenDetails } from "../../kernel/TokenDetails.ts"
+import { vendorRequestsOf } from "../../kernel/VendorRequests.ts"
 import { keyNames } from "../../people/tenants/KeyNames.ts"
 import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import * as SortedIndex from "../../books/ledger/totals/SortedIndex.ts"
@@ -56,8 +57,10 @@ export interface RecordsContract {
 }
 
 export interface VendorFacts {
-  /** The vendor's id of the request. */
+  /** The vendor's id of the request that served the call, or of its last failure. */
   readonly vendor_request?: string
+  /** The vendors' ids of the failed attempts before it. */
+  readonly vendor_retries?: ReadonlyArray<string>
   /** The cost that the vendor reported. */
   readonly vendor_cost?: Nano
 }
@@ -287,6 +290,14 @@ const firstOf = Effect.fnUntraced(function* (
   return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
 })
 
+const requestsOf = (text: string | null | undefined): VendorFacts => {
+  const { last, retried } = vendorRequestsOf(text)
+  return {
+    ...(last !== undefined && { vendor_request: last }),
+    ...(retried.length > 0 && { vendor_retries: retried })
+  }
+}
+
 const vendorOf =
   ({ sql }: Parts): RecordsContract["vendorOf"] =>
   (usage_id) =>
@@ -296,7 +307,7 @@ const vendorOf =
           SELECT vendor_request, CAST(vendor_cost AS TEXT) AS vendor_cost FROM tollgate_usage_records WHERE id = ${usage_id}`
       ),
       ([row]): VendorFacts => ({
-        ...(typeof row?.vendor_request === "string" && { vendor_request: row.vendor_request }),
+        ...requestsOf(row?.vendor_request),
         ...(typeof row?.vendor_cost === "string" && { vendor_cost: fromRow(row.vendor_cost) })
       })
     )

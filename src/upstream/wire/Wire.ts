@@ -16,6 +16,7 @@ import type { Dispatcher } from "undici"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../../kernel/ReadOn.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
+import { isVendorId } from "../../kernel/VendorRequests.ts"
 import { Intake } from "./Intake.ts"
 import type { Taken, Taking } from "./Intake.ts"
 import { lookupPublic } from "./PublicAddress.ts"
@@ -319,14 +320,11 @@ const requestNames = [
   "cf-ray"
 ] as const
 
-/** The maximum length of a vendor's id. A longer one is no id. */
-const requestIdMax = 200
-
 /** The vendor's id of a request; `undefined` if the answer names none. */
 export const vendorRequestOf = (headers: WireHeaders): string | undefined => {
   for (const name of requestNames) {
     const value = header(headers, name)
-    if (value !== undefined && value !== "" && value.length <= requestIdMax) return value
+    if (value !== undefined && isVendorId(value)) return value
   }
   return undefined
 }
