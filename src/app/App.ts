@@ -55,6 +55,8 @@ import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
 import { Provisioning } from "../operations/provisioning/Provisioning.ts"
 import { ScimTokenHttp } from "../operations/scim/Bearer.ts"
 import { ScimHttp } from "../operations/scim/Http.ts"
+import { ReconciliationsHttp } from "../operations/reconciliation/Http.ts"
+import { Reconciliations } from "../operations/reconciliation/Reconciliations.ts"
 import { Scim } from "../operations/scim/Scim.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
@@ -149,7 +151,8 @@ export const domains = Layer.mergeAll(
   Vouchers.layer,
   Layer.provide(Budgets.layer, knownCalls),
   Browser.layer,
-  Contacts.layer
+  Contacts.layer,
+  Reconciliations.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
@@ -220,7 +223,8 @@ export const jobs = Layer.mergeAll(
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,
-  BudgetedRuns.layerJobs
+  BudgetedRuns.layerJobs,
+  Reconciliations.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
 /** The handlers of every group of `Api`. */
@@ -244,6 +248,7 @@ export const handlers = Layer.mergeAll(
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
   Layer.provide(OperatorBudgetsHttp, OperatorTokenHttp),
+  Layer.provide(ReconciliationsHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,

@@ -6,6 +6,7 @@ import { Ledger } from "../../books/ledger/Ledger.ts"
 import { RateLimits } from "../../http/transport/RateLimits.ts"
 import { Identity } from "../../upstream/identity/Identity.ts"
 import { Indexes } from "../../storage/engine/Indexes.ts"
+import { Reconciliations } from "../reconciliation/Reconciliations.ts"
 import { OpsApi } from "./Api.ts"
 import * as Gauges from "./Gauges.ts"
 import { Loops } from "./Loops.ts"
@@ -26,6 +27,7 @@ export const OpsHttp = HttpApiBuilder.group(
     const gate = yield* Gate
     const indexes = yield* Indexes
     const identity = yield* Identity
+    const { drifts } = yield* Reconciliations
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
       metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
@@ -51,6 +53,7 @@ export const OpsHttp = HttpApiBuilder.group(
           Effect.catchTag("InvalidToken", (problem) => Effect.zipRight(limits.take("metrics", request), problem)),
           Effect.andThen(gauges),
           Effect.andThen(work),
+          Effect.andThen(Effect.map(drifts, metrics.setDrifts)),
           Effect.andThen(Effect.promise(metrics.text)),
           Effect.map((text) => HttpServerResponse.text(text, { contentType: metrics.content_type }))
         )

@@ -999,6 +999,34 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0022_vendor_calls": [
     `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_request ${text}`,
     `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_cost bigint CHECK (vendor_cost >= 0)`
+  ],
+  "0023_reconciliations": [
+    `CREATE TABLE tollgate_reconciliation_days (
+      vendor ${text} NOT NULL,
+      day ${text} NOT NULL,
+      reconciled_at bigint NOT NULL,
+      billed bigint NOT NULL,
+      expected bigint NOT NULL,
+      charged bigint NOT NULL,
+      -- As JSON, with amounts as strings.
+      causes ${text} NOT NULL,
+      models ${text} NOT NULL,
+      differences ${text} NOT NULL,
+      PRIMARY KEY (vendor, day)
+    )`,
+    `CREATE TABLE tollgate_reconciliation_pages (
+      vendor ${text} NOT NULL,
+      first ${text} NOT NULL,
+      last ${text} NOT NULL,
+      report ${text} NOT NULL,
+      number bigint NOT NULL,
+      -- The cursor of the next page. NULL: this is the last one.
+      next ${text},
+      -- As JSON, with amounts as strings.
+      lines ${text} NOT NULL,
+      read_at bigint NOT NULL,
+      PRIMARY KEY (vendor, first, last, report, number)
+    )`
   ]
 }
 
