@@ -55,6 +55,7 @@ import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
 import { Provisioning } from "../operations/provisioning/Provisioning.ts"
 import { ScimTokenHttp } from "../operations/scim/Bearer.ts"
 import { ScimHttp } from "../operations/scim/Http.ts"
+import { BillDrifts } from "../operations/ops/Gauges.ts"
 import { ReconciliationsHttp } from "../operations/reconciliation/Http.ts"
 import { Reconciliations } from "../operations/reconciliation/Reconciliations.ts"
 import { Scim } from "../operations/scim/Scim.ts"
@@ -227,6 +228,11 @@ export const jobs = Layer.mergeAll(
   Reconciliations.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
+const billDrifts = Layer.effect(
+  BillDrifts,
+  Effect.map(Reconciliations, ({ drifts }) => drifts)
+)
+
 /** The handlers of every group of `Api`. */
 export const handlers = Layer.mergeAll(
   merged(partsOf("handlers")),
@@ -252,7 +258,7 @@ export const handlers = Layer.mergeAll(
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,
-  OpsHttp,
+  Layer.provide(OpsHttp, billDrifts),
   OrganisationsHttp,
   PaymentsHttp,
   WebhooksHttp,

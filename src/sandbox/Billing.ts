@@ -80,7 +80,9 @@ const openAiCosts = (bills: Bills, day: string): ReadonlyArray<object> => {
   const rows = rowsOn(bills, day)
   const extra = rows.length === 0 ? undefined : other(bills)
   return [
-    ...rows.flatMap((row) => used(row).map((kind) => item(`${row.model}, ${openAiItem[kind]}`, amountOf(bills, row, kind)))),
+    ...rows.flatMap((row) =>
+      used(row).map((kind) => item(`${row.model}, ${openAiItem[kind]}`, amountOf(bills, row, kind)))
+    ),
     ...(extra === undefined ? [] : [item(extra.name, extra.nano)])
   ]
 }
@@ -110,7 +112,11 @@ const openAi = (bills: Bills, results: typeof openAiCosts, { query }: Received):
 
 // ---- Anthropic --------------------------------------------------------------------------------------------------------------
 
-const tokenTypes = { input: "uncached_input_tokens", cached: "cache_read_input_tokens", output: "output_tokens" } as const
+const tokenTypes = {
+  input: "uncached_input_tokens",
+  cached: "cache_read_input_tokens",
+  output: "output_tokens"
+} as const
 
 /** Cents, with all digits. */
 const cents = (nano: bigint): string => toDecimal(nano * 100n)
@@ -199,9 +205,7 @@ export const make: Make = ({ bills }) => {
       route("/openai/organization/costs", (received) => openAi(bills, openAiCosts, received)),
       route("/openai/organization/usage/completions", (received) => openAi(bills, openAiUsage, received)),
       route("/anthropic/organizations/cost_report", (received) => anthropic(bills, anthropicCosts, received)),
-      route("/anthropic/organizations/usage_report/messages", (received) =>
-        anthropic(bills, anthropicUsage, received)
-      ),
+      route("/anthropic/organizations/usage_report/messages", (received) => anthropic(bills, anthropicUsage, received)),
       route("/openrouter/activity", (received) => openRouter(bills, received))
     ],
     levers: [lever(bills)],

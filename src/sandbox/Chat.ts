@@ -68,7 +68,7 @@ const models: ReadonlyArray<ModelOffer> = [
   }
 ]
 
-/** What the vendor bills for a model, in USD per million tokens; `undefined` for a model that it does not have. */
+/** The vendor's own price of a model; `undefined` for a model that it does not have. */
 export const vendorPriceOf = (model: string): ModelOffer["price"] | undefined => {
   const offer = models.find(({ id }) => id === model)
   return offer === undefined ? undefined : (offer.upstreams[0]?.cost ?? offer.price)

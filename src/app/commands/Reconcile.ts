@@ -36,7 +36,9 @@ const dayOf = (flag: string, text: string) =>
 const shown = ({ billed, causes: found, charged, coverage, day, drift, expected }: ReconciliationLine): string =>
   [
     `${day}: billed ${toDecimal(billed)} USD, expected ${toDecimal(expected)}, charged ${toDecimal(charged)}, drift ${toDecimal(drift)}, coverage ${(100 * coverage).toFixed(2)} %`,
-    ...found.map(({ amount, cause, lines }) => `  ${cause} ${toDecimal(amount)} USD in ${lines} lines: ${causes[cause]}`)
+    ...found.map(
+      ({ amount, cause, lines }) => `  ${cause} ${toDecimal(amount)} USD in ${lines} lines: ${causes[cause]}`
+    )
   ].join("\n")
 
 const inJson = ({ billed, causes: found, charged, drift, expected, ...line }: ReconciliationLine) => ({

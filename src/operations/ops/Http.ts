@@ -6,7 +6,6 @@ import { Ledger } from "../../books/ledger/Ledger.ts"
 import { RateLimits } from "../../http/transport/RateLimits.ts"
 import { Identity } from "../../upstream/identity/Identity.ts"
 import { Indexes } from "../../storage/engine/Indexes.ts"
-import { Reconciliations } from "../reconciliation/Reconciliations.ts"
 import { OpsApi } from "./Api.ts"
 import * as Gauges from "./Gauges.ts"
 import { Loops } from "./Loops.ts"
@@ -27,7 +26,7 @@ export const OpsHttp = HttpApiBuilder.group(
     const gate = yield* Gate
     const indexes = yield* Indexes
     const identity = yield* Identity
-    const { drifts } = yield* Reconciliations
+    const drifts = yield* Gauges.BillDrifts
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
       metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })

@@ -2,8 +2,7 @@
 import { Context, Layer } from "effect"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
 import { callMetrics } from "./CallMetrics.ts"
-import type { Drift } from "../reconciliation/Reconciliations.ts"
-import type { Gauges } from "./Gauges.ts"
+import type { BillDrift, Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
 import type { NodeFigures } from "./Node.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
@@ -17,7 +16,7 @@ export interface MetricsContract {
   /** Sets the figures of work in progress, at the same time. */
   readonly setWork: (work: Work) => void
   /** Sets the gauges of vendors' bills: the newest compared day of each. */
-  readonly setDrifts: (drifts: ReadonlyArray<Drift>) => void
+  readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
   /** Metrics in the Prometheus text format, and their content type. */
   readonly text: () => Promise<string>
   readonly content_type: string

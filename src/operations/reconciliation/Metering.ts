@@ -1,5 +1,5 @@
 /**
- * What the vendor should bill for the metered calls: their tokens by kind, at the upstream's configured cost, or else at the model's price.
+ * The expected bill of the metered calls: their tokens by kind, at the upstream's configured cost, or else at the model's price.
  *
  * Where the specification is silent:
  * - A model without a price here (a tool, or a model that left the configuration) should cost what was charged.
@@ -58,10 +58,13 @@ interface Served {
 export const servedLookup = (models: ReadonlyArray<Model>): ((call: VendorCall) => Served | undefined) => {
   const served = new Map(
     models.flatMap((model) =>
-      model.routes.map(({ cost, model: name, upstream }) => [
-        `${upstream}\n${model.id}`,
-        { model: name, lines: cost === undefined ? linesOf(model) : linesOfCost(cost) }
-      ] as const)
+      model.routes.map(
+        ({ cost, model: name, upstream }) =>
+          [
+            `${upstream}\n${model.id}`,
+            { model: name, lines: cost === undefined ? linesOf(model) : linesOfCost(cost) }
+          ] as const
+      )
     )
   )
   return ({ model, provider }) => served.get(`${provider}\n${model}`)

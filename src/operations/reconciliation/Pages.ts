@@ -9,7 +9,7 @@ import type { BooksUnavailable, Conflict } from "../../books/ledger/rules/Proble
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
-import type { BillingApi, BillPage } from "../../upstream/billing/Api.ts"
+import type { BillingApi, BillPage } from "../../upstream/billing/BillingApi.ts"
 import { NoBill } from "../../upstream/billing/Bill.ts"
 import type { BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
 import { billingApis } from "../../upstream/billing/Vendors.ts"
@@ -79,7 +79,9 @@ const asked = (wire: Wire.Wire, vendor: BillingVendor, api: BillingApi, path: st
     Effect.flatMap(({ body, status }) => {
       if (status !== 200) return unavailable(vendor.name, `the vendor answered with status ${status}`)
       const json = readJson(body)
-      return json === undefined ? unavailable(vendor.name, "the answer is not a JSON object") : Effect.succeed(json.value)
+      return json === undefined
+        ? unavailable(vendor.name, "the answer is not a JSON object")
+        : Effect.succeed(json.value)
     })
   )
 

@@ -1,4 +1,4 @@
-/** What a reconciliation compares and finds. */
+/** The two sides of a reconciliation, and its result. */
 import { Schema } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import { divideHalfUp, Usd } from "../../kernel/Money.ts"

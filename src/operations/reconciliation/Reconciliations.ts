@@ -19,6 +19,7 @@ import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { BillDrift } from "../ops/Gauges.ts"
 import { Models } from "../../calls/prompts/Model.ts"
 import type { Model } from "../../calls/prompts/Model.ts"
 import { eachVendorCall } from "../../money/usage/VendorCalls.ts"
@@ -48,22 +49,11 @@ export interface DaysAsked {
   readonly to?: string | undefined
 }
 
-/** The last compared day of a vendor. */
-export interface Drift {
-  readonly vendor: string
-  readonly drift: Nano
-  readonly billed: Nano
-  readonly coverage: number
-}
-
 type Failed = CannotReconcile | BillUnavailable | BooksUnavailable | Conflict
 
 export interface ReconciliationsContract {
   /** Compares the bill of these days from the vendor's API. */
-  readonly reconcile: (
-    vendor: string,
-    window: BillWindow
-  ) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
+  readonly reconcile: (vendor: string, window: BillWindow) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
   /** Compares a bill that is a file. */
   readonly reconcileFile: (
     vendor: string,
@@ -76,7 +66,7 @@ export interface ReconciliationsContract {
   ) => Effect.Effect<{ readonly reconciliations: ReadonlyArray<ReconciliationLine>; readonly truncated: boolean }>
   readonly find: (vendor: string, day: string) => Effect.Effect<ReconciliationDetail, ReconciliationNotFound>
   /** The newest day of each vendor, for the metrics. */
-  readonly drifts: Effect.Effect<ReadonlyArray<Drift>>
+  readonly drifts: Effect.Effect<ReadonlyArray<BillDrift>>
   /** Compares the newly closed days of every vendor with an API. */
   readonly job: Loop.Job
 }
@@ -278,17 +268,19 @@ const replacing = (
     sql`DELETE FROM tollgate_reconciliation_days WHERE vendor = ${vendor} AND day >= ${window.first} AND day <= ${window.last}`
   ),
   ...results.map(({ differences, line, models }) =>
-    statement(sql`INSERT INTO tollgate_reconciliation_days ${sql.insert({
-      vendor,
-      day: line.day,
-      reconciled_at: parse(line.reconciled_at)!,
-      billed: line.billed,
-      expected: line.expected,
-      charged: line.charged,
-      causes: asText(line.causes),
-      models: asText(models),
-      differences: asText(differences)
-    })}`)
+    statement(
+      sql`INSERT INTO tollgate_reconciliation_days ${sql.insert({
+        vendor,
+        day: line.day,
+        reconciled_at: parse(line.reconciled_at)!,
+        billed: line.billed,
+        expected: line.expected,
+        charged: line.charged,
+        causes: asText(line.causes),
+        models: asText(models),
+        differences: asText(differences)
+      })}`
+    )
   ),
   forgotten(sql, vendor, window)
 ]
@@ -378,7 +370,7 @@ const drifts = ({ sql }: Parts): ReconciliationsContract["drifts"] =>
     Effect.orDie(sql<DayRow>`SELECT ${sql.literal(columns)} FROM tollgate_reconciliation_days r
       WHERE day = (SELECT MAX(day) FROM tollgate_reconciliation_days n WHERE n.vendor = r.vendor)`),
     (rows) =>
-      rows.map(lineOf).map(({ billed, coverage, drift, vendor }): Drift => ({ vendor, drift, billed, coverage }))
+      rows.map(lineOf).map(({ billed, coverage, drift, vendor }): BillDrift => ({ vendor, drift, billed, coverage }))
   )
 
 // ---- the loop -------------------------------------------------------------------------------------------------------------

@@ -46,16 +46,13 @@ export const layer = ({ reconciliation }: { readonly reconciliation: Readonly<Re
   Layer.effect(
     BillingVendors,
     Effect.forEach(Object.entries(reconciliation), ([name, { api, base_url, key_env, models, upstreams }]) =>
-      Effect.map(
-        secretOf(`reconciliation.${name}.key_env`, key_env),
-        (key): BillingVendor => ({
-          name,
-          api,
-          key,
-          base_url: base_url ?? (api === undefined ? "" : billingApis[api].base_url),
-          upstreams: new Set(upstreams ?? [name]),
-          models
-        })
-      )
+      Effect.map(secretOf(`reconciliation.${name}.key_env`, key_env), (key): BillingVendor => ({
+        name,
+        api,
+        key,
+        base_url: base_url ?? (api === undefined ? "" : billingApis[api].base_url),
+        upstreams: new Set(upstreams ?? [name]),
+        models
+      }))
     )
   )

@@ -90,7 +90,12 @@ const otherLine = (day: string, name: string, amount: Amount): BilledLine => ({
 })
 
 const cur: Reader = {
-  columns: ["line_item_usage_start_date", "line_item_usage_type", "line_item_unblended_cost", "line_item_line_item_type"],
+  columns: [
+    "line_item_usage_start_date",
+    "line_item_usage_type",
+    "line_item_unblended_cost",
+    "line_item_line_item_type"
+  ],
   lines: (field) => {
     const product = `${field("line_item_product_code")} ${field("product_servicecode")} ${field("product_product_family")}`
     if (!/bedrock/i.test(product)) return []
@@ -161,7 +166,13 @@ const sum = (one: BilledLine, other: BilledLine): BilledLine => ({
 export const readBill = async (
   input: Readable
 ): Promise<{ readonly format: BillFormat; readonly lines: ReadonlyArray<BilledLine> }> => {
-  const parser = csv({ bom: true, info: true, max_record_size: recordMax, relax_column_count: true, skip_empty_lines: true })
+  const parser = csv({
+    bom: true,
+    info: true,
+    max_record_size: recordMax,
+    relax_column_count: true,
+    skip_empty_lines: true
+  })
   const groups = new Map<string, BilledLine>()
   let header: ReadonlyArray<string> | undefined
   let format: BillFormat | undefined

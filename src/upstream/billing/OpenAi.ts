@@ -4,7 +4,7 @@
  */
 import { Redacted } from "effect"
 import { day as dayMillis, parse, toDay } from "../../kernel/Moment.ts"
-import type { BillingApi } from "./Api.ts"
+import type { BillingApi } from "./BillingApi.ts"
 import { amountIn, countIn, inUsd, listIn, NoBill, objectIn, textIn } from "./Bill.ts"
 import type { BilledKind, BilledLine, BillWindow, Json } from "./Bill.ts"
 

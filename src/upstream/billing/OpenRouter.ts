@@ -4,7 +4,7 @@
  */
 import { Redacted } from "effect"
 import { day as dayMillis, parse, toDay } from "../../kernel/Moment.ts"
-import type { BillingApi, BillPage } from "./Api.ts"
+import type { BillingApi, BillPage } from "./BillingApi.ts"
 import { amountIn, countIn, listIn, NoBill, objectIn, textIn } from "./Bill.ts"
 import type { BilledLine, Json } from "./Bill.ts"
 
@@ -43,7 +43,8 @@ export const generationPath = (id: string): string => `/generation?id=${encodeUR
 export const generationLines = (body: unknown): ReadonlyArray<BilledLine> => {
   const data = objectIn(objectIn(body).data)
   const [call, model, at] = [textIn(data.id), textIn(data.model), parse(textIn(data.created_at) ?? "")]
-  if (call === undefined || model === undefined || at === undefined) throw new NoBill("a generation has no id, model or time")
+  if (call === undefined || model === undefined || at === undefined)
+    throw new NoBill("a generation has no id, model or time")
   const cached = countIn(data.native_tokens_cached)
   const prompt = countIn(data.native_tokens_prompt)
   const shared = { day: toDay(at), model, call, amount: null, resolution: 1n } as const

@@ -1,6 +1,6 @@
 /** The vendors with a billing API, by the name in the configuration. */
 import { anthropic } from "./Anthropic.ts"
-import type { BillingApi } from "./Api.ts"
+import type { BillingApi } from "./BillingApi.ts"
 import { openAi } from "./OpenAi.ts"
 import { openRouter } from "./OpenRouter.ts"
 

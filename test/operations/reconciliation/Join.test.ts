@@ -73,7 +73,8 @@ const changed = (
 
 const sumOf = (amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((sum, amount) => sum + amount, 0n)
 
-const causesOf = ({ differences }: Joined): ReadonlyArray<Cause> => [...new Set(differences.map(({ cause }) => cause))].toSorted()
+const causesOf = ({ differences }: Joined): ReadonlyArray<Cause> =>
+  [...new Set(differences.map(({ cause }) => cause))].toSorted()
 
 const balances = ({ compared, differences }: Joined): void => {
   for (const { billed, day, expected, model } of compared) {
@@ -159,7 +160,12 @@ describe("the join by day, model and kind", () => {
     ["the rest of a cut stream", steady({ cut: 1 }), more("output", 300), "cut_stream"],
     ["more input tokens", steady(), more("input", 300), "quantity"],
     ["fewer output tokens", steady(), more("output", -300), "quantity"],
-    ["a raised price", steady(), changed(bill, "output", ({ amount }) => ({ amount: (amount! * 102n) / 100n })), "price"],
+    [
+      "a raised price",
+      steady(),
+      changed(bill, "output", ({ amount }) => ({ amount: (amount! * 102n) / 100n })),
+      "price"
+    ],
     ["a lowered price", steady(), changed(bill, "input", ({ amount }) => ({ amount: amount! / 2n })), "price"],
     [
       "a batch tier",
@@ -313,8 +319,22 @@ describe("the join by call", () => {
       "gen-4",
       -30_000n
     ],
-    ["another price", [...calls, callAt(4)], [...faithful, ...listed("gen-4", undefined, 300_000n)], "price", "gen-4", 30_000n],
-    ["a last digit", [...calls, callAt(4)], [...faithful, ...listed("gen-4", undefined, 270_001n)], "rounding", "gen-4", 1n]
+    [
+      "another price",
+      [...calls, callAt(4)],
+      [...faithful, ...listed("gen-4", undefined, 300_000n)],
+      "price",
+      "gen-4",
+      30_000n
+    ],
+    [
+      "a last digit",
+      [...calls, callAt(4)],
+      [...faithful, ...listed("gen-4", undefined, 270_001n)],
+      "rounding",
+      "gen-4",
+      1n
+    ]
   ]
 
   it.each(planted)("names the cause of %s, and the call", (_, own, billed, cause, call, amount) => {
@@ -324,24 +344,28 @@ describe("the join by call", () => {
   })
 
   it("adds up exactly for any calls and any bill", () => {
-    const anyCalls = fc.uniqueArray(fc.nat(20), { maxLength: 8 }).chain((ids) =>
-      fc.tuple(
-        ...ids.map((n) =>
-          fc
-            .record({ tokens: anyTokens, cut: fc.nat(1), failed: fc.nat(1) })
-            .map(({ cut, failed, tokens }) => callAt(n, { kinds: meteredAt(0, tokens).kinds, cut, failed }))
+    const anyCalls = fc
+      .uniqueArray(fc.nat(20), { maxLength: 8 })
+      .chain((ids) =>
+        fc.tuple(
+          ...ids.map((n) =>
+            fc
+              .record({ tokens: anyTokens, cut: fc.nat(1), failed: fc.nat(1) })
+              .map(({ cut, failed, tokens }) => callAt(n, { kinds: meteredAt(0, tokens).kinds, cut, failed }))
+          )
         )
       )
-    )
-    const anyListed = fc.uniqueArray(fc.nat(20), { minLength: 1, maxLength: 8 }).chain((ids) =>
-      fc.tuple(
-        ...ids.map((n) =>
-          fc
-            .record({ tokens: anyTokens, amount: fc.bigInt({ min: 0n, max: 9_000_000n }) })
-            .map(({ amount, tokens }) => listed(`gen-${n}`, tokens, amount))
+    const anyListed = fc
+      .uniqueArray(fc.nat(20), { minLength: 1, maxLength: 8 })
+      .chain((ids) =>
+        fc.tuple(
+          ...ids.map((n) =>
+            fc
+              .record({ tokens: anyTokens, amount: fc.bigInt({ min: 0n, max: 9_000_000n }) })
+              .map(({ amount, tokens }) => listed(`gen-${n}`, tokens, amount))
+          )
         )
       )
-    )
     fc.assert(
       fc.property(anyCalls, anyListed, (own, billed) => {
         const joined = join(own, billed.flat(), window, own)

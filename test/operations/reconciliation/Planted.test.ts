@@ -121,7 +121,8 @@ describe("a planted mistake", () => {
         ["anthropic", atAnthropic]
       ] as const) {
         const lines = await reconciled(api)
-        const found = expected === "rounding" ? lines.flatMap(({ causes }) => causes.map((one) => one.cause)) : causesIn(lines)
+        const found =
+          expected === "rounding" ? lines.flatMap(({ causes }) => causes.map((one) => one.cause)) : causesIn(lines)
         expect([api, [...new Set(found)]]).toEqual([api, [expected]])
         for (const { causes, drift } of lines) expect(sumOf(causes.map(({ amount }) => amount))).toBe(drift)
         expect(lines.some(({ drift }) => drift !== 0n)).toBe(true)

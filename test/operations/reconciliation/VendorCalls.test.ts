@@ -67,7 +67,12 @@ describe("a call's record", () => {
     routed.vendors.next("a", { status: 500, headers: { "x-request-id": "failed-2" }, body: {} })
     routed.vendors.next("b", { headers: { "x-request-id": "served" } })
     await routed.chat("two")
-    expect((await newest()).found).toMatchObject({ success: true, provider: "b", vendor_request: "served", vendor_retries: ["failed-2"] })
+    expect((await newest()).found).toMatchObject({
+      success: true,
+      provider: "b",
+      vendor_request: "served",
+      vendor_retries: ["failed-2"]
+    })
   })
 
   it("has neither if the vendor said nothing", async () => {

@@ -50,7 +50,14 @@ const inTown = <A>(
     return yield* Effect.gen(function* () {
       const calls = Calls.make()
       const faults = Faults.make()
-      const server = yield* SandboxMail.make({ origin: "", data_dir: undefined, clock, calls, faults, bills: Bills.make() })
+      const server = yield* SandboxMail.make({
+        origin: "",
+        data_dir: undefined,
+        clock,
+        calls,
+        faults,
+        bills: Bills.make()
+      })
       const { from, host, port } = server.configuration.mail as { from: string; host: string; port: number }
       const { sql, writer } = yield* Effect.map(Layer.build(books), (context) => ({
         sql: Context.get(context, SqlClient),
