@@ -14,8 +14,8 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
       .setUrlParams(
         Schema.Struct({
           vendor: Schema.optional(Schema.String.annotations({ description: "Only this vendor" })),
-          from: Schema.optional(dayQuery("The first day")),
-          to: Schema.optional(dayQuery("The last day"))
+          from: Schema.optional(dayQuery("The first day (UTC); by default the first one that was compared")),
+          to: Schema.optional(dayQuery("The last day (UTC); by default the last one that was compared"))
         })
       )
       .addSuccess(Envelope(Reconciliations))
