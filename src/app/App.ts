@@ -45,6 +45,7 @@ import { Ledger } from "../books/ledger/Ledger.ts"
 import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
+import { ChargeLog } from "../books/log/ChargeLog.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
 import { PasskeysHttp } from "../people/passkeys/Http.ts"
 import { Passkeys } from "../people/passkeys/Passkeys.ts"
@@ -192,6 +193,7 @@ export const domains = Layer.mergeAll(
       KeyTotalsIndexer.layer,
       SortedIndexer.layer,
       TotalsIndexer.layer,
+      ChargeLog.layer,
       verifier
     )
   ),
@@ -217,6 +219,7 @@ export const jobs = Layer.mergeAll(
   TotalsIndexer.layerJobs,
   ProviderTotalsIndexer.layerJobs,
   KeyTotalsIndexer.layerJobs,
+  ChargeLog.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,

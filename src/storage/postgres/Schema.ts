@@ -995,6 +995,34 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       told_at bigint NOT NULL,
       PRIMARY KEY (budget_id, start, threshold)
     )`
+  ],
+  // Entries that are there already are added by the service, in the background.
+  "0022_log": [
+    `CREATE TABLE tollgate_log_tiles (
+      level bigint NOT NULL,
+      n bigint NOT NULL,
+      hashes bytea NOT NULL,
+      -- The row of the first entry, at level 0.
+      first bigint,
+      PRIMARY KEY (level, n)
+    )`,
+    `ALTER TABLE tollgate_log_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL`,
+    `CREATE INDEX tollgate_log_tiles_first ON tollgate_log_tiles (first) WHERE level = 0`,
+    `CREATE TABLE tollgate_log_head (
+      id bigint PRIMARY KEY CHECK (id = 1),
+      origin ${text} NOT NULL,
+      salt ${text} NOT NULL,
+      size bigint NOT NULL CHECK (size >= 0),
+      -- The row of the newest entry in the log.
+      entry bigint NOT NULL,
+      checkpoint ${text} NOT NULL
+    )`,
+    `CREATE TABLE tollgate_log_keys (
+      public ${text} PRIMARY KEY,
+      -- NULL: the deployment's secret was lost, and the key signs no more.
+      sealed ${text},
+      created_at bigint NOT NULL
+    )`
   ]
 }
 

@@ -48,6 +48,7 @@ import mediaList from "../migrations/0041_media_list.ts"
 import suspendedBy from "../migrations/0042_suspended_by.ts"
 import byKey from "../migrations/0043_by_key.ts"
 import budgets from "../migrations/0044_budgets.ts"
+import log from "../migrations/0045_log.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -95,7 +96,8 @@ export const migrations = {
   "0041_media_list": mediaList,
   "0042_suspended_by": suspendedBy,
   "0043_by_key": byKey,
-  "0044_budgets": budgets
+  "0044_budgets": budgets,
+  "0045_log": log
 }
 
 /** The newest migration. */

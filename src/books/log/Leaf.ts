@@ -1,0 +1,31 @@
+/**
+ * The leaf of a ledger entry: lines of text, `name value`. Its salt is an HMAC of account and number, so the hashes in public tiles cannot be
+ * guessed. The salt's key is stored with the log: whoever can read the database can read the entries themselves.
+ *
+ * Texts that may contain a line break are JSON strings. Amounts are in nano-USD, times in milliseconds since 1970.
+ */
+import { createHmac } from "node:crypto"
+import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
+
+export const leafVersion = "tollgate-entry/1"
+
+const saltBytes = 16
+
+export const saltOf = (key: string, { billing_account_id, number }: LoggedEntry): string =>
+  createHmac("sha256", key).update(`${billing_account_id}\n${number}`).digest().toString("base64url", 0, saltBytes)
+
+/** The text of an entry's leaf. Different entries have different texts. */
+export const leafOf = (key: string, entry: LoggedEntry): string =>
+  `${leafVersion}
+account ${JSON.stringify(entry.billing_account_id)}
+number ${entry.number}
+type ${entry.type}
+amount ${entry.amount}
+balance ${entry.balance}
+giftable ${entry.giftable}
+source ${entry.source ?? "call"}
+reference ${JSON.stringify(entry.reference_id)}
+description ${JSON.stringify(entry.description)}
+time ${entry.at}
+salt ${saltOf(key, entry)}
+`
