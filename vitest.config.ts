@@ -48,6 +48,7 @@ const onPostgresToo = [
   "test/books/ledger/Audit.test.ts",
   "test/books/ledger/Budgets*.test.ts",
   "test/books/ledger/Operations.test.ts",
+  "test/books/log/*.test.ts",
   "test/operations/operator/Console.test.ts",
   "test/money/allowances/Allowances*.test.ts",
   "test/money/budgets/*.test.ts",

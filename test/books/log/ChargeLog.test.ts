@@ -5,11 +5,13 @@ import { Context, Effect, Layer } from "effect"
 import fc from "fast-check"
 import { verify } from "../../../src/app/Checks.ts"
 import { entriesAfter, entryNumbered, entryOfCharge } from "../../../src/books/ledger/rows/EntriesInOrder.ts"
+import { lookAt } from "../../../src/books/ledger/audit/Invariants.ts"
 import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import { ChargeLog, logKeysEnd } from "../../../src/books/log/ChargeLog.ts"
+import { checks } from "../../../src/books/log/Checks.ts"
 import * as Head from "../../../src/books/log/Head.ts"
 import * as Tree from "../../../src/books/log/Tree.ts"
-import { describePostgres, unchecked } from "../../support/database.ts"
+import { describePostgres } from "../../support/database.ts"
 import * as Scene from "../../money/usage/Scene.ts"
 import { acme, other } from "../../money/usage/Scene.ts"
 import { layer, logOf } from "./LogScene.ts"
@@ -207,7 +209,9 @@ const apply = Effect.fnUntraced(function* ({ at, by, column, field, row, what }:
   const value = entry[column]
   const isNumber = ["amount", "balance", "giftable", "at"].includes(column)
   if (isNumber) {
-    return yield* sql`UPDATE tollgate_ledger_entries SET ${sql(column)} = ${Number(value) + by} WHERE seq = ${entry.seq}`
+    // Giftable credit is never above the balance.
+    const changed = Number(value) + (column === "giftable" ? -by : by)
+    return yield* sql`UPDATE tollgate_ledger_entries SET ${sql(column)} = ${changed} WHERE seq = ${entry.seq}`
   }
   if (column === "type") {
     const turned = value === "credit" ? "debit" : "credit"
@@ -225,16 +229,14 @@ describe("a change of the history", () => {
       yield* calls(9, other)
       yield* add
       const sql = yield* SqlClient
-      yield* unchecked("SELECT 1")
       class Undo extends Error {}
       for (const plan of fc.sample(plans, { numRuns: 80, seed: 7 })) {
         const found = yield* Effect.flip(
           sql.withTransaction(
             Effect.gen(function* () {
               yield* apply(plan)
-              const findings = yield* verify
+              const findings = yield* lookAt(checks)
               expect([plan, findings.length > 0]).toEqual([plan, true])
-              expect(findings.some(({ check }) => check.includes("the log"))).toBe(true)
               return yield* Effect.fail(new Undo())
             })
           )
