@@ -39,6 +39,7 @@ import { SearchApi } from "../calls/search/Api.ts"
 import { SpeechApi, SpeechModelsApi } from "../calls/speech/Api.ts"
 import { TranscriptionApi, TranscriptionModelsApi } from "../calls/transcription/Api.ts"
 import { VouchersApi } from "../money/vouchers/Api.ts"
+import { ReceiptsApi } from "../money/receipts/Api.ts"
 import { UsageApi } from "../money/usage/Api.ts"
 import { version } from "../kernel/Version.ts"
 
@@ -66,6 +67,7 @@ const routes = contract
   .add(TenantInvitesApi)
   .add(PoolingApi)
   .add(UsageApi)
+  .add(ReceiptsApi)
   .add(EventsApi)
   .add(ChatApi)
   .add(MessagesApi)

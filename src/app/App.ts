@@ -74,6 +74,9 @@ import { RoutingLog } from "../operations/ops/RoutingLog.ts"
 import { PaymentsHttp, WebhooksHttp } from "../money/payments/Http.ts"
 import { Purchases } from "../money/payments/Purchases.ts"
 import { PoolingHttp } from "../money/pooling/Http.ts"
+import { ReceiptsHttp } from "../money/receipts/Http.ts"
+import { LogHttp } from "../money/receipts/LogHttp.ts"
+import { Receipts } from "../money/receipts/Receipts.ts"
 import { Pooling } from "../money/pooling/Pooling.ts"
 import { PricesHttp } from "../money/prices/Http.ts"
 import { Indexes } from "../storage/engine/Indexes.ts"
@@ -141,6 +144,7 @@ export const domains = Layer.mergeAll(
   operator,
   merged(partsOf("layer")),
   Explanations.layer,
+  Receipts.layer,
   HeldKeys.layer,
   TeamUsage.layer,
   Credentials.layer,
@@ -256,6 +260,8 @@ export const handlers = Layer.mergeAll(
   WebhooksHttp,
   PoolingHttp,
   PricesHttp,
+  ReceiptsHttp,
+  LogHttp,
   RunsHttp,
   SandboxHttp,
   TenantsHttp,

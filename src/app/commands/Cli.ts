@@ -27,6 +27,7 @@ import * as OperatorKeys from "./OperatorKeys.ts"
 import * as Owed from "./Owed.ts"
 import * as People from "./People.ts"
 import * as Purchase from "./Purchase.ts"
+import * as Receipt from "./Receipt.ts"
 import * as Reseal from "./Reseal.ts"
 import * as Restore from "./Restore.ts"
 import * as RotateKeys from "./RotateKeys.ts"
@@ -58,6 +59,7 @@ const commands = [
   Key.command,
   RotateKeys.command,
   Verify.command,
+  Receipt.command,
   Backup.command,
   Restore.command,
   Reseal.command,
@@ -84,6 +86,7 @@ const entriesOf = (
 
 const entries = entriesOf(commands, {
   allowance: entriesOf(Allowance.subcommands),
+  receipt: entriesOf(Receipt.subcommands),
   voucher: entriesOf(Voucher.subcommands),
   operator: entriesOf(Operator.subcommands, { keys: entriesOf(OperatorKeys.subcommands) }),
   people: entriesOf(People.subcommands),

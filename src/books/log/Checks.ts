@@ -75,7 +75,7 @@ const comparer = (sql: SqlClient, head: Head.Head, faults: Array<CheckRow>) => {
   return { full, last }
 }
 
-/** Compares the stored row of a tile's first entry, by which entries find their leaves. */
+/** Compares the stored row of a tile's first entry. It finds the leaf of an entry. */
 const firstFault = Effect.fnUntraced(function* (sql: SqlClient, { seq }: LoggedEntry, index: number) {
   const n = index / Tree.tileWidth
   const first = yield* Head.tileWith(sql, seq)

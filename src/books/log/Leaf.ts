@@ -1,6 +1,6 @@
 /**
  * The leaf of a ledger entry: lines of text, `name value`. Its salt is an HMAC of account and number, so the hashes in public tiles cannot be
- * guessed. The salt's key is stored with the log: whoever can read the database can read the entries themselves.
+ * guessed. The salt's key is stored with the log, because a reader of the database can read the entries themselves.
  *
  * Texts that may contain a line break are JSON strings. Amounts are in nano-USD, times in milliseconds since 1970.
  */

@@ -63,7 +63,7 @@ export const levelsOf = (size: number): number => {
 
 // ---- appending ----------------------------------------------------------------------------------------------------------
 
-/** What appending needs: the size, and the partial tile of each level, empty where there is none. */
+/** The size of a tree, and the partial tile of each level, empty if there is none. Appending needs nothing else. */
 export interface Edge {
   readonly size: number
   readonly tiles: ReadonlyArray<Uint8Array>

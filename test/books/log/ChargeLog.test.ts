@@ -202,7 +202,7 @@ const apply = Effect.fnUntraced(function* ({ at, by, column, field, row, what }:
   }
   if (what === "head") {
     const [head] = yield* sql<Record<typeof field, string>>`SELECT origin, salt, checkpoint FROM tollgate_log_head`
-    return yield* sql`UPDATE tollgate_log_head SET ${sql(field)} = ${changedText(head![field], at, by)}`
+    return yield* sql`UPDATE tollgate_log_head SET ${sql(field)} = ${changedText(head![field]!, at, by)}`
   }
   const entries = yield* all
   const entry = entries[row % entries.length]!

@@ -2,6 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
+import { withDimensions } from "./Dimensions.ts"
 import { entriesAmong, offsetEvery } from "./RowLinks.ts"
 
 /** An entry with its row. Amounts are nano-USD in digits, as the database has them. */
@@ -117,3 +118,18 @@ export const entryOfCharge = Effect.fnUntraced(function* (
   }
   return undefined
 })
+
+/** A call with the tenant that paid for it. */
+export interface PaidCall extends ChargedCall {
+  /** The tenant of the credential that called. */
+  readonly tenant_id: string
+  readonly billing_source_tenant_id: string
+}
+
+/** The call with this usage id. */
+export const paidCall = (sql: SqlClient, usage_id: string): Effect.Effect<PaidCall | undefined, SqlError> =>
+  Effect.map(
+    sql<PaidCall>`SELECT r.id AS usage_id, r.at, r.tenant_id, d.billing_account_id, d.billing_source_tenant_id
+      FROM tollgate_usage_records r ${sql.literal(withDimensions)} WHERE r.id = ${usage_id}`,
+    ([row]) => row
+  )
