@@ -1,8 +1,8 @@
 /**
- * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]`: one self-contained executable, at `out/tollgate-linux-<arch>`. Several
- * architectures share all parts that do not depend on one. Two `--reproducible` builds of a commit have the same bytes: they omit the code that V8
- * compiled, which differs from run to run, so each start compiles it. Node.js and the prebuilt SQLite driver come from the npm registry. They are
- * compared with the hashes below before use.
+ * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. Several
+ * architectures share the parts that do not depend on one. Two `--reproducible` builds of a commit have the same bytes. They omit V8's compiled code,
+ * which differs from run to run, so each start compiles it. Node.js and the prebuilt SQLite driver come from the npm registry, and the build compares
+ * them with the hashes below.
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -36,7 +36,7 @@ const driverVersion = "13.2.0"
 /** As in `npm start`. */
 const flags = ["--max-semi-space-size=32"]
 
-/** The configuration of the recorded service: every room has work. */
+/** The configuration of the recorded service, with work for every room. */
 const recorded = {
   identity: { google: { issuer: "http://127.0.0.1:1", audiences: ["record"] } },
   clients: [{ client_id: "record", name: "Record" }],
@@ -84,7 +84,7 @@ const wanted = (): ReadonlyArray<Architecture> =>
 
 const say = (line: string) => console.log(line)
 
-/** The folder of a package, fetched and verified if absent. */
+/** A package's folder, fetched and verified if absent. */
 const fetched = (spec: string): string => {
   const folder = join(cache, spec.replace("@", "-"))
   if (existsSync(folder)) return folder
@@ -149,7 +149,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     format: "cjs",
     minifyWhitespace: true
   })
-  // The bundle's files are built as ES modules first, because esbuild removes unused code and splits lazily loaded code only there.
+  // Builds the bundle's files as ES modules first, because esbuild removes unused code and splits lazily loaded code only in ES modules.
   const files = {
     ...options,
     write: false,
@@ -183,7 +183,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
     const name = basename(path)
-    // Names are not minified: with `keepNames`, each function would get its name at runtime, which costs time and memory.
+    // Names are not minified, because `keepNames` would set each function's name at runtime, which costs time and memory.
     const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
       format: "cjs",
       platform: "node",
@@ -214,7 +214,7 @@ const ownFiles = (driver: string, arch: Architecture) => {
 
 const nodeOf = (arch: Architecture): string => join(fetched(`node-linux-${arch}@${nodeVersion}`), "bin", "node")
 
-/** V8's compiled code of the files, from a service that is started for it. It is useless on another architecture. */
+/** Starts a service to record V8's compiled code of the files. The code is useless on another architecture. */
 const record = (work: string, assets: string, files: Parameters<typeof packed>[1]) => {
   say("recording")
   const caches = join(work, "caches")
@@ -229,9 +229,9 @@ const record = (work: string, assets: string, files: Parameters<typeof packed>[1
   return filesOf(caches)
 }
 
-/** The code that Node runs when the executable starts: the loader, with the flags. */
+/** Node's startup code of the executable: the loader, with the flags. */
 const blobOf = (work: string, assets: string): Buffer => {
-  // Relative: the path of the loader is in the blob, and would make it another one in another folder.
+  // Relative paths, because the blob contains the loader's path and must not depend on the folder.
   const settings = {
     main: relative(work, join(assets, "loader.js")),
     output: "blob",
@@ -248,7 +248,7 @@ const write = async (work: string, arch: Architecture, blob: Buffer, files: Para
   say(`injecting into the ${arch} one`)
   const fresh = join(work, `tollgate-${arch}`)
   copyFileSync(nodeOf(arch), fresh)
-  // Symbols are a sixth of the file. They stay if there is no tool for this architecture.
+  // Symbols are a sixth of the file. They stay if no tool exists for this architecture.
   try {
     execFileSync("strip", [fresh], { stdio: "ignore" })
   } catch {

@@ -1,6 +1,6 @@
 /**
  * Writes `dist/`: the process and its threads, each bundled with all dependencies except the native SQLite driver, and the console's page. A bundle
- * needs half the start time and memory of single modules. `npm run check` checks types; this must be fast, because `npm start` builds first.
+ * needs half the start time and memory of single modules. The build checks no types, because `npm start` builds first and must be fast.
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
@@ -10,9 +10,9 @@ import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole, described } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
-// Written to a temporary folder and moved into place as a whole: a process that starts in between finds either the old build or the new one.
+// Writes to a temporary folder and then moves it into place. A process that starts meanwhile finds either the old build or the new one.
 const target = await mkdtemp(join(root, "dist."))
-// For other users, who may run the build.
+// Other users may run the build.
 await chmod(target, 0o755)
 
 const options = {
@@ -22,7 +22,7 @@ const options = {
   format: "esm",
   external: ["better-sqlite3"],
   sourcemap: "linked",
-  // CommonJS packages in an ES module need these.
+  // CommonJS packages in an ES module need `require`.
   banner: {
     js: 'import { createRequire as createRequire_ } from "node:module"; const require = createRequire_(import.meta.url);'
   }
@@ -36,7 +36,7 @@ await build({
   chunkNames: "[name]-[hash]",
   plugins: [direct, ...options.plugins]
 })
-// The thread has its own copy of shared code: a shared file would contain more than the thread uses.
+// The thread has its own copy of shared code, because a shared file would contain unused code.
 await build({
   ...options,
   entryPoints: { WriterThread: "src/books/ledger/write/WriterThread.ts" },
@@ -58,8 +58,8 @@ console.log(described(await buildConsole(join(target, "console"))))
 await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 await copyGuides(join(target, "guides"))
 
-// V8 keeps source text in memory and doubles its size if a single character needs two bytes. esbuild escapes such characters in the program. The
-// rest are in comments of dependencies, and are replaced; others are left unchanged.
+// V8 keeps source text in memory and doubles its size if a single character needs two bytes. esbuild escapes such characters in the program. This
+// replaces the remaining ones, which are in comments of dependencies.
 for (const file of (await readdir(target)).filter((name) => name.endsWith(".js"))) {
   const path = join(target, file)
   const lines = (await readFile(path, "utf8")).split("\n")

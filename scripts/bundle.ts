@@ -9,15 +9,15 @@ type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
 
 /** Replacements for parts of packages that the service does not use: the import, its importer, and the replacement. */
 const partly: ReadonlyArray<Replacement> = [
-  // Only the pool: the rest of the package (fetch, caches, mocks) takes as long to evaluate as all rooms together.
+  // Keeps only the pool, because the rest of the package (fetch, caches, mocks) takes as long to evaluate as all rooms together.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
-  // Loads Node's HTTP/2, which a pool uses only if allowed.
+  // It loads Node's HTTP/2, which a pool uses only if allowed.
   [
     /^\.\/client-h2\.js$/,
     /node_modules\/undici\//,
     `module.exports = () => { throw new Error("HTTP/2 is not in the bundle") }`
   ],
-  // Used by `Schema` only to generate arbitrary values in tests.
+  // `Schema` uses it only to generate arbitrary values in tests.
   [/^fast-check$/, /node_modules\/effect\//, ""]
 ]
 
@@ -47,8 +47,8 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * `Effect.forEach` with concurrency (effect 3.22) builds layers. If it was interrupted before its own fiber began, that fiber found nothing to start
- * and was awaited forever. A start in which one of several concurrent layers failed neither served nor ended.
+ * `Effect.forEach` with concurrency (effect 3.22) builds layers. If it is interrupted before its own fiber begins, it waits for that fiber forever.
+ * Without this correction, a start with a failed layer among several concurrent layers neither serves nor ends.
  */
 const corrected: Plugin = {
   name: "corrections of packages",
@@ -61,8 +61,8 @@ const corrected: Plugin = {
 }
 
 /**
- * `import { Schema } from "effect"` becomes `import * as Schema from "effect/Schema"`. For names imported through the package's index, esbuild keeps
- * whole modules and reads each name from an object. For direct imports it keeps only used code.
+ * Converts `import { Schema } from "effect"` to `import * as Schema from "effect/Schema"`. For names from the package's index, esbuild keeps whole
+ * modules and reads each name from an object. For direct imports it keeps only used code.
  */
 export const direct: Plugin = {
   name: "modules of packages imported directly",
@@ -92,8 +92,8 @@ export const directly = (text: string): string =>
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
 
 /**
- * For the writer's thread. It needs only a few constants of `kernel/`. Their files also define schemas, which it never uses and which would be half
- * of its code and memory. Using one there throws.
+ * For the writer's thread. It needs only a few constants of `kernel/`. Their files also define schemas, which would be half of its code and memory.
+ * The thread never uses a schema, and using one throws.
  */
 export const withoutSchemas: Plugin = {
   name: "no schemas in the thread",
@@ -115,7 +115,7 @@ export const withoutSchemas: Plugin = {
     )
 }
 
-/** For the thread of long answers, which calls no upstream. */
+/** For the thread of long responses, which calls no upstream. */
 export const withoutPool: Plugin = {
   name: "no pool of connections in the thread",
   setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)

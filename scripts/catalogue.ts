@@ -1,10 +1,10 @@
 /**
- * `npm run catalogue`: writes `src/upstream/catalogue/catalogue.json`, the known models and their prices, from two packages of the registry. They
- * are compared with the hashes below before use. To update, change their versions and hashes here.
+ * `npm run catalogue` writes `src/upstream/catalogue/catalogue.json`, the known models and their prices, from two packages of the registry. The
+ * script compares the packages with the hashes below. To update, change their versions and hashes here.
  *
- * Neither package has everything that a configuration needs. `pi-ai` has limits, and prices for text. `genai-prices` has every line of a price, with
- * its source, and few limits. If both agree on the common lines, the second adds the lines that the first lacks. If they differ, the price is the
- * first's, which is newer, and `tollgate models` shows the second's.
+ * Neither package has everything that a configuration needs. `pi-ai` has limits and text prices. `genai-prices` has few limits, but every line of a
+ * price, with its source. If both agree on the common lines, the second adds the lines that the first lacks. If they differ, the newer price of the
+ * first applies, and `tollgate models` shows the second's price.
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -30,8 +30,8 @@ const packages = {
 }
 
 /**
- * The included vendors, with the second package's name for each. Vendors that bill by subscription are excluded, because the packages show prices
- * for them, and no one pays for that.
+ * The included vendors, with the second package's name for each. Vendors that bill by subscription are excluded, because no one pays the packages'
+ * prices for them.
  */
 const vendors: Readonly<Record<string, string | undefined>> = {
   "amazon-bedrock": "aws",
@@ -61,7 +61,7 @@ const vendors: Readonly<Record<string, string | undefined>> = {
   zai: "zai"
 }
 
-/** For these vendors, models that only the second package has are included too. (For routers it has many that no longer exist.) */
+/** Includes models that only the second package has for these vendors. (For routers it has many models that no longer exist.) */
 const makers: ReadonlySet<string> = new Set(["anthropic", "cohere", "deepseek", "google", "mistral", "openai", "xai"])
 
 // ---- the packages' data -------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ const isMatch = (match: Match, id: string): boolean =>
 
 // ---- prices -------------------------------------------------------------------------------------------------------------
 
-/** The decimal in the package's file: JavaScript prints a number as it was read. */
+/** The decimal in the package's file, because JavaScript prints a number with its original digits. */
 const usd = (amount: number): string => {
   const text = String(amount)
   if (/e/.test(text)) throw new Error(`${text} is too fine for a price`)
@@ -240,7 +240,7 @@ const priceOfLines = ({ prices }: Lines, day: string): Price | undefined => {
   return withoutNothing({ ...base, long_context: long_context.length === 0 ? undefined : long_context })
 }
 
-/** Items that a vendor bills besides the tokens of every call, by the package's names: unrequested searches, calls, seconds. */
+/** The package's names for items that a vendor bills besides tokens: unrequested searches, calls, seconds. */
 const beside = /^(requests_kcount|output_citation_mtok|input_text_messages_kcount|.*_hours)$/
 const searches = /(^|[/-])sonar|deep-research|-search(-|$)/
 
@@ -253,7 +253,7 @@ const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
   return searches.test(id) || names.some((name) => beside.test(name))
 }
 
-/** The latest prices; none if they vary with the time of day. */
+/** The latest prices; `undefined` if they vary with the time of day. */
 const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: string): Prices | undefined => {
   if (list.some(({ constraint }) => constraint !== undefined && constraint.start_date === undefined)) return undefined
   return list
@@ -263,8 +263,8 @@ const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: s
 }
 
 /**
- * The merged prices. If they differ, the first's, since it is newer. Then nothing else is taken from the second, which may mean an earlier model of
- * that name.
+ * The merged prices. If they differ, returns the first's prices, because they are newer. The second's may be for an earlier model of that name, so
+ * none of its lines is used.
  */
 const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
   if (one === undefined || other === undefined) return withoutNothing({ price: one ?? other })
@@ -281,12 +281,12 @@ const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, 
 type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachment_tokens">
 
 /**
- * The most tokens that vendors add to a prompt, by families of models: the first expression that matches the id applies. The figures come from the
+ * The most tokens that vendors add to a prompt, by families of models. The first expression that matches the id applies. The figures come from the
  * vendors' documentation of images and tools. Fields that a family lacks take the configuration's default.
  *
- * OpenAI counts an image by tiles (a base, and up to eight tiles of 512 pixels), or by patches of 32 pixels times a factor: up to 1,536 of them, in
- * newer models up to 10,000. Anthropic scales an image down to some 1,600 tokens, in newer models to 4,784. Google counts 258 for each of up to
- * sixteen tiles.
+ * OpenAI counts an image by tiles (a base, and up to eight tiles of 512 pixels), or by patches of 32 pixels times a factor. It counts up to 1,536
+ * patches, in newer models up to 10,000. Anthropic scales an image down to some 1,600 tokens, in newer models to 4,784. Google counts 258 tokens for
+ * each of up to sixteen tiles.
  */
 const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/gpt-oss/, { max_added_tokens: 100, max_tool_tokens: 500 }],
@@ -307,7 +307,7 @@ const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/qwen/, { max_attachment_tokens: 16_384 }]
 ]
 
-/** The vendor's additions to prompts of a model. Only a model that reads images has a figure for images. */
+/** The vendor's additions to a model's prompts. Only a model that reads images has a figure for images. */
 const addedTo = (id: string, readsImages: boolean): Added => {
   const [, added = {}] = families.find(([name]) => name.test(id.toLowerCase())) ?? []
   return readsImages ? added : { ...added, max_attachment_tokens: undefined }
@@ -321,8 +321,8 @@ const day = dayOf(limitsFolder)
 const linesOf = await linesIn(fetched(packages.lines))
 
 /**
- * If a model has a lower price for short prompts, the first package gives the limit of that price as the context. In that case, use the context of
- * the model's other vendors.
+ * If a model has a lower price for short prompts, the first package gives that price's limit as the context. In that case, use the context of the
+ * model's other vendors.
  */
 const contextOf = ({ contextWindow, cost, id, maxTokens }: Limits, lines: Lines | undefined): number => {
   const own = Math.max(contextWindow, maxTokens, lines?.context_window ?? 0)
@@ -381,7 +381,7 @@ const catalogue: CatalogueDocument = {
   vendors: Object.fromEntries(Object.keys(vendors).map((vendor) => [vendor, vendorOf(vendor)]))
 }
 
-/** One line per model, so that a diff shows changed models. */
+/** One line per model. A diff then shows changed models. */
 const lines = Object.entries(catalogue.vendors).map(([vendor, { host, models }]) => {
   const rows = Object.entries(models).map(([id, model]) => `${JSON.stringify(id)}:${JSON.stringify(model)}`)
   return `${JSON.stringify(vendor)}:{${host === undefined ? "" : `"host":${JSON.stringify(host)},`}"models":{\n${rows.join(",\n")}}}`
@@ -398,5 +398,5 @@ const count = (is: (model: Stored) => boolean) => all.filter(is).length
 console.log(
   `${all.length} models of ${day}: ${count(({ price }) => price === undefined)} without a price, ` +
     `${count(({ max_output_tokens }) => max_output_tokens === undefined)} without a limit, ` +
-    `${count(({ differs }) => differs !== undefined)} of which the packages say different prices`
+    `${count(({ differs }) => differs !== undefined)} with different prices in the packages`
 )

@@ -1,7 +1,7 @@
 /**
- * Builds the console's page into static files: `index.html`, and `assets/` with content hashes in their names, each with `.br` and `.gz` versions.
- * Views and plots are separate files, loaded on demand. Nothing on the page is inline, so it runs under a policy that allows scripts and styles only
- * from its own origin.
+ * Builds the console's page into static files: `index.html`, and `assets/` with content hashes in their names and `.br` and `.gz` versions. Views and
+ * plots are separate files, loaded on demand. The page has no inline scripts or styles, so it runs under a policy that allows them only from its own
+ * origin.
  */
 import { build } from "esbuild"
 import type { BuildOptions, Metafile, Plugin } from "esbuild"
@@ -22,7 +22,7 @@ export interface Built {
   readonly files: number
 }
 
-/** Removes React Aria's texts in other languages than the console's. */
+/** Removes React Aria's texts in languages other than the console's. */
 const oneLanguage: Plugin = {
   name: "texts in one language",
   setup: ({ onLoad }) =>
@@ -52,7 +52,7 @@ const allStyles: Plugin = {
   }
 }
 
-/** The outputs that an output needs before it runs: itself and its imports, transitively. */
+/** An output and its transitive imports. */
 const closure = (outputs: Metafile["outputs"], first: string): ReadonlyArray<string> => {
   const all = new Set([first])
   for (const path of all) {
@@ -130,7 +130,7 @@ export const buildConsole = async (folder: string): Promise<Built> => {
 
   const sizes = new Map<string, number>()
   for (const name of names) {
-    // Files that are already compressed stay unchanged.
+    // Does not compress files that are already compressed.
     const path = join(assets, name)
     sizes.set(name, name.endsWith(".woff2") ? (await readFile(path)).length : await compressed(path))
   }

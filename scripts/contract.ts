@@ -1,6 +1,6 @@
 /**
  * `npm run contract` writes the types of the console's client from the OpenAPI document to `src/console/web/Contract.d.ts`. The file is not
- * committed: `npm run types` writes it before the compiler runs. Run it once for an editor.
+ * committed, and `npm run types` writes it before the compiler runs. Run it once for an editor.
  */
 import { OpenApi } from "@effect/platform"
 import { writeFile } from "node:fs/promises"
@@ -19,7 +19,7 @@ const head = `/**
  */
 `
 
-/** For every operation, only its success answers. The client reads each refusal as a `Problem`. */
+/** Keeps only the success responses of every operation. The client reads each refusal as a `Problem`. */
 const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     const operations = Object.entries(item as Documented).map(([method, operation]) => {

@@ -1,6 +1,6 @@
 /**
  * The index of decisions: each file that documents decisions where the specification is silent, with the first sentence of each decision. A test
- * compares it with `src/DECISIONS.md`; `npx vitest run test/package.test.ts -u` writes it.
+ * compares it with `src/DECISIONS.md`, and `npx vitest run test/package.test.ts -u` writes it.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,6 +1,6 @@
 /**
- * `node --import tsx scripts/film.ts` writes `src/sandbox/FilmFrames.ts`: the second of video from which `src/sandbox/Film.ts` makes videos. It is
- * drawn on a canvas and encoded by the tests' Chromium.
+ * `node --import tsx scripts/film.ts` writes `src/sandbox/FilmFrames.ts`, the second of video that `src/sandbox/Film.ts` repeats. The tests' Chromium
+ * draws it on a canvas and encodes it.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"

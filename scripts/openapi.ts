@@ -1,4 +1,4 @@
-/** The OpenAPI document in parts, one for each tag, so that a diff shows the endpoint that changed. */
+/** Splits the OpenAPI document by tag, because a diff of a part shows the changed endpoint. */
 import type { OpenApi } from "@effect/platform"
 
 type Parts = Record<string, unknown>
@@ -6,7 +6,7 @@ type Parts = Record<string, unknown>
 const referenced = (value: unknown): ReadonlyArray<string> =>
   Array.from(JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g), ([, name]) => name!)
 
-/** Each schema's name with the tags whose endpoints reach it. */
+/** Each schema's name with the tags of the endpoints that reach it. */
 const tagsOf = (paths: ReadonlyMap<string, Parts>, schemas: Parts): ReadonlyMap<string, ReadonlySet<string>> => {
   const tags = new Map<string, Set<string>>()
   const reach = (name: string, tag: string): void => {
@@ -19,7 +19,7 @@ const tagsOf = (paths: ReadonlyMap<string, Parts>, schemas: Parts): ReadonlyMap<
   return tags
 }
 
-/** The parts as JSON: a tag's endpoints with the schemas that only it uses. `shared` has the rest. */
+/** The parts as JSON. A part has a tag's endpoints and the schemas that only this tag uses. `shared` has the rest. */
 export const byTag = (document: OpenApi.OpenAPISpec): ReadonlyMap<string, string> => {
   const { components, paths, ...rest } = document
   const endpoints = new Map<string, Parts>()

@@ -1,4 +1,4 @@
-// The agents: their packages, and the set-up of each with an address and a key, as a person would do it.
+// The agents' packages, and each agent's normal set-up with an address and a key.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -73,7 +73,7 @@ const claude: Agent = {
   version: "2.1.330",
   endpoint: "messages",
   command: (setting) => ({
-    // Its package is installed without its install script, which would put the program in place of `bin`.
+    // The package is installed without its install script, which would replace `bin` with the program.
     args: [
       process.execPath,
       join(setting.installed, "node_modules", "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),

@@ -1,6 +1,6 @@
-// Coding agents from the registry against the service in sandbox mode. Each runs one prompt that makes the model call a tool. Checks: the tool ran,
-// the agent reports its result, usage and ledger have its calls, and `tollgate verify` holds. Run `npm run agents`; without the registry it prints a
-// notice and succeeds. The README beside it describes the set-up of each agent.
+// Runs coding agents from the registry against the service in sandbox mode. Each runs one prompt that makes the model call a tool. Checks that the
+// tool ran, that the agent reports its result, that usage and ledger have its calls, and that `tollgate verify` holds. Run `npm run agents`. Without
+// the registry it prints a notice and succeeds. The README describes the agents.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -19,13 +19,13 @@ const model = "sandbox-large"
 const translated = "sandbox-failover"
 const file = "made.txt"
 /**
- * No prompt contains its result. The command ends a second after it prints: Qwen Code sometimes loses the output of a command that ends at once,
- * although the file has it.
+ * No prompt contains its result. The command ends a second after it prints, because Qwen Code sometimes loses the output of a command that ends
+ * immediately.
  */
 const work = `echo "the sum is $((19+23))" | tee ${file}; sleep 1`
 const result = "the sum is 42"
 
-/** The sandbox's models call the tool named in a prompt if the request has it. Each agent has one of these. */
+/** The sandbox's models call the tool named in a prompt if the request has it. Each agent has one of these tools. */
 const prompt = [
   "Run a command and say what it prints.",
   `call exec_command ${JSON.stringify({ cmd: work })}`,
@@ -65,7 +65,7 @@ const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<st
     })
   })
 
-/** A person's calls in the books: those charged by an endpoint, and the amount taken. */
+/** A person's calls in the books: the number of an endpoint's calls, and their cost. */
 const booksOf = async (service: Service, person: Person, { endpoint }: Agent) => {
   const records = await service.usage(person)
   const taken = (await service.ledger(person)).filter(({ type }: { readonly type: string }) => type === "debit")
@@ -95,7 +95,7 @@ const prove = async (agent: Agent, installed: string, service: Service, model: s
     expect(said.includes(result), `its answer lacks the tool's result: ${said.slice(-2_000)}`)
     const { calls, cost } = await booksOf(service, person, agent)
     expect(calls >= 2, `${calls} calls; expected one that requests the tool and one after it`)
-    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran and it answered`
+    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran and it reported the result`
   } finally {
     rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
   }

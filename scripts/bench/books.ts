@@ -1,4 +1,4 @@
-// Books with millions of calls by a thousand tenants over a year; a third of the calls are one tenant's. They are kept in a folder and filled once.
+// Books with millions of calls by a thousand tenants over a year. One tenant makes a third of them. A folder keeps the books for later runs.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -15,7 +15,7 @@ const day = 86_400_000
 /** Calls between two lines of progress. */
 const stretch = 100_000
 
-/** The state of the filling; stored in the folder as `filled.json`. */
+/** The state of the filled books, stored in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
   /** Calls of the tenant with a third of them, and their cost in nano-USD. */
@@ -27,7 +27,7 @@ export interface Books {
 export interface BooksWanted {
   /** The number of people who call in the first tenant, each with a key. */
   readonly members: number
-  /** Copies the books at these numbers of calls and at the end. By default there are no copies. */
+  /** Copies the books at these numbers of calls and at the end. By default, makes no copies. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 
@@ -108,8 +108,8 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
 }
 
 /**
- * Waits until the process takes less than a twentieth of a core for six seconds, and returns the seconds until then. The service indexes new records
- * in the background. Normally it keeps up over the year, but here it was not running.
+ * Waits until the process takes less than a twentieth of a core for six seconds, and returns the waiting time in seconds. The service indexes the
+ * filled records in the background, because it was not running when they were written.
  */
 export const untilAtRest = async (pid: number): Promise<number> => {
   const began = performance.now()

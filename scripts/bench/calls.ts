@@ -3,13 +3,13 @@
 /** Nano-USD per token: 0.15 and 0.60 USD per million. */
 export const price = { prompt: 150, completion: 600 }
 
-/** The usage that the upstream reports for every chat call. */
+/** The upstream's reported usage of every chat call. */
 export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
 
 /** The cost of every chat call, in nano-USD. A measurement with any other charge in the books is invalid. */
 export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
 
-/** The tokens that the upstream reports for every decision, and the costs of a decision and a search in nano-USD. */
+/** The upstream's reported tokens of every decision, and the costs of a decision and a search in nano-USD. */
 export const decisionTokens = 40
 const decisionPrice = decisionTokens * 42
 export const searchPrice = 5_000_000
@@ -20,7 +20,7 @@ export const credit = 100_000
 /** The number of callers in workloads with many. */
 export const manyCallers = 1_000
 
-/** A single caller uses the first model; many callers use all of them. */
+/** A single caller uses the first model. Many callers use all models. */
 export const models = ["bench-model", "bench-model-2", "bench-model-3", "bench-model-4"] as const
 
 /** Model protocols, each with the model whose upstream speaks only that protocol. Chat uses `models`. */
@@ -37,26 +37,26 @@ const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', respo
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
 
-/** In a prompt, makes the upstream pause within a stream, which reveals a delayed first byte. */
+/** A prompt with this text makes the upstream pause within a stream, which reveals a delayed first byte. */
 export const paced = "at your own pace"
 /** The length of that pause in milliseconds. */
 export const pause = 250
 
-/** In a prompt, sets the number of chunks of the stream. */
+/** A prompt with this text sets the stream's number of chunks. */
 export const inPieces = (chunks: number): string => `in ${chunks} pieces`
 export const piecesOf = (prompt: string): number | undefined => {
   const found = /\bin (\d+) pieces\b/.exec(prompt)
   return found === null ? undefined : Number(found[1])
 }
 
-/** In a prompt, makes the stream send a chunk every `trickleEvery` ms until the upstream is told to end it. */
+/** A prompt with this text makes the stream send a chunk every `trickleEvery` ms until an order ends it. */
 export const trickling = "little by little"
 export const trickleEvery = 2_000
 
 interface Chat {
   readonly model?: string
   readonly stream?: boolean
-  /** Instructs the upstream how to answer. */
+  /** The upstream's instruction, such as `paced`. */
   readonly manner?: string
   /** The length of the body, if longer than the content requires. */
   readonly bytes?: number
@@ -65,7 +65,7 @@ interface Chat {
 const question = "Say in one sentence why a ledger keeps two sides of every entry"
 const filler = "Each side names an account, an amount and the moment at which it was booked. "
 
-/** The body as clients send it. A stream requests its usage, so that every contender relays the same bytes. */
+/** The client's request body. A stream requests its usage, so every contender relays the same bytes. */
 export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = false }: Chat): string => {
   const written = (context: string) =>
     JSON.stringify({
@@ -196,8 +196,8 @@ export const numbers = (seed: number) => {
 }
 
 /**
- * The caller and the model of the next call: `caller * kinds + model`. Callers follow Zipf's law with s = 1 (the tenth calls a tenth as often as the
- * first), models are uniform. The sequence is the same in every run.
+ * The caller and the model of the next call, as `caller * kinds + model`. Callers follow Zipf's law with s = 1: caller n makes 1/n of the first
+ * caller's calls. Models are uniform. The sequence is the same in every run.
  */
 export const callSequence = (callers: number, kinds: number, seed = 1): (() => number) => {
   if (callers === 1 && kinds === 1) return () => 0
@@ -214,7 +214,7 @@ export const callSequence = (callers: number, kinds: number, seed = 1): (() => n
     }
     return low
   }
-  // Drawn before the measurement and reused cyclically, so that drawing costs the measurement nothing.
+  // Drawn before the measurement and reused cyclically, so drawing does not affect the measurement.
   const drawn = Uint32Array.from(
     { length: 1 << 18 },
     () => rankOf(random() * weight) * kinds + Math.floor(random() * kinds)

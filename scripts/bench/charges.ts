@@ -1,5 +1,5 @@
-// Charges at the ledger without HTTP, in a separate process: a raw loop of group commits, or our writer under 64 fibers. A charge is reserve, then
-// settle. Usage: `charges raw|ours <folder> <callers>`; each message requests a round.
+// Charges at the ledger without HTTP, in a separate process: a raw loop of group commits, or our writer under 64 fibers. A charge reserves and then
+// settles. Usage: `charges raw|ours <folder> <callers>`. Each message requests a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Scope } from "effect"
 import { join } from "node:path"
@@ -56,7 +56,7 @@ const agree = (made: number, books: object, collected: number): void => {
 
 // ---- raw ----------------------------------------------------------------------------------------------------------------
 
-/** The floor's books, in groups of 64 charges: one commit for their reservations, one for their settlements. */
+/** The floor's books, in groups of 64 charges with one commit for their reservations and one for their settlements. */
 const raw = () => {
   const store = openStore(directory)
   for (let caller = 0; caller < callers; caller++) store.open(idOf("bil", caller), credit * 1e9)

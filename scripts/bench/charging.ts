@@ -1,10 +1,10 @@
-// A charge at our writer, as the gate does it: reserve, then settle.
+// A charge at our writer. Like the gate, it reserves and then settles.
 import { Effect } from "effect"
 import type { CallOutcome } from "../../src/books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
-/** The gate's data about a line. It must be the same object for each call, because shared data is cached by this object. */
+/** The gate's data about a line. It must be the same object for each call, because this object is the cache key of shared data. */
 const admissionOf = ({ account, application, endpoint, model, person, provider, tenant }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
   facts: {

@@ -1,5 +1,5 @@
-// Fills books through our writer at full speed, at given times, in a separate process: `fill <database> <people.json>`. Everyone with a key in the
-// first person's tenant makes a third of all calls there; the others follow Zipf's law. Each message requests a stretch of calls.
+// Fills books through our writer at full speed, at given times, in a separate process: `fill <database> <people.json>`. The people with a key in the
+// first person's tenant together make a third of all calls. The others follow Zipf's law. Each message requests a number of calls.
 import "../../src/app/V8.ts"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -16,7 +16,7 @@ import type { Line } from "./store.ts"
 /** Concurrent charges. */
 const abreast = 256
 
-/** A number of calls, spread evenly over a period; or calls at the present time for a number of seconds. */
+/** A number of calls, spread evenly over a period, or calls at the present time for a number of seconds. */
 type Stretch = { readonly calls: number; readonly from: number; readonly to: number } | { readonly seconds: number }
 
 export type FillOrder = Stretch | { readonly end: true }
@@ -71,7 +71,7 @@ const failed: CallOutcome = {
   latency_ms: 40
 }
 
-/** Calls of realistic lengths; one in a thousand fails. */
+/** Calls of realistic lengths. One in a thousand fails. */
 const outcomes: ReadonlyArray<CallOutcome> = Array.from({ length: 8_191 }, (_, i) => {
   if (i % 1000 === 999) return failed
   const [prompt, completion] = [12 + ((i * 7919) % 4_001), 1 + ((i * 104_729) % 997)]

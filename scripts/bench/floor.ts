@@ -1,5 +1,5 @@
-// The floor, in a separate process: the least that a metered gateway costs on Node, with one thread, `node:http` and better-sqlite3 without layers.
-// Usage: `floor metered <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` only relays requests, unmetered.
+// The floor, in a separate process: a minimal metered gateway on Node, with one thread, `node:http` and better-sqlite3 without layers.
+// Usage: `floor metered <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` relays requests without metering.
 import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -14,7 +14,7 @@ const [mode, upstream, directory, callers] = process.argv.slice(2) as [string, s
 
 const agent = new Agent({ keepAlive: true })
 
-/** Sends a body to the upstream and relays its answer. */
+/** Sends a body to the upstream and relays its response. */
 const call = (
   body: Buffer,
   answered: (answer: IncomingMessage) => void,
@@ -159,7 +159,7 @@ const metered = () => {
         }
         store.enqueue(() => store.settle(charged), done)
       }
-      // Relays the request's bytes unchanged, unless they do not request the usage that we need.
+      // Relays the request's bytes unchanged if they request the usage that we need.
       const shown = asked.stream_options?.include_usage === true
       if (asked.stream === true && !shown) {
         asked.stream_options = { ...asked.stream_options, include_usage: true }
@@ -191,7 +191,7 @@ const metered = () => {
     })
   }
 
-  /** A call of a tool: admit, send, charge, answer. */
+  /** A tool's call: admit, send, charge, respond. */
   const tool = (
     request: IncomingMessage,
     response: ServerResponse,
@@ -237,7 +237,7 @@ const metered = () => {
     })
   }
 
-  /** A call in a protocol whose streams always report usage. Its bytes are relayed unchanged. */
+  /** A call in a protocol with usage in every stream. Its bytes are relayed unchanged. */
   const speak = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
     const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")
@@ -377,7 +377,7 @@ const stream = (
   })
 }
 
-/** Protocols other than chat, as minimal as chat above. */
+/** Protocols other than chat. */
 type Other = Exclude<Spoken, "chat">
 
 interface AskedOther {
@@ -402,7 +402,7 @@ const lastEvents = {
 } as const
 const dataMark = Buffer.from("data: ")
 
-/** Usage reported by events, merged into earlier reports. An event may have only some of the figures. */
+/** Merges the usage in events into earlier reports. An event may have only some of the figures. */
 const reported = (events: Buffer, before: UsageOther): UsageOther => {
   const usage = { ...before }
   for (let at = events.indexOf(usageMark); at >= 0;) {

@@ -1,4 +1,4 @@
-// The frame of every part: contenders in alternated rounds, medians, tables, and targets that are reached or not.
+// The common parts of the benchmark: alternated rounds of contenders, medians, tables, and targets.
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "./calls.ts"
 import type { Order, Outcome } from "./load.ts"
@@ -17,7 +17,7 @@ export interface Options {
   readonly peer: boolean
   /** For the part `growth`: the number of calls. */
   readonly calls: number
-  /** For the part `growth`: a folder that keeps the filled books for the next run. */
+  /** For the part `growth`: the folder that keeps the filled books for the next run. */
   readonly keep: string | undefined
 }
 
@@ -32,7 +32,7 @@ export interface Bench {
   readonly results: Results
 }
 
-/** A part of the benchmark. It prints its measurements under its titles. */
+/** A part of the benchmark. It prints its measurements. */
 export interface Part {
   readonly name: string
   /** For `--help`. */
@@ -74,7 +74,7 @@ export interface Run extends Outcome {
 /** Overrides of a workload's settings. */
 export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls" | "patience">>
 
-/** Drives a contender. Throws if a single call fails, because a rate with errors is meaningless. */
+/** Drives a contender. Throws if any call fails, because a rate with errors is meaningless. */
 export const drive = async (load: ChildProcess, at: Contender, workload: Workload, how: Drive): Promise<Run> => {
   const { bodies, callers, connections, end, method, path, price, stream } = workload
   const { headers, keys, port } = at
@@ -106,11 +106,11 @@ export const drive = async (load: ChildProcess, at: Contender, workload: Workloa
   return { ...outcome, cpu: spent / outcome.calls }
 }
 
-/** Checks that the answer to a chat call is the upstream's, including usage. A contender with another answer is not compared. */
+/** Checks that a chat call's response is the upstream's, including usage. Throws otherwise. */
 const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
   const text = [...sample.matchAll(/"content": ?"([^"]*)"/g)].map((match) => match[1]).join("")
   if (text.endsWith("shows at once in the sum.") && /"prompt_tokens": ?12\b/.test(sample)) return
-  throw new Error(`${at.name} does not answer what the upstream says: ${sample.slice(0, 400)}`)
+  throw new Error(`the response of ${at.name} is not the upstream's: ${sample.slice(0, 400)}`)
 }
 
 // ---- rounds -------------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ const summary = (runs: ReadonlyArray<Run>): Summary => ({
   p99: median(runs.map((run) => run.p99))
 })
 
-/** Drives each contender with a workload without measuring, so that V8 optimises the code and caches are filled. */
+/** Drives each contender with a workload without measuring, to let V8 optimise the code and to fill caches. */
 export const warmUp = async (
   load: ChildProcess,
   workload: Workload,
@@ -150,7 +150,7 @@ export const warmUp = async (
   }
 }
 
-/** Rounds of A B C, then C B A, so that disturbances of the machine affect all alike. */
+/** Rounds of A B C, then C B A. Disturbances of the machine affect all contenders equally. */
 export const alternate = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -172,7 +172,7 @@ export const alternate = async (
   return new Map([...runs].map(([name, of]) => [name, summary(of)]))
 }
 
-/** Latency in an open loop of `rate` calls per second, and the part that the contender adds to the upstream's own latency at the same rate. */
+/** Latency in an open loop of `rate` calls per second, and its excess over the upstream's own latency at the same rate. */
 export interface Added {
   readonly rate: number
   readonly p50: number
@@ -273,7 +273,7 @@ export const printRates = (title: string, rates: Rates): void => {
 }
 
 export const printAdded = (title: string, added: ReadonlyMap<string, Added>): void => {
-  print(`\n${title}, open loop at half of what each has reached; added: above the upstream's own at the same rate\n`)
+  print(`\n${title}, open loop at half of each throughput; added: above the upstream's own latency at the same rate\n`)
   const row = ([name, a]: readonly [string, Added]) => [
     titles[name]!,
     count(a.rate),
@@ -284,7 +284,7 @@ export const printAdded = (title: string, added: ReadonlyMap<string, Added>): vo
 
 // ---- targets ------------------------------------------------------------------------------------------------------------
 
-/** A target. The number before `what` is the target's. */
+/** A target. `what` begins with the target's number. */
 export interface Reach {
   readonly what: string
   readonly measured: number | undefined
@@ -308,7 +308,7 @@ export class Results {
       const holds = measured !== undefined && measured >= (least ?? measured) && measured <= (most ?? measured)
       return [what, inUnit(measured, unit), target, measured === undefined ? "-" : holds ? "reached" : "NOT reached"]
     }
-    print("\nTo reach (ratios within this run count; absolute figures do not carry over)\n")
+    print("\nTargets (only ratios within this run are comparable, not absolute figures)\n")
     print(table([["what", "measured", "target", ""], ...this.reaches.map(row)]))
   }
 }

@@ -1,5 +1,5 @@
-// Our service as in production: a separate process on an empty folder, with people who really sign in, get credit for it and create an API key.
-// After the load, its books must show exactly the served calls.
+// Our service as in production: a separate process on an empty folder. People really sign in, get credit for the sign-in and create an API key. After
+// the load, the books must show exactly the served calls.
 import { execFile } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -49,7 +49,7 @@ export const configuration = ({ issuer, port }: Outside): object => ({
     upstreams: [{ upstream, model }]
   })),
   prices: { default_new_credits: credit, default_registration_credits: 0 },
-  // Everyone signs in from one address.
+  // All people sign in from one address.
   rate_limits: { sign_in: 1_000_000 }
 })
 
@@ -74,9 +74,9 @@ export interface Gateway extends Target {
   readonly becomeTeam: (caller: number) => Promise<void>
   /** Gives the home tenant of a caller budgets that admit every call, one for each of these periods. */
   readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
-  /** The decrease of each caller's balance, in nano-USD. */
+  /** How much each caller's balance fell, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
-  /** Runs a command of the operator beside the running service, and returns its output. */
+  /** Runs an operator's command beside the running service, and returns its output. */
   readonly operate: (...args: ReadonlyArray<string>) => Promise<string>
   readonly stop: () => Promise<void>
 }
@@ -101,7 +101,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const { cores, database, directory, flags = [], main, name, outside } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
-  // Verification is off: it would start a minute after the start, in some rounds but not in others.
+  // Verification is off, because it would begin a minute after the start and affect only some rounds.
   await writeFile(file, JSON.stringify({ ...configuration(outside), verify: false }, null, 2))
   const port = await freePort()
   const env = {
@@ -111,7 +111,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     DATA_DIR: join(directory, "data"),
     LOG_LEVEL: "error",
     BENCH_UPSTREAM_KEY: "upstream-key",
-    // This and the size of the young generation, as `npm start` sets them.
+    // `npm start` also sets this and the young generation's size.
     MALLOC_ARENA_MAX: "2",
     // All nodes of a database share one secret.
     ...(database !== undefined && { DATABASE_URL: database, TOLLGATE_SECRET: "the secret of the benchmark's nodes" })
@@ -173,7 +173,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   }
 }
 
-/** Runs a command of the operator and returns its output. */
+/** Runs an operator's command and returns its output. */
 export const operate = async (
   main: string,
   env: Readonly<Record<string, string>>,
@@ -200,7 +200,7 @@ const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise
   return results
 }
 
-/** Makes a call and reads its answer. Throws if the call fails. */
+/** Makes a call and reads its response. Throws if the call fails. */
 export const call = async <A>(
   method: string,
   url: string,

@@ -1,5 +1,5 @@
-// The load generator, in a separate process: keep-alive connections on bare sockets, so that it costs less than the system under test. Closed loop:
-// each connection sends its next call after the previous answer. Open loop: calls arrive at a given rate, answered or not.
+// The load generator, in a separate process. It uses keep-alive connections on bare sockets, so it costs less than the system under test. In a closed
+// loop, each connection sends its next call after the previous response. In an open loop, calls arrive at a given rate, regardless of responses.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
@@ -24,17 +24,17 @@ export interface Order {
   readonly rate?: number
   /** Seconds after the end to wait for open calls; 10 by default. */
   readonly patience?: number
-  /** The most calls; the run ends when they are answered. */
+  /** The maximum number of calls. The run ends after their responses. */
   readonly calls?: number
 }
 
 /** The result. Times are in milliseconds. */
 export interface Outcome {
-  /** Calls answered successfully within the measured time, per second. */
+  /** Successful calls within the measured time, per second. */
   readonly rate: number
-  /** All calls answered successfully, including those open at the end: the number that the books must show. */
+  /** All successful calls, including calls that were open at the end. The books must show this number. */
   readonly calls: number
-  /** The same by caller. */
+  /** Successful calls by caller. */
   readonly byCaller: ReadonlyArray<number>
   readonly failures: number
   /** Some of the errors. */
@@ -62,7 +62,7 @@ const run = (order: Order): Promise<Outcome> =>
     const kinds = order.bodies.length
     const nextRequest = callSequence(order.keys.length, kinds)
     const byCaller = order.keys.map(() => 0)
-    // Set when all connections are open, because opening one is not part of a call.
+    // Set when all connections are open, because opening a connection is not part of a call.
     let begun = 0
     let deadline = Number.POSITIVE_INFINITY
     const latencies: Array<number> = []
@@ -158,7 +158,7 @@ const run = (order: Order): Promise<Outcome> =>
         if (over()) settled()
       }
       const reader = reading(
-        // Only one body is kept in full. For the others, the end is enough to see that nothing is missing.
+        // Keeps only one body in full. The end of the others shows that they are complete.
         () => sample === "",
         () => {
           if (call !== undefined && call.first === 0) call.first = now()
@@ -207,7 +207,7 @@ const run = (order: Order): Promise<Outcome> =>
         const due = Math.min(((at - begun) / 1000) * rate, order.calls ?? Number.POSITIVE_INFINITY)
         for (; arrivals < due; arrivals++) {
           const send = idle.pop()
-          // A call without a free connection waits while its time runs, so a slow server does not slow down arrivals.
+          // A call without a free connection waits, and its latency includes the wait. A slow server does not slow down arrivals.
           if (send === undefined) queue.push(at)
           else send(at)
         }
@@ -219,7 +219,7 @@ const run = (order: Order): Promise<Outcome> =>
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** A body of at least this many bytes is stored once for all callers. A shorter one is sent in one piece with its head. */
+/** A body of at least this many bytes is stored once for all callers. A shorter body is sent together with its head. */
 const longBody = 4_000
 
 /** The bytes of each call, by `callSequence`. */
@@ -242,7 +242,7 @@ const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: B
   })
 }
 
-/** Reads answers from a connection. Passes on the last bytes of a body, or all of it if `whole` returns true. */
+/** Reads responses from a connection. Passes on the last bytes of a body, or all of it if `whole` returns true. */
 const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {
   let pending: Buffer | undefined
   let state: "head" | "length" | "size" | "data" | "trailer" = "head"

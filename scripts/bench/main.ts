@@ -1,5 +1,5 @@
-// The benchmark: drives the service, a floor, a plain proxy and a peer in alternated rounds, and prints medians and ratios beside the targets
-// (README.md). It does not judge times. It fails on errors and on wrong charges.
+// The benchmark drives the service, a floor, a plain proxy and a peer in alternated rounds, and prints medians and ratios beside the targets
+// (README.md). It fails on errors and on wrong charges, but not on missed targets.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"

@@ -16,7 +16,7 @@ export interface Cores {
   readonly driving: string | undefined
 }
 
-/** One core for the process under test and one for the load. Undefined without `taskset` or with only one core. */
+/** One core for the process under test and one for the load. `undefined` without `taskset` or with only one core. */
 export const findCores = (): Cores => {
   const asked = spawnSync("taskset", ["-cp", String(process.pid)], { encoding: "utf8" })
   const list = asked.status === 0 ? expand(asked.stdout.split(":").pop()!.trim()) : []
@@ -31,7 +31,7 @@ const expand = (list: string): ReadonlyArray<string> =>
 
 const started = new Set<ChildProcess>()
 
-/** Starts a process on a core. It ends with ours; a remaining one is killed by its pid. */
+/** Starts a process on a core. It is killed when our process ends. */
 export const start = (
   core: string | undefined,
   args: ReadonlyArray<string>,
@@ -121,7 +121,7 @@ export const sleep = (millis: number): Promise<void> => new Promise((resolve) =>
 
 // ---- kernel statistics --------------------------------------------------------------------------------------------------
 
-/** CPU time of a process and its threads so far, in µs; the kernel counts in ticks of 10 ms. */
+/** CPU time of a process and its threads so far, in µs. The kernel counts in ticks of 10 ms. */
 export const cpu = (pid: number): number => {
   const fields = known(pid, "stat")
     .replace(/^.*\) /s, "")
@@ -129,7 +129,7 @@ export const cpu = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
 }
 
-/** CPU time since boot and since the processes began, in ticks: of all processes, and of this process with its children. */
+/** CPU time in ticks, of all processes and of this process with its children. */
 interface Spent {
   readonly possible: number
   readonly all: number
@@ -166,8 +166,8 @@ const spent = (): Spent => {
 }
 
 /**
- * Starts watching. The returned function gives the share of all cores' time that other processes have used since. Rates and CPU times suffer by that
- * share.
+ * Starts watching. The returned function gives the share of all cores' time that other processes have used since. This share distorts rates and CPU
+ * times.
  */
 export const watchOthers = (): (() => number) => {
   const from = spent()
@@ -180,7 +180,7 @@ export const watchOthers = (): (() => number) => {
 /** Resident memory of a process in MB. */
 export const memory = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(known(pid, "status"))?.[1] ?? 0) / 1024
 
-// A dead process is not an error here: its failed calls are reported.
+// A dead process is not an error here, because its failed calls are reported.
 const known = (pid: number, what: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${what}`, "utf8")

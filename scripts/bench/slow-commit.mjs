@@ -1,5 +1,5 @@
-// Simulates a disk on which every commit takes 5 ms longer. Preloaded (`--import`) into floor and service, where it waits before each COMMIT of
-// better-sqlite3 in the committing thread. (A worker inherits the preloads of its process.)
+// Simulates a disk with commits that take 5 ms longer. Floor and service preload it (`--import`). It waits before each COMMIT of better-sqlite3 in
+// the committing thread. (A worker inherits its process's preloads.)
 import { createRequire } from "node:module"
 
 const held = 5

@@ -1,10 +1,10 @@
-// The floor's books: the rows that a metered call must leave, in raw better-sqlite3, durable, in hand-written group commits. The rollups are of the
-// same kinds as the service's, folded and written per commit. Its account rows are narrow, and its account indexes start with a thousand rows each,
-// so that each commit writes few of their pages. The service never imports this.
+// The floor's books: a metered call's rows in raw better-sqlite3, with durable group commits. The rollups are of the same kinds as the service's,
+// folded and written per commit. Account rows are narrow, and indexes group accounts by a thousand rows, so each commit writes few pages. The service
+// never imports this file.
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-/** The shared properties of one caller's calls to one model. Equal ones share one object, which is the key for folding their sums. */
+/** The shared properties of one caller's calls to one model. Their object is the key for folding sums. */
 export interface Line {
   readonly account: string
   readonly tenant: string
@@ -35,7 +35,7 @@ interface Sums {
 
 const sums = ["requests", "successes", "prompt_tokens", "completion_tokens", "units", "cost", "latency_ms"]
 
-/** The sums answer the same queries as the service's: a tenant's day, a caller's day and hour, a payer's day. */
+/** The sums serve the same queries as the service's sums: a tenant's day, a caller's day and hour, a payer's day. */
 const rollups = [
   {
     table: "rollup_by_tenant",
@@ -103,7 +103,7 @@ export const openStore = (directory: string) => {
     )
   ) as [Sqlite.Statement, Sqlite.Statement, Sqlite.Statement]
 
-  // Folded over the batch, so that a busy caller's sums are written once per commit.
+  // Folded over the batch: a busy caller's sums are written once per commit.
   const batch = new Map<Line, Sums>()
   const fold = ({ completion, cost, latency, line, prompt }: Charge): void => {
     let of = batch.get(line)
@@ -143,7 +143,7 @@ export const openStore = (directory: string) => {
     const balance = pay.get(cost, reserved, account) as number
     const at = Date.now()
     const record = `use_${call}`
-    // One array: better-sqlite3 binds it faster than a long list of arguments.
+    // better-sqlite3 binds one array faster than a long list of arguments.
     // prettier-ignore
     putUsage.run([
       record, at, account, tenant, application, endpoint, model, provider, prompt, completion, prompt + completion, cost,
@@ -160,7 +160,7 @@ export const openStore = (directory: string) => {
     commit.run()
   }
 
-  // Everything that arrives in one turn of the event loop is committed together, and answered when it is on disk.
+  // Commits all work of one event loop iteration together, and responds when it is on disk.
   let queue: Array<{ readonly work: () => unknown; readonly done: (result: unknown) => void }> = []
   const drain = () => {
     const jobs = queue
@@ -207,6 +207,6 @@ export interface Books {
   readonly reserved: number
   readonly records: number
   readonly collected: number
-  /** The amount collected, by the rollups. */
+  /** The collected amount according to the rollups. */
   readonly summed: number
 }

@@ -1,5 +1,5 @@
-// The world outside the gateway, in a separate process: a model that answers at once, and the issuer for sign-ins. Chat runs on a bare socket, so
-// that the upstream costs almost nothing and the measurement is of the gateway.
+// The world outside the gateway, in a separate process: a model that responds immediately, and the issuer for sign-ins. Chat runs on a bare socket,
+// so the upstream costs almost nothing.
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
@@ -18,7 +18,7 @@ import {
 } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** A chat chunk or answer around its choices. */
+/** A chat chunk or response around its choices. */
 const answer = (object: string, rest: object): string =>
   JSON.stringify({ id: "chatcmpl-bench0001", object, created: 1_760_000_000, model: models[0], ...rest })
 
@@ -40,7 +40,7 @@ const whole = (body: string): Buffer =>
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 
-/** Answers of the other tools, by path. */
+/** Responses of the other tools, by path. */
 const tools: Readonly<Record<string, Buffer>> = {
   "/v1/systemone": whole(
     JSON.stringify({
@@ -99,7 +99,7 @@ const streamed = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> =>
     ...ending(withUsage)
   ])
 
-/** A stream as a few writes of several events each, like a model's tokens: one segment per turn of the event loop. */
+/** A stream as a few writes of several events each, like a model's tokens, with one segment per event loop iteration. */
 const written = (all: ReadonlyArray<string>): ReadonlyArray<Buffer> => {
   const writes: Array<string> = []
   for (let i = 0; i < all.length; i += 5) writes.push(chunked(all.slice(i, i + 5).join("")))
@@ -166,7 +166,7 @@ const completed = (text: string): object =>
     }
   })
 
-/** The answers of each protocol other than chat, whole and as a stream. */
+/** The responses of each protocol other than chat, whole and as a stream. */
 const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream: ReadonlyArray<Buffer> }>> = {
   [pathOf.messages]: {
     whole: whole(
@@ -235,7 +235,7 @@ const begun = Buffer.from(
 )
 const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
 
-/** Requests the number of trickling streams. May also end them. */
+/** Requests the number of trickling streams, and can end them. */
 export interface TrickleOrder {
   readonly end: boolean
 }

@@ -1,5 +1,4 @@
-// Upstream, load generator and contenders, each a process on its core. At the end, the books of metering contenders must show exactly the served
-// calls.
+// Upstream, load generator and contenders, each a process on its core. At the end, the metering contenders' books must show exactly the served calls.
 import type { ChildProcess } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -24,7 +23,7 @@ export interface World {
   readonly floor: Contender
   readonly gateway: Contender
   readonly peer: Contender | undefined
-  /** Prepares the service for this many callers. The floor is prepared at its start. */
+  /** Signs in this many callers at the service. The floor has its callers from the start. */
   readonly welcome: (callers: number) => Promise<void>
   /** Checks the books and ends all processes. */
   readonly close: () => Promise<void>
@@ -114,7 +113,7 @@ const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined
 
 // ---- the books ----------------------------------------------------------------------------------------------------------
 
-/** The first caller whose balance did not fall by the cost of their calls. */
+/** Finds the first caller with a balance that did not fall by the cost of the calls. */
 const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
   const caller = taken.findIndex((amount, i) => amount !== (due[i] ?? 0))
   return caller < 0
@@ -141,7 +140,7 @@ const checkFloor = async (child: ChildProcess, { due, served }: Contender): Prom
 /** Checks the balances of all callers over HTTP, and the invariants with `tollgate verify`. */
 export const checkGateway = async (service: Gateway, { due, served }: Contender): Promise<string> => {
   let wrong = wrongly(due, await service.taken())
-  // Allows a moment for settlements after the answer.
+  // Allows a moment for settlements after the response.
   for (let i = 0; i < 20 && wrong !== undefined; i++) {
     await sleep(100)
     wrong = wrongly(due, await service.taken())

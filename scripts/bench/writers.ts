@@ -1,5 +1,5 @@
-// The writer of a node over PostgreSQL, without HTTP, in a separate process, under many fibers. A charge is reserve, then settle. Usage: `writers
-// <url> <place> <accounts>`; a message requests to open the accounts, or a round.
+// A node's writer over PostgreSQL, without HTTP, in a separate process, under many fibers. A charge reserves and then settles. Usage: `writers <url>
+// <place> <accounts>`. A message requests open accounts or a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import * as Database from "../../src/app/entry/database.ts"
@@ -10,7 +10,7 @@ import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** Opens all accounts, with credit; charges each once; or charges random accounts among the first `accounts` for a number of seconds. */
+/** Opens all accounts with credit, charges each once, or charges random accounts among the first `accounts` for a number of seconds. */
 export type Order =
   | { readonly open: true }
   | { readonly each: true }

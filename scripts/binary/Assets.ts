@@ -1,12 +1,12 @@
 /**
- * The files of the service in the executable, appended to its own bytes (`Pack`). They are read, not mapped as Node.js maps its assets: mapped pages
- * stay in memory once touched.
+ * The service's files, appended to the executable's own bytes (`Pack`). This module reads them. Node.js would map its assets, and mapped pages stay
+ * in memory.
  */
 import { fstatSync, openSync, readSync } from "node:fs"
 import { placesIn } from "./Pack.ts"
 import type { Place } from "./Pack.ts"
 
-// It stays open, because another version may replace the file.
+// The file stays open, because another version may replace it.
 const file = openSync(process.execPath, "r")
 
 const read = ({ length, position }: Place): Buffer => {
@@ -29,7 +29,7 @@ export const bytesOf = (name: string): Buffer => {
   return read(place)
 }
 
-/** The build ensures that they are pure ASCII, so a character takes one byte in memory too. */
+/** A file's text. The build ensures that it is pure ASCII, so a character takes one byte in memory. */
 export const textOf = (name: string): string => bytesOf(name).toString("latin1")
 
 /** V8's compiled code of a file; `undefined` if the executable was built on another architecture. */

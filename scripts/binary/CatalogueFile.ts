@@ -1,4 +1,4 @@
-/** The file of known models in the executable: one of its assets. */
+/** Reads the catalogue of models from the executable's assets. */
 import { bytesOf } from "./Assets.ts"
 
 export const read = (): string => bytesOf("catalogue.json").toString("utf8")

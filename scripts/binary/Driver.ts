@@ -1,7 +1,7 @@
 /**
  * The SQLite driver in the executable. Its native part can be loaded only from a file, so the first use writes it into the data folder, under a name
- * with its hash. It is compared byte by byte before every load. Anyone who can write there could change the database too, but must not be able to
- * inject code with a file left there earlier.
+ * with its hash. Every load first compares all bytes. Someone who can write there could change the database too, but must not be able to inject code
+ * with an earlier file.
  */
 import createDatabase from "driver:database"
 import SqliteError from "driver:sqlite-error"
@@ -35,7 +35,7 @@ const open = (folder: string): unknown => {
   }
 }
 
-/** A file that root writes into another user's data folder is given to that user, who starts the service later. */
+/** If root writes the file into another user's data folder, gives the file to that user, who starts the service later. */
 const belongsToOwner = (folder: string, path: string): void => {
   const { gid, uid } = statSync(dirname(folder))
   if (process.getuid?.() !== 0 || uid === 0) return

@@ -1,4 +1,4 @@
-/** Files appended to another file: the files, then their positions as JSON, then the length of the JSON and a mark. */
+/** Appends files to another file: the files, their positions as JSON, the length of the JSON, and a mark. */
 
 export interface Place {
   readonly position: number

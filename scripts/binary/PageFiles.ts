@@ -1,4 +1,4 @@
-/** The console's page in the executable: its files are among the assets. */
+/** Reads the console's page from the executable's assets. */
 import { bytesOf, names } from "./Assets.ts"
 
 const folder = "console/"

@@ -1,4 +1,4 @@
-/** Threads in the executable: their code is among the assets. */
+/** Starts threads in the executable, with their code from the assets. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 import { cacheOf, textOf } from "./Assets.ts"

@@ -1,6 +1,6 @@
 /**
- * The executable's entry. The service is in the assets as the bundle's files, with V8's compiled code of each from a started service, so nothing is
- * compiled again. If V8 rejects the code (because of other flags in `NODE_OPTIONS`), it compiles the text.
+ * The executable's entry. The assets have the bundle's files and V8's compiled code of each, recorded from a started service. If V8 rejects the
+ * compiled code (because of other flags in `NODE_OPTIONS`), it compiles the text.
  */
 import { Script } from "node:vm"
 import * as Traces from "./Traces.ts"
@@ -21,7 +21,7 @@ const file = (name: string): object => {
   const script = new Script(textOf(name), { filename: name, cachedData: cacheOf(name) })
   const run = script.runInThisContext() as (module: Module, exports: object, require: typeof load) => void
   run(module, module.exports, load)
-  // Not earlier: loading the service produces a stack trace and would wait for a map to be read.
+  // Installed late, because loading the service produces a stack trace and would read a source map.
   if (name.startsWith("Main-")) Traces.install()
   return module.exports
 }

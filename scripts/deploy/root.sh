@@ -1,7 +1,7 @@
 #!/bin/sh
 # Copies the executable and its runtime dependencies into a folder that becomes the root of its file system:
 #   sh scripts/deploy/root.sh EXECUTABLE FOLDER
-# The libraries are those that the executable requires. Two short files describe users and host lookup.
+# It includes only the libraries that the executable requires. Two short files configure users and host lookup.
 set -eu
 executable=$1
 folder=$2

@@ -1,4 +1,4 @@
-/** The service's own document (`/openapi.json`) as routes: their requests and documented answers. */
+/** The routes of the service's own document (`/openapi.json`), with their requests and documented responses. */
 import type { Schema, Schemas } from "./Schema.ts"
 
 interface Content {
@@ -31,7 +31,7 @@ export interface Route {
   readonly method: string
   readonly path: string
   readonly parameters: ReadonlyArray<Parameter>
-  /** The security schemes, any of which admits a request. Empty: no credential required. */
+  /** The security schemes. Any of them admits a request. Empty: no credential required. */
   readonly schemes: ReadonlyArray<string>
   readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined
   readonly responses: Operation["responses"]
@@ -39,7 +39,7 @@ export interface Route {
   readonly documented: boolean
 }
 
-/** Paths that the service has in addition to its document. */
+/** The service's paths outside its document. */
 const others = [
   "/",
   "/console",

@@ -1,4 +1,4 @@
-/** Values that often break programs: numbers, texts, and pieces of JSON, URLs and headers. */
+/** Values that often break programs: numbers, texts, and fragments of JSON, URLs and headers. */
 import fc from "fast-check"
 
 export const hostileNumbers = fc.constantFrom(
@@ -144,7 +144,7 @@ export const encoded = fc.constantFrom(
   "2026-01-31T00:00:00Z"
 )
 
-/** Deeper places are skipped: a hostile value may be nested deeper than the stack. */
+/** Skips deeper values, because a hostile value may be nested deeper than the stack. */
 const depthMax = 100
 
 /** The paths of all values in a JSON document. */

@@ -1,4 +1,4 @@
-/** Judges whether an answer is what the service promises. */
+/** Judges whether a response is correct by the service's document. */
 import type { OpenApi, Route } from "./Document.ts"
 import { isExact } from "./Plan.ts"
 import type { Plan } from "./Plan.ts"
@@ -84,7 +84,7 @@ const isDecodable = (text: string): boolean => {
   }
 }
 
-/** Headers that make the service refuse any request before its route. */
+/** Whether the service refuses the request before its route. */
 const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean =>
   target.length > 8_000 ||
   (credential === "wrong" && (wrong.length > 8_000 || /[^\t\x20-\x7e\x80-\xff]/.test(wrong))) ||
@@ -97,11 +97,11 @@ const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean 
   ) ||
   headers.length > 100
 
-/** The fault of the received answer; `undefined` if there is none. */
+/** The fault of the received response, or `undefined`. */
 export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: Received): Wrong | undefined => {
   if (received.end === "late")
     return { kind: `${route.name}: no end`, what: `neither answered nor closed in ${received.millis.toFixed(0)} ms` }
-  // A malformed request is answered with a body, regardless of its method.
+  // The response to a malformed request has a body, regardless of the method.
   const isTold = plan.method !== "HEAD" || isExact(plan)
   if (isTold && received.rest.length > 0 && !received.rest.toString("latin1", 0, 6).startsWith("HTTP/1"))
     return { kind: `${route.name}: no HTTP`, what: received.rest.toString("latin1", 0, 300) }

@@ -1,6 +1,6 @@
 /**
- * A request as data that can be stored and sent again: its content, framing and delivery. Ids and credentials are placeholders (`⟦tenant_id⟧`),
- * since each world has different ones.
+ * A request as data that can be stored and sent again, with its content, framing and delivery. Ids and credentials are placeholders (`⟦tenant_id⟧`),
+ * because they differ between worlds.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 
@@ -45,7 +45,7 @@ export type Coding =
   | "twice"
 
 export interface Plan {
-  /** The document's route from which it is made. */
+  /** The document's route of the request. */
   readonly route: string
   readonly credential: CredentialName
   /** The text of a wrong credential. */
@@ -61,7 +61,7 @@ export interface Plan {
   readonly framing: Framing
   /** Changed bytes of the whole request. */
   readonly bytes: ReadonlyArray<readonly [at: number, byte: number]>
-  /** How often it is sent, without waiting for answers. */
+  /** How often it is sent, without waiting for responses. */
   readonly times: number
   readonly pieces: number
   readonly pause_ms: number
@@ -77,7 +77,7 @@ export type Known = Readonly<Record<string, string>>
 const named = (text: string, known: Known): string =>
   text.replaceAll(/⟦(\w+)⟧/g, (_, name: string) => known[name] ?? `no_${name}`)
 
-/** Whether the document determines the service's answer: the framing is valid, and the request matches the route. */
+/** Whether the document determines the response, because the framing is valid and the request matches the route. */
 export const isExact = ({ bytes, framing, method, route, target, upTo, version }: Plan): boolean =>
   bytes.length === 0 &&
   upTo === 1 &&
@@ -201,7 +201,7 @@ export const bytesOf = (plan: Plan, known: Known): Buffer => {
   return sent.subarray(0, Math.ceil(sent.length * plan.upTo))
 }
 
-/** All bytes of a plan, split into the pieces that are written. */
+/** All bytes of a plan, split into the chunks that are written. */
 export const piecesOf = (plan: Plan, known: Known): ReadonlyArray<Buffer> => {
   const one = bytesOf(plan, known)
   const all = plan.times === 1 ? one : Buffer.concat(Array.from({ length: plan.times }, () => one))

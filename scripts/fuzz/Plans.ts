@@ -11,7 +11,7 @@ const often = <T>(weight: number, usual: fc.Arbitrary<T>, other: fc.Arbitrary<T>
 
 const id = (name: string) => `⟦${name}⟧`
 
-/** A world's placeholders for each parameter name, which let a request pass validation. */
+/** A world's placeholders for each parameter name. With them, a request passes validation. */
 const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   model: [
     "auto",
@@ -54,7 +54,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
 const knownOf = (name: string): fc.Arbitrary<string> | undefined =>
   known[name] === undefined ? undefined : fc.constantFrom(...known[name])
 
-/** The operator's routes act on a person whom no other request needs. */
+/** The operator's routes act on a separate person, whom no other request needs. */
 const knownIn =
   ({ path }: Route) =>
   (name: string): fc.Arbitrary<string> | undefined =>
@@ -273,7 +273,7 @@ const filled = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(inner)]))
 }
 
-/** A value that is written as this text: `JSON.stringify` cannot write invalid JSON. */
+/** Marks a value that is written as a literal text, because `JSON.stringify` cannot write invalid JSON. */
 const mark = "\u27e8literal\u27e9"
 
 const changed = (json: unknown, way: ReadonlyArray<string>, value: unknown): unknown => {
@@ -295,7 +295,7 @@ const hostile = fc.oneof(
   texts
 )
 
-/** A JSON text with another value, a literal, or a duplicate name in some place. */
+/** A JSON text with one changed value, literal or duplicate name. */
 const mutated = (json: unknown): fc.Arbitrary<string> => {
   const place = fc.constantFrom(...placesIn(json))
   const twice = hostile.map((value) => JSON.stringify(value) ?? "null")
@@ -363,7 +363,7 @@ const jsonBodies = (schemas: Schemas, route: Route): fc.Arbitrary<string> => {
   )
 }
 
-/** A second of silence, and the head of a picture. Bytes above 0x7f would be encoded as UTF-8. */
+/** A second of silence, and the head of a picture, without bytes above 0x7f, which would be encoded as UTF-8. */
 const wave = `RIFF\0\0\0\0WAVEfmt ${"\0".repeat(2_000)}`
 
 const boundary = "fuzz-boundary"

@@ -1,4 +1,4 @@
-/** Checks of an idle service: no reservation or call is open, nothing leaks, the books are correct. */
+/** Checks that an idle service has no open reservation or call, leaks no resources, and has correct books. */
 import { readdirSync, readFileSync } from "node:fs"
 import { command } from "../../test/support/Service.ts"
 import type { Service } from "../../test/support/Service.ts"
@@ -9,7 +9,7 @@ export interface AtRest {
   readonly used: string
 }
 
-/** The most resident memory at rest after any number of requests, in MB. */
+/** The maximum resident memory at rest after any number of requests, in MB. */
 const residentMax = 700
 
 const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
@@ -22,7 +22,7 @@ const figure = (metrics: string, name: string): number => Number(new RegExp(`^${
 /** Connections to vendors and of the sandbox's own clients stay open for a while. */
 const idleMax = 16
 
-/** Expected in the log: a signed payment for an unknown tenant is the operator's concern, not a fault. */
+/** An expected log line, because a signed payment for an unknown tenant is the operator's concern, not a fault. */
 const expected = /"a payment is for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
@@ -36,7 +36,7 @@ const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   return false
 }
 
-/** Records the process's present state. The returned function checks the service once it is idle. `hangUp` ends idle connections. */
+/** Records the process's present state. Returns a function that waits until the service is idle and checks it. `hangUp` ends idle connections. */
 export const restOf = (service: Service, hangUp = () => {}): (() => Promise<AtRest>) => {
   const handles = handlesOf(service)
   return () => rest(service, handles, hangUp)

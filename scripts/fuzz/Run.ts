@@ -1,4 +1,4 @@
-/** Sends plans by the thousand, and shrinks each fault that it finds. */
+/** Sends thousands of plans and shrinks each fault. */
 import fc from "fast-check"
 import type { Route } from "./Document.ts"
 import { wrongIn } from "./Judge.ts"
@@ -18,7 +18,7 @@ export interface Found {
 
 export interface Counts {
   requests: number
-  /** How often each status occurred; `closed` and `left` mean no answer. */
+  /** How often each status occurred. `closed` and `left` mean no response. */
   readonly statuses: Map<string, number>
   readonly routes: Map<string, number>
   slowest_ms: number
@@ -31,14 +31,14 @@ export interface Options {
   readonly workers: number
   /** Whether some clients wait for timeouts of many seconds. */
   readonly patient: boolean
-  /** Only routes whose name contains this. */
+  /** Only routes with this text in their name. */
   readonly route?: string
   readonly progress?: (counts: Counts) => void
   /** Called with each shrunk fault. */
   readonly told?: (found: Found) => void
 }
 
-/** The longest time of an answer: heads have 20 seconds, bodies 15, images a minute. */
+/** The maximum time of a response, in milliseconds. Heads have 20 seconds, bodies 15, images a minute. */
 const limit_ms = 75_000
 
 /** Event streams do not end. */
@@ -47,7 +47,7 @@ const isEndless = ({ headers, status }: Answer): boolean =>
 
 const addressOf = (number: number): string => `127.${1 + (number >> 14)}.${(number >> 7) & 127}.${1 + (number & 127)}`
 
-/** Sends a plan. Returns the answer and its fault. */
+/** Sends a plan. Returns the response and its fault. */
 export const send = async (
   { document, known, routes, service }: World,
   plan: Plan

@@ -45,7 +45,7 @@ const formats: Readonly<Record<string, RegExp>> = {
   email: /^[^@\s]+@[^@\s]+$/
 }
 
-/** Where and why a value violates a schema; `undefined` if it is valid. */
+/** The path and reason of a schema violation; `undefined` if the value is valid. */
 export const misfit = (schemas: Schemas, schema: Schema, value: unknown, at = "$"): string | undefined => {
   if (schema.$ref !== undefined) {
     const found = misfit(schemas, referred(schemas, schema.$ref), value, at)

@@ -1,11 +1,11 @@
-/** A byte-level client: writes given bytes to a socket, and reads HTTP/1.1 answers from it. */
+/** A byte-level client, which writes given bytes to a socket and reads HTTP/1.1 responses. */
 import { connect } from "node:net"
 
 export interface Answer {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
-  /** Whether the answer is complete. */
+  /** Whether the response is complete. */
   readonly whole: boolean
 }
 
@@ -17,16 +17,16 @@ export interface Sending {
   readonly pause_ms: number
   /** The client's action after sending: wait, half-close, or disconnect. */
   readonly end: "wait" | "half" | "cut"
-  /** The methods of the sent requests. They determine the number of answers and which have no body. */
+  /** The methods of the sent requests. They determine the number of responses and which have no body. */
   readonly methods: ReadonlyArray<string>
-  /** The client leaves an endless answer after its head. */
+  /** Whether the client leaves this endless response after its head. */
   readonly isEndless: (answer: Answer) => boolean
   readonly limit_ms: number
 }
 
 export interface Received {
   readonly answers: ReadonlyArray<Answer>
-  /** `late`: neither all answers nor the end of the connection arrived in time. */
+  /** `late`: neither all responses nor the end of the connection arrived in time. */
   readonly end: "answered" | "closed" | "left" | "late"
   /** Received bytes that are not HTTP. */
   readonly rest: Buffer
@@ -35,7 +35,7 @@ export interface Received {
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Sends the bytes and returns what was received. */
+/** Sends the bytes and returns the received responses. */
 export const exchange = (sending: Sending): Promise<Received> =>
   new Promise((resolve) => {
     const began = performance.now()
@@ -70,7 +70,7 @@ export const exchange = (sending: Sending): Promise<Received> =>
     })
   })
 
-/** The answers at the start of the bytes. */
+/** The responses at the start of the bytes. */
 const answersIn = (bytes: Buffer, methods: ReadonlyArray<string>): { answers: Array<Answer>; rest: Buffer } => {
   const answers: Array<Answer> = []
   let at = 0
@@ -94,7 +94,7 @@ const answersIn = (bytes: Buffer, methods: ReadonlyArray<string>): { answers: Ar
   return { answers, rest: bytes.subarray(at) }
 }
 
-/** A body, and the position of the next answer; `undefined` if incomplete. */
+/** A body, and the position of the next response; `undefined` if incomplete. */
 const bodyAt = (
   bytes: Buffer,
   at: number,

@@ -1,4 +1,4 @@
-/** The service under test, in a separate process with its sandbox; its users; and the checks of its state at rest. */
+/** The service under test in a separate process with its sandbox, its users, and the checks of its state at rest. */
 import { redirect_uri, tokensFor } from "../../test/support/OAuth.ts"
 import { command, start } from "../../test/support/Service.ts"
 import type { Person, Service } from "../../test/support/Service.ts"
@@ -14,7 +14,7 @@ export interface World {
   readonly routes: ReadonlyArray<Route>
   /** The present values of a plan's placeholders. */
   readonly known: () => Known
-  /** Renews what requests have used up: credentials, credit, objects. */
+  /** Renews used-up credentials, credit and objects. */
   readonly renew: () => Promise<void>
   /** The faults at rest, and the resource use in words. */
   readonly rest: () => Promise<AtRest>
@@ -60,7 +60,7 @@ const signedIn = async (service: Service, person: Person): Promise<Person> => {
 const operatorOf = async ({ folder, port }: Service): Promise<string> =>
   (await command(["operator", "--token"], { DATA_DIR: folder, PORT: String(port) })).stdout.trim()
 
-/** Ensures that every person and object that requests refer to exists. */
+/** Creates the people and objects that requests refer to. */
 const knownOf = async (service: Service, people: People, old: Person): Promise<Known> => {
   const operator = await operatorOf(service)
   const { client_id, issuer, oauth_client, service_client_id } = (await service.call("/v1/sandbox")).body

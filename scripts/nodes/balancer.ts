@@ -1,4 +1,4 @@
-// HAProxy in front of the nodes: polls each node's /readyz, and sends a request that no node has accepted to another node.
+// HAProxy in front of the nodes. It polls each node's /readyz, and sends a request that no node has accepted to another node.
 import { spawn } from "node:child_process"
 import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ interface Node {
   readonly port: number
 }
 
-/** A call waits for a model, longer than usual between two services. */
+/** The timeouts are long, because a call waits for a model. */
 const configuration = (port: number, nodes: ReadonlyArray<Node>): string => `global
   maxconn 4000
 defaults

@@ -1,16 +1,16 @@
-// Callers of the nodes: each makes one call after another, regardless of the outcome.
+// Callers of the nodes. Each makes one call after another, regardless of the outcome.
 import { sleep } from "../bench/processes.ts"
 
 /** Each caller's pause between two calls, in milliseconds. */
 const pause = 20
 
-/** Longer than any wait in the service. */
+/** The timeout of a call in milliseconds, longer than any wait in the service. */
 const patience = 30_000
 
 export class Callers {
   /** Successful calls. */
   acknowledged = 0
-  /** Calls with another answer or none. They may have been charged. */
+  /** Calls without a successful response. They may have been charged. */
   unanswered = 0
   readonly #url: string
   readonly #keys: ReadonlyArray<string>
@@ -87,7 +87,7 @@ export class Callers {
       })
       const text = await response.text()
       if (response.status === 200) return "200"
-      // The balancer's own answers are not JSON.
+      // The balancer's own responses are not JSON.
       const code = /"code": ?"(\w+)"/.exec(text)?.[1]
       return `${response.status}${code === undefined ? " of the balancer" : ` ${code}`}`
     } catch {

@@ -1,4 +1,4 @@
-// Nodes over one PostgreSQL on loopback, with a provider and keys; and the check of the books when calls have ended.
+// Nodes over one PostgreSQL on loopback, with a provider and keys, and the check of the books after all calls.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -13,7 +13,7 @@ import { ask, freePort, nodeOptions, root, sleep, start, startPart, stop, stopAl
 
 const main = join(root, "dist", "main.js")
 
-/** The longest time that a killed node's reservations may stay, in milliseconds: its lease, and the minute between checks by others. */
+/** The maximum time that a killed node's reservations stay, in milliseconds: its lease and the minute between other nodes' checks. */
 const leftoverLimit = 100_000
 
 export interface Node {
@@ -83,7 +83,7 @@ export const deploy = async (directory: string) => {
     return keys
   }
 
-  /** Checks the books when no one calls any more, and ends everything. Throws if they are wrong. */
+  /** Checks the books after all calls and ends all processes. Throws if the books are wrong. */
   const settle = async ({ acknowledged, unanswered }: Counted): Promise<void> => {
     const reader = new Client(database)
     await reader.connect()
@@ -100,7 +100,7 @@ export const deploy = async (directory: string) => {
     const charged = await number("SELECT count(*) FROM tollgate_usage_records WHERE success = 1")
     await reader.end()
     print(
-      `Callers got ${count(acknowledged)} answers of 200, and ${count(unanswered)} others; the books have ${count(charged)} successful calls.`
+      `Callers got ${count(acknowledged)} responses with 200, and ${count(unanswered)} other results; the books have ${count(charged)} successful calls.`
     )
     const verified = await operate(main, envOf("node 1", nodes[0]!.port), "verify")
     print(`verify: ${verified.trim().split("\n").at(-1)}`)

@@ -1,5 +1,5 @@
-// Three nodes over one PostgreSQL under load; one node at a time is killed repeatedly. Reports the callers' errors at the other nodes, how long a
-// killed node's reservations stay, and whether the books hold. `npm run nodes:kills` runs fifty kills, or `--kills` of them, in a few minutes.
+// Kills one node after another of three nodes over one PostgreSQL, under load. Reports the callers' errors at the other nodes, how long a killed
+// node's reservations stay open, and whether the books hold. `npm run nodes:kills` runs fifty kills (`--kills N`) in a few minutes.
 import { Client } from "pg"
 import { chatBody } from "../bench/calls.ts"
 import { count, print } from "../bench/frame.ts"
@@ -7,12 +7,12 @@ import { sleep } from "../bench/processes.ts"
 import { Callers } from "./callers.ts"
 import { deploy, seconds, within } from "./deployment.ts"
 
-/** A node's time under load before it is killed, in milliseconds: from and to. */
+/** The range of a node's time under load before it is killed, in milliseconds. */
 const loaded = [300, 1_500] as const
 /** The number of concurrent callers of each node. */
 const abreast = 8
 const lookEvery = 500
-/** The duration of a lease, and the additional time in which others notice: they check every five seconds. */
+/** The duration of a lease, and the additional time until other nodes notice, because they check every five seconds. In milliseconds. */
 const lease = 20_000
 const noticed = 10_000
 

@@ -1,5 +1,5 @@
-// Three nodes over one PostgreSQL behind HAProxy, under load, while nodes are killed and the database stops. Reports the callers' answers, and
-// whether the books hold. `npm run nodes` takes one to two minutes. The README beside it explains the output.
+// Runs three nodes over one PostgreSQL behind HAProxy, under load, while it kills nodes and stops the database. Reports the callers' results, and
+// whether the books hold. `npm run nodes` takes one to three minutes. The README explains the output.
 import { chatBody } from "../bench/calls.ts"
 import { print } from "../bench/frame.ts"
 import { sleep } from "../bench/processes.ts"

@@ -1,13 +1,13 @@
 /**
- * Six weeks of simulated use of a sandbox, so that every view of the console has content: purchases, a refund and an auto-reload, keys with and
- * without limits, successful and failed calls, transfers in each state, a team with members and invitations, and media jobs.
+ * Simulates six weeks of a sandbox's use to fill every view of the console: purchases, a refund and an auto-reload, keys with and without limits,
+ * successful and failed calls, transfers in each state, a team with members and invitations, and media jobs.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
 const dayLong = 86_400_000
 
-/** Days before the last one. Transfers of the first days, and an invitation of the third week, have expired by then. */
+/** Days before the last one. By then, transfers of the first days and an invitation of the third week have expired. */
 export const daysAhead = 44
 
 const people = {
@@ -42,7 +42,7 @@ const mailOf = (name: string): string => `${name}@example.com`
 /** The facts that the pictures need. */
 export interface Lived {
   readonly ada: Person
-  /** Tokens from letters: of a pending transfer, and of an open invitation to the team. */
+  /** Tokens from the letters of a pending transfer and of an open invitation to the team. */
   readonly transferLetter: string
   readonly teamLetter: string
 }
@@ -64,7 +64,7 @@ class Life {
     return body.result ?? body
   }
 
-  /** With a fresh token, because yesterday's have expired. */
+  /** Returns the person with a new token, because yesterday's token has expired. */
   who(name: Name): Promise<Person> {
     return this.service.signIn(mailOf(name), { name: people[name] })
   }
@@ -87,7 +87,7 @@ class Life {
       token,
       json: { amount_credits }
     })
-    // Opening the sandbox's page pays.
+    // Opening the sandbox's checkout page pays.
     await fetch(checkout_url)
     await until(async () => (await this.service.balance({ tenant_id, token } as Person)) !== before)
   }
@@ -115,7 +115,7 @@ class Life {
     }
   }
 
-  /** The token in the newest letter of a kind, once it has arrived. */
+  /** Waits for a letter of this kind and returns the token in the newest one. */
   async letterTo(email: string, kind: "invites" | "transfer-invites"): Promise<string> {
     const link = new RegExp(`/${kind}/([0-9a-f]{64})`)
     let token: string | undefined
@@ -131,7 +131,7 @@ class Life {
     return this.service.control("/clock", { advance_ms: Math.round(days * dayLong) })
   }
 
-  /** A day in three parts; some days are busy, others quiet. */
+  /** A day in three parts. Some days are busy, others quiet. */
   async day(calls: () => Promise<void>): Promise<void> {
     this.#words = 1500 + this.chance.below(9000)
     for (const part of [0.4, 0.25, 0.35]) {
@@ -224,7 +224,7 @@ const refund = async (life: Life, { tenant_id, token }: Person, amount: number):
   await life.service.control(`/payments/${records[0].id}/refund`, { amount })
 }
 
-/** The first month: everything from it has ended. */
+/** The first month. Its transfers and invitations have ended. */
 const begin = async (life: Life): Promise<void> => {
   const ada = await life.who("ada")
   await life.buy(ada, 25)
@@ -237,7 +237,7 @@ const begin = async (life: Life): Promise<void> => {
   await life.pass(3)
 }
 
-/** The last days: still pending. */
+/** The last days. Their transfers and invitations are pending. */
 const recently = async (life: Life, team: string): Promise<Pick<Lived, "transferLetter" | "teamLetter">> => {
   const [ada, grace, alan] = [await life.who("ada"), await life.who("grace"), await life.who("alan")]
   await life.end(alan, await life.send(ada, alan.email, 2.25), "decline")

@@ -1,7 +1,7 @@
 /**
- * Pictures of every view of the console, on a desktop and a phone, light and dark, in `out/screenshots`. It starts the built service in its sandbox,
- * with six weeks of use. `npm run screenshots -- usage keys` takes only views whose name contains one of the words; `desktop`, `phone`, `light` and
- * `dark` restrict the variants. `readme` also updates the README's pictures, of the first screen of Home.
+ * Takes pictures of every view of the console, on a desktop and a phone, light and dark, in `out/screenshots`. It starts the built service in its
+ * sandbox, with six weeks of use. `npm run screenshots -- usage keys` takes only views with one of the words in their name. `desktop`, `phone`,
+ * `light` and `dark` restrict the variants. `readme` also updates the README's pictures of Home.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ const settled = async ({ page }: Tab, isWaiting = false): Promise<void> => {
   await page.waitForTimeout(400)
 }
 
-/** Gives a command on the server the sandbox's steered clock. */
+/** Runs a command on the server with the sandbox's steered clock. */
 const laterClock = {
   NODE_OPTIONS: `--import file://${join(root, "scripts", "bench", "shifted-clock.mjs")}?days=-${daysAhead}`
 }
@@ -72,7 +72,7 @@ const browsers = (desk: Desk, settings: Settings) => {
     of: (as: As): Promise<Tab> => {
       const tab = opened.get(as) ?? open[as]()
       opened.set(as, tab)
-      // Short, so that a view with changed labels is reported and the next one is taken.
+      // A short timeout: a view with changed labels is reported and the next one is taken.
       void tab.then(({ context }) => context.setDefaultTimeout(15_000))
       return tab
     },
@@ -82,7 +82,7 @@ const browsers = (desk: Desk, settings: Settings) => {
   }
 }
 
-/** As WebP, which Chromium can write but Playwright does not offer. */
+/** Takes a picture as WebP, which Chromium can write but Playwright does not offer. */
 const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<void> => {
   const { height, width } = screens.desktop.viewport
   const session = await context.newCDPSession(page)
@@ -95,8 +95,8 @@ const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<vo
 }
 
 /**
- * The whole view, or a dialog and the visible part of the view. The viewport is made that high, because a full-page picture would lose the emulation
- * of a phone.
+ * Takes the whole view, or a dialog and the visible part of the view. It enlarges the viewport, because a full-page picture would lose the phone's
+ * emulation.
  */
 const shoot = async ({ page }: Tab, path: string): Promise<void> => {
   const { height, width } = page.viewportSize()!

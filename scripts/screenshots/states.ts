@@ -1,9 +1,9 @@
-/** Overridden answers of the service, so that a view shows its other states: loading, failed, or with problems for the operator. */
+/** Overrides the service's responses to show a view's other states: loading, failed, or with problems for the operator. */
 import type { Route } from "playwright-core"
 import type { Tab } from "../../test/console/Browser.ts"
 import { daysAhead } from "./Life.ts"
 
-/** Answers that never arrive. The frame has its own. */
+/** Responses that never arrive, except for the frame's. */
 export const waiting = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
 
@@ -16,7 +16,7 @@ export const failing = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, (route) => route.fulfill(refusal))
 
 const unavailable = { status: 503, headers: { "x-request-id": "req_5c1d77ab90f2" }, json: { error: "unavailable" } }
-/** A status on which the page retries, three times. */
+/** A status on which the page retries three times. */
 export const broken = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/operator\/(?!me)/, (route) => route.fulfill(unavailable))
 

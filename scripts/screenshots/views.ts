@@ -1,8 +1,8 @@
-/** The pictures: a URL, the user, and the actions before it. */
+/** The pictures, each with a URL, a user, and the actions before it. */
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
-/** Whose browser: signed out, Ada in her personal tenant or in her team, a new user, or the operator. */
+/** The browser's user: signed out, Ada in her personal tenant or in her team, a new user, or the operator. */
 export type As = "nobody" | "ada" | "team" | "newcomer" | "operator"
 
 export interface View {
@@ -10,11 +10,11 @@ export interface View {
   /** Relative to the console. */
   readonly path: string
   readonly as?: As
-  /** Before navigation: overrides the service's answers. */
+  /** Overrides the service's responses before navigation. */
   readonly routes?: (tab: Tab) => Promise<unknown>
   /** Actions before the picture. */
   readonly before?: (tab: Tab) => Promise<unknown>
-  /** It never settles, and shows the loading state. */
+  /** Whether it never settles and shows the loading state. */
   readonly isWaiting?: boolean
 }
 
@@ -39,7 +39,7 @@ const chat = async ({ page }: Tab): Promise<void> => {
 }
 
 const refused = async ({ page }: Tab): Promise<void> => {
-  // On a phone they are folded.
+  // On a phone the settings are folded.
   const settings = page.locator("summary").filter({ hasText: "Settings" })
   if (await settings.isVisible()) await settings.click()
   await page.getByLabel("Model", { exact: true }).selectOption("sandbox-large")

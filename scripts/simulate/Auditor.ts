@@ -1,6 +1,6 @@
 /**
- * The checks after a story, from what people requested and received, what the outside world saw, and what the service shows of its books. No one is
- * charged for nothing; everything received is charged as measured; acknowledged changes persist; and everything due has happened.
+ * The checks after a story. They compare people's requests and responses, the outside world's view, and the service's view of its books. Every
+ * charge has a call, every received result is charged as measured, acknowledged changes persist, and every due event has happened.
  */
 import { BudgetAuditor } from "./BudgetAuditor.ts"
 import { bodyOf, gaveUp } from "./Client.ts"
@@ -11,7 +11,7 @@ import { endOf, limitIn, modelEndpoints, priceOf, toolCosts } from "./World.ts"
 import type { Manner, Tool } from "./Story.ts"
 import type { Call, Person, World } from "./World.ts"
 
-/** Amounts on the wire, as nano-USD. */
+/** Converts an amount on the wire to nano-USD. */
 const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
 
 interface Entry {
@@ -57,17 +57,17 @@ interface Tenant {
 }
 
 const minute = 60_000
-/** The longest wait of a letter for its next attempt, after its mail server refused it temporarily. */
+/** The maximum minutes until a letter's next attempt, after its mail server rejected it temporarily. */
 const letterWait = 7 * 60
 const day = 86_400_000
-/** The number of jobs and responses per story that strangers request. */
+/** The number of jobs, and of responses, that strangers request per story. */
 const askedAsStrangers = 5
 
 export class Auditor {
   private readonly computer: Computer
   private readonly world: World
   private readonly note: (line: string) => void
-  /** Whether the clock was set, instead of advancing by itself. */
+  /** Whether a step set the clock. */
   private readonly jumped: boolean
   private tenants = new Map<string, Tenant>()
 
@@ -82,12 +82,12 @@ export class Auditor {
     this.world.findings.push(what)
   }
 
-  /** Lets the world become quiet, then checks it. */
+  /** Waits until the world is quiet, then checks it. */
   async audit(seed: string): Promise<void> {
     const { machine, storage } = this.computer
     this.note("faults end")
     storage.heal()
-    // A timer waits longer if the clock was set back. Now the clock is correct again.
+    // Corrects the clock, because a timer waits longer if the clock was set back.
     machine.offset = Math.max(0, machine.offset)
     this.world.heal()
     if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not start again")
@@ -96,12 +96,12 @@ export class Auditor {
     await this.deliverAll(seed)
     await machine.run(() => false, 15 * minute)
     for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
-    // Before any request: a leftover now would stay forever.
+    // Before any request, because a leftover would now stay forever.
     this.leftovers()
     const quiet = machine.now
     await this.lookAtBudgets()
     await this.strangers()
-    // The service deletes its letters within the month that passes next.
+    // The service deletes its letters within the next month.
     const letters = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
     this.note("a month passes")
     machine.offset += 31 * day
@@ -124,8 +124,8 @@ export class Auditor {
   }
 
   /**
-   * One more transfer, which is taken back. It wakes the job that ends due transfers. Otherwise the job sleeps for up to a day, on a clock that no
-   * longer jumps.
+   * Sends one more transfer and takes it back. It wakes the job that ends due transfers. Otherwise the job would sleep for up to a day, because the
+   * clock no longer jumps.
    */
   private async lastTransfer(): Promise<void> {
     const [who] = this.world.people
@@ -142,7 +142,7 @@ export class Auditor {
     }
     const make = async () => {
       const first = await sendAfter(1)
-      // A tenant with a debt cannot send. More credit than a story buys pays the debt.
+      // A tenant with a debt cannot send, so this credit exceeds every debt of a story.
       const heard = first.status === 422 ? await sendAfter(1_000) : first
       if (heard.status !== 201) return this.find(`no one can send credit any more: ${heard.status} ${heard.text}`)
       await new Promise((resolve) => setTimeout(resolve, minute))
@@ -159,7 +159,7 @@ export class Auditor {
     if (!done) this.find("the budgets cannot be read")
   }
 
-  /** The processor retries until it is acknowledged. */
+  /** Delivers all events. The processor retries each until it is acknowledged. */
   private async deliverAll(seed: string): Promise<void> {
     const { machine } = this.computer
     const random = endOf(seed)
@@ -179,7 +179,7 @@ export class Auditor {
         this.find(`an event of the processor was never acknowledged: ${event.type}, ${event.answers.join(", ")}`)
   }
 
-  // ---- answers ----------------------------------------------------------------------------------------------------------
+  // ---- responses --------------------------------------------------------------------------------------------------------
 
   private answers(): void {
     for (const call of this.world.calls) {
@@ -303,8 +303,8 @@ export class Auditor {
         this.find(
           `${record.id} costs ${record.cost}, but ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
         )
-      // A broken stream costs the usage that its vendor has reported; `messages` reports some in its first event. A stream that just ends is
-      // counted.
+      // A broken stream costs the usage that its vendor has reported. `messages` reports some in its first event. A stream that ends without
+      // a report is counted.
       if (!record.success && record.cost > 0 && record.endpoint !== "messages" && record.usage_source === undefined)
         this.find(`${record.id} failed but cost ${record.cost}`)
     }
@@ -395,7 +395,7 @@ export class Auditor {
     if (record !== undefined && record.completion_tokens > Math.min(words, limitIn(deed) ?? words))
       this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
     if (isFigureless(call)) return
-    // The credit of a released call is free for others until the call settles.
+    // Other calls may spend a released call's credit until the call settles.
     if (record?.uncollected !== undefined && !this.mayBeReleased(call))
       this.find(`call ${id} cost more than its reservation`)
     if (whole && record === undefined) this.find(`call ${id} was answered but not charged`)
@@ -412,7 +412,7 @@ export class Auditor {
     const last = seen.at(-1)!
     const end = this.computer.ends.get(last.life) ?? Number.POSITIVE_INFINITY
     const late = last.manner.kind === "late" ? last.manner.millis : 0
-    // After a disconnect, a stream is read for ten more seconds, any other call to its end.
+    // After a disconnect, the service reads a stream for ten more seconds, and any other response to its end.
     const isServed =
       last.manner.kind === "well" ||
       (last.manner.kind === "late" && (late <= 8_000 || !deed.stream)) ||
@@ -421,12 +421,12 @@ export class Auditor {
       this.find(`call ${id} was served by its vendor but not charged`)
   }
 
-  /** Another host released the open calls; this may have been one of them. */
+  /** Whether another host may have released the call. */
   private mayBeReleased({ asked }: Call): boolean {
     return this.world.lapses.some((lapse) => asked.some(({ from }) => from <= lapse))
   }
 
-  /** Jobs and kept responses belong to their key and account. Others are refused. */
+  /** Jobs and kept responses belong to their key and account. The service must refuse requests by others. */
   private async strangers(): Promise<void> {
     let done = false
     void this.askAsStrangers().then(() => (done = true))
@@ -452,7 +452,7 @@ export class Auditor {
       const token = other(who)?.key
       if (previous_response_id === undefined || token === undefined) continue
       const json = { model: "sandbox-small", input: "go on", max_output_tokens: 16, previous_response_id }
-      // A stranger without credit is refused for lack of credit.
+      // A stranger without credit may get 402.
       const { status } = await world.ask("/v1/responses", { token, json })
       if (status !== 404 && status !== 402) this.find(`a response of ${who.name} is continued by a stranger: ${status}`)
     }
@@ -489,7 +489,7 @@ export class Auditor {
     }
   }
 
-  /** People see every job acknowledged to them, and none that its vendor refused. */
+  /** People must see every job acknowledged to them, and no job that its vendor refused. */
   private async listedJobs(): Promise<void> {
     for (const who of this.world.people) {
       const mine = this.world.jobs.filter((job) => job.who === who)
@@ -511,7 +511,7 @@ export class Auditor {
     }
   }
 
-  /** The cost of an endpoint's calls; with the uncollected part if `owed`. */
+  /** The cost of an endpoint's calls, with the uncollected part if `owed`. */
   private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
@@ -579,7 +579,7 @@ export class Auditor {
     if (escrowed !== ended) this.find(`${Number(escrowed) / 1e9} went into escrow, but ${Number(ended) / 1e9} came out`)
   }
 
-  /** Credit granted by the operator stays with its recipient. */
+  /** Credit granted by the operator must stay with its recipient. */
   private gifts({ entries, name }: Tenant): void {
     let giftable = 0n
     for (const { amount, source, type } of entries.toReversed()) {
@@ -645,13 +645,13 @@ export class Auditor {
       const [newest] = this.tenants.get(id)!.entries
       if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`)
         this.find("a payment was credited to the wrong tenant")
-      // An amount that could not be taken back is owed, which leaves no credit. An event long before its payment may have been deleted.
+      // The tenant owes an amount that could not be taken back, and then has no credit. An event long before its payment may have been deleted.
       if (!this.world.isFar && net !== due && !(net > due && newest!.balance === 0))
         this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`)
     }
   }
 
-  /** The part of a payment that finally went back to its payer. */
+  /** The part of a payment that was finally returned to its payer. */
   private returned(
     payment: string,
     amount: bigint,
@@ -666,7 +666,7 @@ export class Auditor {
       if (type === "refund.failed") refunds.set(object.id, 0n)
       if (type === "charge.dispute.funds_withdrawn") disputed = cents()
     }
-    // Reinstated money stays so, regardless of the order of events.
+    // Reinstated money stays reinstated, regardless of the order of events.
     if (
       objects.some(
         ({ object, type }) => type === "charge.dispute.funds_reinstated" && object.payment_intent === payment
@@ -677,7 +677,7 @@ export class Auditor {
     return sum > amount ? amount : sum
   }
 
-  /** Auto-reload: no attempt stays open forever, and no tenant is charged twice in ten minutes. */
+  /** No attempt of auto-reload may stay open forever, and no tenant may be charged twice in ten minutes. */
   private async reloads(): Promise<void> {
     for (const who of this.world.people) {
       let found: Reload | undefined
@@ -723,7 +723,7 @@ export class Auditor {
       if (new Set(texts).size < texts.length) this.find(`a letter was sent to ${String(to)} twice`)
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
       const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
-      // The outcome of a letter is unknown if the process ended or the connection broke during delivery. Its row may have been deleted since.
+      // A letter's outcome is unknown if the process ended or the connection broke during delivery. Its row may have been deleted since.
       const isUnknown = status === "unknown" || (status === undefined && this.world.isFar)
       if (isUnknown && (this.computer.lives > 1 || met("mail "))) continue
       if (status === "failed" && (met("mail ") || this.world.isFar)) continue
@@ -756,29 +756,29 @@ export class Auditor {
 
 const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
-/** Vendor behaviors without an answer. */
+/** Vendor behaviors without a complete response. */
 const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 
-/** Every attempt was after its caller had been removed from the team. */
+/** Whether the caller had been removed from the team before every attempt. */
 const wasRemoved = ({ asked, who }: Call): boolean =>
   who.removed !== undefined && asked.every(({ from }) => from > who.removed!)
 
-/** The client received all of it. */
+/** Whether the client received the complete response. */
 const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => {
   if (!complete || status !== 200) return false
   if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
 
-/** Whether a failed stream that ends so may be charged: its vendor stops, or breaks off after `messages` has reported the prompt. */
+/** Whether a failed stream may be charged, because its vendor stops, or breaks off after `messages` has reported the prompt. */
 const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
   kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 
-/** Its vendor reported no plausible figures. */
+/** Whether its vendor reported no plausible figures. */
 const isFigureless = ({ seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "absurd" || manner.kind === "uncounted")
 
-/** Its client may have left during a stream, so that the received part was counted. */
+/** Whether its client may have left during a stream. In that case the received part is counted. */
 const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late" || manner.kind === "long") &&
   deed.leaves !== undefined &&

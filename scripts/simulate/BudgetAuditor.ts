@@ -1,6 +1,6 @@
 /**
- * The checks of budgets and runs after a story, from the times and results of the calls that people made: no limit was passed, each refusal was
- * justified, and what was shown agrees with the calls. Where the order of two events is unknown, it asks what is possible.
+ * The checks of budgets and runs after a story, from the times and results of people's calls. No limit was exceeded, each refusal was justified, and
+ * the shown figures agree with the calls. If the order of two events is unknown, the checks accept every order.
  */
 import { countsCall, never, periodOf } from "./Budgets.ts"
 import type { Budgeted, Budgets, Look, Terms } from "./Budgets.ts"
@@ -22,7 +22,7 @@ type Unit = keyof LimitOf
 const units = ["mills", "tokens", "requests", "concurrent"] as const
 const unitTexts = { mills: "USD", tokens: "tokens", requests: "requests", concurrent: "open calls" }
 
-/** A fault of the service may delay the end of a call after its client has left. */
+/** A fault of the service may delay a call's end after its client has left. In milliseconds. */
 const minute = 60_000
 
 /** USD as thousandths, exact to a nano-USD. */
@@ -38,7 +38,7 @@ export class BudgetAuditor {
   private readonly world: World
   private readonly budgets: Budgets
   private readonly quiet: number
-  /** The wall clock was set back: only budgets of one period for all time can be checked. */
+  /** Whether the wall clock was set back. Then only budgets for all time can be checked. */
   private readonly isBack: boolean
   private readonly exact = new Map<Call, ReadonlyArray<BudgetRecord>>()
   private readonly records: ReadonlyArray<BudgetRecord>
@@ -80,7 +80,7 @@ export class BudgetAuditor {
 
   // ---- which calls a budget counted -------------------------------------------------------------------------------------
 
-  /** The calls that it certainly counted, if they were admitted. */
+  /** The calls that the budget certainly counted if they were admitted. */
   private certain(budget: Budgeted): ReadonlyArray<Call> {
     return this.world.calls.filter((call) => countsCall(budget, call) && call.asked[0]!.from >= budget.known)
   }
@@ -92,7 +92,7 @@ export class BudgetAuditor {
     )
   }
 
-  /** Costs that cannot be assigned to a call of a model: estimates, and those of tools. */
+  /** Costs without a known model call: estimates, and the costs of tools. */
   private others(budget: Budgeted, wall: number): ReadonlyArray<BudgetRecord> {
     return this.records.filter(
       (record) =>
@@ -109,7 +109,7 @@ export class BudgetAuditor {
 
   // ---- overshoot --------------------------------------------------------------------------------------------------------
 
-  /** The most that was ever possible in a unit; `undefined` if it was unlimited at any time. */
+  /** The highest limit ever possible in a unit; `undefined` if it was unlimited at any time. */
   private mostOf({ ending, raises, terms }: Budgeted, unit: Unit): number | undefined {
     if (ending || terms.some(({ limit, mode }) => mode === "notify" || limit[unit] === undefined)) return undefined
     const most = Math.max(...terms.map(({ limit }) => limit[unit]!))
@@ -121,14 +121,14 @@ export class BudgetAuditor {
     const calls = this.certain(budget)
     for (const unit of units) {
       const most = this.mostOf(budget, unit)
-      // The tokens of a released call are free for others until it settles.
+      // Other calls may use a released call's tokens until it settles.
       if (most === undefined || (unit === "tokens" && this.world.lapses.length > 0)) continue
       for (const used of this.usedBy(budget, calls, unit))
         if (used > most) this.find(`${budget.name} of ${most} ${unitTexts[unit]} let through ${used}`)
     }
   }
 
-  /** The amounts that the calls used, one for each period. */
+  /** The amounts that the calls used in each period. */
   private usedBy(budget: Budgeted, calls: ReadonlyArray<Call>, unit: Unit): ReadonlyArray<number> {
     if (unit === "concurrent") return [this.openAtOnce(calls)]
     const used = new Map<number, Array<number>>()
@@ -143,7 +143,7 @@ export class BudgetAuditor {
     return [...used.values()].map(sumOf)
   }
 
-  /** The most calls that were certainly open at once: their vendor was working on them. */
+  /** The most calls that were certainly open concurrently, because their vendor was working on them. */
   private openAtOnce(calls: ReadonlyArray<Call>): number {
     const { ends } = this.world.computer
     const changes: Array<readonly [at: number, by: number]> = []
@@ -195,7 +195,7 @@ export class BudgetAuditor {
     if (sum !== millsOf(spent.usd)) this.find(`${of.name} shows ${spent.usd} USD, but its models ${sum / 1_000}`)
   }
 
-  /** Finds a shown amount below the certain sum of the charges, or above the possible one. */
+  /** Reports a shown amount below the certain sum of the charges, or above the possible sum. */
   private agree(
     { from, of, wallUntil }: Look,
     unit: "mills" | "tokens",
@@ -244,7 +244,7 @@ export class BudgetAuditor {
     const shown = /"unit":\s*"([a-z]+)"/.exec(heard.text)?.[1]
     const unit = shown === "usd" ? "mills" : (shown as Unit)
     const budget = this.budgets.all.find((one) => one.id === id)
-    // A budget whose creation was never answered, and that was then deleted, has no known id.
+    // A budget has no known id if its creation got no response and it was then deleted.
     if (budget === undefined) return this.find(`call ${call.id} was refused by ${id}, which no one made`)
     if (!countsCall(budget, call)) return this.find(`call ${call.id} was refused by ${budget.name} of others`)
     if (asked.from > budget.ended && budget.kind === "budget")
@@ -293,11 +293,11 @@ export class BudgetAuditor {
   }
 }
 
-/** All its attempts were answered before an instant, the successful ones after their settlement. */
+/** Whether all its attempts had ended before an instant. A successful attempt ends after its settlement. */
 const isOver = ({ asked }: Call, at: number): boolean =>
   asked.every(({ heard, until }) => heard?.complete === true && heard.status === 200 && until < at)
 
-/** It was certainly not admitted. */
+/** Whether it was certainly not admitted. */
 const isRefused = ({ seen }: Call, { heard }: Asked): boolean =>
   seen.length === 0 && heard?.complete === true && refusals.has(heard.status)
 

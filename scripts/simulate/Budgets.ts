@@ -1,4 +1,4 @@
-/** Budgets and runs of a story: what people asked for, and when. The `BudgetAuditor` compares it with the calls. */
+/** People's requests for budgets and runs in a story, with their times. The `BudgetAuditor` compares them with the calls. */
 import { bodyOf } from "./Client.ts"
 import type { Heard } from "./Client.ts"
 import { periodStart } from "./Periods.ts"
@@ -7,11 +7,11 @@ import type { Call, Person, World } from "./World.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** Terms that someone asked for. */
+/** Requested terms. */
 export interface Terms {
   readonly limit: LimitOf
   readonly mode: "refuse" | "notify"
-  /** When they were asked for, and when they were acknowledged; never if the outcome is unknown. */
+  /** When they were requested and when they were acknowledged; `never` if the outcome is unknown. */
   readonly from: number
   until: number
 }
@@ -20,19 +20,19 @@ export interface Budgeted {
   readonly kind: "budget" | "run"
   readonly name: string
   readonly who: Person
-  /** All calls of the person, those of the key for budgets, or those of a run. */
+  /** The counted calls: the person's, the budget key's, or a run's. */
   readonly on: "tenant" | "key" | "run"
   readonly period: BudgetPeriod
   readonly terms: Array<Terms>
   /** Raises that may apply, in thousandths of a USD. */
   readonly raises: Array<number>
-  /** Absent until an answer shows it. */
+  /** `undefined` until a response shows it. */
   id: string | undefined
-  /** When it was acknowledged; never if the outcome is unknown. */
+  /** When it was acknowledged; `never` if the outcome is unknown. */
   known: number
   /** When its end was acknowledged. */
   ended: number
-  /** Someone asked to delete it. */
+  /** Whether a person requested its deletion. */
   ending: boolean
 }
 
@@ -44,7 +44,7 @@ export interface Run extends Budgeted {
   expires: number
 }
 
-/** The state of a budget or run, shown by the service. */
+/** The service's view of a budget or run. */
 export interface Look {
   readonly of: Budgeted
   readonly from: number
@@ -156,7 +156,7 @@ export class Budgets {
     return told(budget.name, heard)
   }
 
-  /** The run that a step means; `undefined`: the key for budgets. */
+  /** The run that a step means; `undefined` for the key for budgets. */
   run(under: number | "key"): Run | undefined {
     return under === "key"
       ? undefined
@@ -220,7 +220,7 @@ export class Budgets {
     return found === undefined ? "there is none" : this.look(found)
   }
 
-  /** Stores what the service shows of it. */
+  /** Stores the service's view of it. */
   async look(of: Budgeted): Promise<string> {
     const { machine } = this.world.computer
     const [from, wallFrom] = [machine.now, machine.wall()]
@@ -238,7 +238,7 @@ export class Budgets {
     return told(of.name, heard)
   }
 
-  /** In a quiet world: finds the ids that no answer has shown, and looks at everything. */
+  /** For a quiet world: finds the ids that no response has shown, and reads all budgets and runs. */
   async lookAtAll(): Promise<void> {
     for (const who of new Set(this.budgets.map((budget) => budget.who))) {
       const heard = await this.world.asPerson(who, `/v1/tenants/${who.tenant}/budgets`)
@@ -272,7 +272,7 @@ const wider = (limit: LimitOf): LimitOf => {
 const isWider = (limit: LimitOf, above: LimitOf): boolean =>
   units.some((unit) => limit[unit] !== undefined && above[unit] !== undefined && limit[unit] > above[unit])
 
-/** Whether a budget counts a call that it may have counted from its beginning on. */
+/** Whether a budget counts a call, if it exists when the call begins. */
 export const countsCall = (budget: Budgeted, call: Call): boolean => {
   if (budget.on === "run") return call.runs.some((run) => run === budget)
   return call.who === budget.who && (budget.on === "tenant" || call.budgeted)

@@ -1,6 +1,6 @@
 /**
- * The code under simulation: the service, the outside world and the writer's thread, each as a script that is evaluated again at every start, so
- * that only the disk survives a crash. Stateless modules are evaluated once. Planted mistakes (`Mistakes`) are inserted only here.
+ * The code under simulation: the service, the outside world and the writer's thread, each as a script. Every start evaluates its script again, so
+ * only the disk survives a crash. Stateless modules are evaluated once. Planted mistakes (`Mistakes`) are inserted only here.
  */
 import { build } from "esbuild"
 import type { BuildOptions, Plugin, ResolveResult } from "esbuild"
@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { common, directly, root } from "../bundle.ts"
 
-/** A text of a source file, and its replacement. */
+/** A fragment of a source file, and its replacement. */
 export interface Change {
   readonly file: string
   readonly text: string
@@ -16,7 +16,7 @@ export interface Change {
 }
 
 export interface Scripts {
-  /** Stateless modules shared by all lives, which the service requests. */
+  /** Stateless modules, shared by all lives. The service's script imports them. */
   readonly library: string
   readonly service: string
   readonly thread: string
@@ -38,7 +38,7 @@ const always: ReadonlyArray<Change> = [
     text: "const atRestAfter = [5_000, 12_000]",
     instead: "const atRestAfter: ReadonlyArray<number> = []"
   },
-  // Polling for new rows every two seconds would be nine of ten turns of a story, most of which is waiting.
+  // Polling for new rows every two seconds would take nine of ten turns of a story.
   {
     file: "src/books/ledger/totals/BackgroundIndexer.ts",
     text: 'const pauseIdle = "2 seconds"',
@@ -59,7 +59,7 @@ const always: ReadonlyArray<Change> = [
     text: "caught.push({ to: address, subject, text: text.trimEnd() })",
     instead: "simulatedHooks.letter(address, subject, text)"
   },
-  // It reads on other threads.
+  // The parser reads on other threads.
   {
     file: "src/sandbox/Mail.ts",
     text: "await PostalMime.parse(raw)",
@@ -104,13 +104,13 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
 
 // ---- shared modules -------------------------------------------------------------------------------------------------------
 
-/** Packages whose modules keep no state about their users. */
+/** Packages with modules that keep no state about their users. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
 
-/** Keeps no state except random bytes and the text of a moment. */
+/** Modules with no state except random bytes and a moment's text. */
 const exempt = new Set(["src/kernel/IdText.ts"])
 
-/** State of one of our modules: a variable, or a collection that starts empty. */
+/** Matches a module's state: a variable, or a collection that is initially empty. */
 const state =
   /^(?:export )?(?:let |const \w+(?:: [^=\n]*)? = new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|const \w+: (?:Array|Record)\b)/m
 
@@ -122,7 +122,7 @@ const remembers = async (file: string): Promise<boolean> =>
 
 const service = "scripts/simulate/Service.ts"
 
-/** The paths of the modules that all lives can share: they and all their imports are stateless. Evaluating them is most of a start. */
+/** The paths of modules that all lives can share, because they and their imports are stateless. Most of a start would be their evaluation. */
 const findShared = async (): Promise<ReadonlySet<string>> => {
   const { metafile } = await build({ ...optionsOf([]), entryPoints: [join(root, service)], metafile: true })
   const { inputs } = metafile
@@ -145,10 +145,10 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
 
 let sharedOnce: Promise<ReadonlySet<string>> | undefined
 
-/** The resolution of an import, by importer: the same in each build. */
+/** The resolution of an import, by importer. It is the same in each build. */
 const resolved = new Map<string, Promise<ResolveResult>>()
 
-/** The script requests those modules by name from its runner. `used` collects their paths. */
+/** Makes a script import those modules by name from its runner. `used` collects their paths. */
 const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
   name: "what lives have in common",
   setup: (build) =>
@@ -169,7 +169,7 @@ const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugi
     })
 })
 
-/** Returns the requested module itself, not a copy per importer. */
+/** Returns the shared module itself, not a copy per importer. */
 const asItIs = (script: string): string => {
   const parts = script.split("var __toESM=")
   if (parts.length !== 2) throw new Error("esbuild has another way to import modules")
@@ -192,7 +192,7 @@ const builtOf = async (options: BuildOptions): Promise<Built> => {
 const buildThread = (changes: ReadonlyArray<Change>): Promise<Built> =>
   builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/books/ledger/write/WriterThread.ts")] })
 
-/** With the modules that it requests, by path. */
+/** A built script with its shared modules, by path. */
 interface BuiltService extends Built {
   readonly used: ReadonlyMap<string, string>
 }

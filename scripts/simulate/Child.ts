@@ -1,5 +1,5 @@
 /**
- * A process that runs one story, because time and randomness are replaced in it permanently. Reads the story from its input and writes its outcome.
+ * A process that runs one story. It replaces time and randomness permanently. It reads the story from its input and writes the outcome.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -20,7 +20,7 @@ const main = async (folder: string): Promise<void> => {
   const compiled = Object.fromEntries(
     names.flatMap((name) => (existsSync(cacheOf(name)) ? [[name, readFileSync(cacheOf(name))]] : []))
   )
-  /** The first process of a build leaves its compiled code to the others. */
+  /** The first process of a build stores its compiled code for the others. */
   const keep = (computer: Computer) => {
     if (names.every((name) => existsSync(cacheOf(name)))) return
     for (const [name, bytes] of Object.entries(computer.compiled())) {
@@ -34,7 +34,7 @@ const main = async (folder: string): Promise<void> => {
   write(await run(story, { library, service, thread, compiled }, keep))
 }
 
-/** A defect of the service ends a process. Here it does so as a finding. */
+/** A defect of the service ends the process, with a finding. */
 const broken = (error: unknown) => write({ broken: String(error instanceof Error ? error.stack : error) })
 process.on("uncaughtException", broken)
 process.on("unhandledRejection", broken)

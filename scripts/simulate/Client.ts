@@ -1,17 +1,17 @@
-/** A client of the service or of the outside world: one connection for one request, which it may leave at any byte. */
+/** A client of the service or of the outside world. It has one connection for one request, and may disconnect at any byte. */
 import http from "node:http"
 import type { Network } from "./machine/Network.ts"
 import type { Leaving } from "./Story.ts"
 
-/** The received answer. */
+/** The received response. */
 export interface Heard {
   /** 0 if no head arrived. */
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
-  /** The answer was complete, and the client had not left. */
+  /** Whether the response was complete and the client had not left. */
   readonly complete: boolean
-  /** The reason if incomplete. */
+  /** Why it is incomplete. */
   readonly error: string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface Request {
   readonly leaves?: Leaving | undefined
 }
 
-/** Longer than anything in the service may take. A client that still waits has found a hang. */
+/** The client's timeout in milliseconds, longer than any wait in the service. A timeout shows a hang. */
 export const patience = 600_000
 
 export const gaveUp = "gave up"
@@ -75,7 +75,7 @@ export const ask = (network: Network, url: string, request: Request = {}): Promi
   })
 
 /** The body as JSON; `undefined` if it is not JSON. */
-// oxlint-disable-next-line typescript/no-explicit-any -- callers inspect answers of any shape
+// oxlint-disable-next-line typescript/no-explicit-any -- callers inspect responses of any shape
 export const bodyOf = ({ text }: Heard): any => {
   try {
     return JSON.parse(text) as unknown

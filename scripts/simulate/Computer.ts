@@ -1,4 +1,4 @@
-/** A computer with the service on it, and the world around it. It can lose power at any moment, and starts again. */
+/** A computer that runs the service, with the world around it. It can lose power at any moment and starts again. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -42,9 +42,9 @@ export class Computer {
   file: string
   /** The service's log at level warning and above. */
   log: (level: string, message: string) => void = () => {}
-  /** The number of starts. */
+  /** The number of the service's starts. */
   lives = 0
-  /** The end of each life, by its number. */
+  /** When each life ended, by its number. */
   readonly ends = new Map<number, number>()
   private pause = restartFirst
   private life: Life | undefined
@@ -93,7 +93,7 @@ export class Computer {
     return this.life?.ready === true
   }
 
-  /** Starts the service; it is ready when `isUp`. If it does not start, it is restarted. */
+  /** Starts the service. It is ready when `isUp`. If it does not start, the computer restarts it. */
   start(): void {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     this.life = life
@@ -121,7 +121,7 @@ export class Computer {
     })
   }
 
-  /** Stops the service in order and starts it again. */
+  /** Shuts the service down and starts it again. */
   stop(): void {
     if (this.life === undefined || this.life.stopping) return
     this.life.stopping = true
@@ -129,7 +129,7 @@ export class Computer {
     this.stopNow?.()
   }
 
-  /** Its lease lapses: another host releases the open calls while this one continues them. */
+  /** The service's lease lapses. Another host releases the open calls while this one continues them. */
   lapse(): void {
     if (this.isUp) this.lapseNow?.()
   }
@@ -140,14 +140,14 @@ export class Computer {
     this.storage.threadEnded()
   }
 
-  /** Power is lost, and returns. */
+  /** Power fails and returns. */
   crash(): void {
     this.pause = this.isUp ? restartFirst : Math.min(2 * this.pause, restartLast)
     this.end()
     this.machine.after(this.pause, () => this.start())
   }
 
-  /** The service is gone instantly. Its file stays as it is on the disk. */
+  /** Ends the service instantly. Its file stays unchanged on the disk. */
   end(): void {
     const { life } = this
     if (life === undefined) return
@@ -159,7 +159,7 @@ export class Computer {
     this.file = this.storage.survive(this.file, join(this.folder, `life-${this.lives}`))
   }
 
-  /** The faults in the books, once the service has ended. */
+  /** The faults in the books. Call it after the service has ended. */
   async look(): Promise<ReadonlyArray<string>> {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     let found: ReadonlyArray<string> | undefined
@@ -175,7 +175,7 @@ export class Computer {
     return found
   }
 
-  /** A reader of the books, for the auditor. */
+  /** Queries the books, for the auditor. */
   query(sql: string): ReadonlyArray<Record<string, unknown>> {
     const db = new Sqlite(this.file)
     try {
@@ -229,10 +229,10 @@ export class Computer {
     return module.exports
   }
 
-  /** The seed orders the turns of fibers. Fibers of an ended life have none. */
+  /** The seed orders the turns of fibers. Fibers of an ended life get no turns. */
   private schedulerOf(life: Life) {
     const { machine } = this
-    // Most fibers run until they wait, as in production. Some are suspended sooner.
+    // Most fibers run until they wait, as in production. Some yield sooner.
     return {
       shouldYield: ({ currentOpCount }: { readonly currentOpCount: number }) =>
         (currentOpCount > 2_048 ? 0 : false) as number | false,

@@ -1,6 +1,6 @@
 /**
- * Planted mistakes: guards of the service's code, each switched off only in the simulation's build (`Bundle`), to show that the simulation notices.
- * Each text must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
+ * Planted mistakes: guards of the service's code, each switched off only in the simulation's build (`Bundle`), to show that the simulation finds the
+ * mistake. Each text must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
  */
 import type { Change } from "./Bundle.ts"
 
@@ -201,7 +201,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
     "thread = undefined\n    tellAll(new BooksUnavailable())"
   ]),
-  mistake("loop-dies", "a loop survives a turn that failed", [
+  mistake("loop-dies", "a loop survives a failed iteration", [
     "kernel/Loop.ts",
     "if (Cause.isInterruptedOnly(exit.cause)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)",
     "return yield* Effect.failCause(exit.cause as Cause.Cause<never>)"
@@ -227,7 +227,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "Effect.uninterruptible(admit(claim, call))",
     "admit(claim, call)"
   ]),
-  mistake("failed-calls-stay-open", "a failed call is ended too", [
+  mistake("failed-calls-stay-open", "a failed call is also ended", [
     "books/gate/Gate.ts",
     "return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void",
     "return Effect.void"
@@ -391,7 +391,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "yield* Effect.void"
     ],
     ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - handOverMax)", "yield* Effect.void"],
-    // Nor does it wake for them.
+    // The outbox also does not wake for them.
     [
       "people/mail/Outbox.ts",
       "AS due_at\n    FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",

@@ -1,7 +1,7 @@
-/** The periods of budgets in UTC, worked out independently of the service. */
+/** The periods of budgets in UTC, computed independently of the service. */
 import type { BudgetPeriod } from "./Story.ts"
 
-/** The beginning of the period of an instant. */
+/** The beginning of the period that contains an instant. */
 export const periodStart = (period: BudgetPeriod, wall: number): number => {
   if (period === "total") return 0
   const date = new Date(wall)

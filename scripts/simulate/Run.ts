@@ -1,4 +1,4 @@
-/** Runs one story from its beginning to the audit. A process does this once, because time and randomness are replaced in it permanently. */
+/** Runs one story from its beginning to the audit. A process does this once, because it replaces time and randomness permanently. */
 import { createHash } from "node:crypto"
 import { Auditor } from "./Auditor.ts"
 import { Computer } from "./Computer.ts"
@@ -8,7 +8,7 @@ import { World } from "./World.ts"
 
 export interface Outcome {
   readonly seed: string
-  /** Sentences; empty if all is well. */
+  /** Sentences; empty if no check failed. */
   readonly findings: ReadonlyArray<string>
   /** A hash of the whole trace. */
   readonly digest: string
@@ -57,7 +57,7 @@ export const run = async (
   }
 }
 
-/** Steps that follow each other immediately overlap with earlier ones. */
+/** Waits before the next step. A step without a wait overlaps with earlier steps. */
 const passed = async ({ machine }: Computer, wait: number): Promise<void> => {
   const turn = machine.turns + machine.random.below(wait < 5 ? 80 : 8)
   if (wait >= 5) await machine.run(() => false, wait)
@@ -82,7 +82,7 @@ const steps = async (
   note("everyone is signed in")
   for (const step of steps) {
     await passed(computer, step.wait)
-    // Random decisions from here on depend only on this step, so they stay the same without the steps before it.
+    // Later random decisions depend only on this step, so they stay the same without the steps before it.
     machine.random = random(`step ${seed} ${step.id}`)
     world.do(step)
   }

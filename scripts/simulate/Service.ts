@@ -1,6 +1,6 @@
 /**
- * The service's part of the simulation, as a separate bundle (`Bundle`): the process as composed by `tollgate serve`, the outside world, and the
- * checks of the books.
+ * The service's part of the simulation, as a separate bundle (`Bundle`). It has the process as composed by `tollgate serve`, the outside world, and
+ * the checks of the books.
  */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Exit, Fiber, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
@@ -21,7 +21,7 @@ import { sqliteFile } from "../../src/storage/database/Location.ts"
 
 export type World = Sandbox.Sandbox
 
-/** Initial credit: so little that some people run out. */
+/** The initial credit is so low that some people use it up. */
 const prices = { default_new_credits: 0.04, default_registration_credits: 0.01 }
 
 export interface ServiceOptions {
@@ -31,9 +31,9 @@ export interface ServiceOptions {
   readonly data_dir: string
   readonly port: number
   readonly log: (level: string, message: string) => void
-  /** `lapse` releases every open call, as another node does when this node's lease has lapsed. Held calls stay. */
+  /** `lapse` releases every open call except held calls, as another node does after this node's lease has lapsed. */
   readonly onReady: (lapse: () => void) => void
-  /** The process would end here: it did not start, or stopped by itself. */
+  /** Called where the process would end, because it did not start or stopped by itself. */
   readonly onEnd: (why: string) => void
 }
 
@@ -41,7 +41,7 @@ export interface ServiceOptions {
 const keeping = (upstreams: World["configuration"]["upstreams"]) =>
   Object.fromEntries(Object.entries(upstreams ?? {}).map(([name, one]) => [name, { ...one, keeps_responses: true }]))
 
-/** The outside world, for as long as the simulation lasts. */
+/** Creates the outside world, which lasts for the whole simulation. */
 export const makeWorld = (scheduler: Scheduler.Scheduler, onMade: (world: World) => void): void => {
   const scope = Effect.runSync(Scope.make())
   Effect.runFork(
@@ -62,7 +62,7 @@ const loggerOf = (log: ServiceOptions["log"]) =>
     })
   )
 
-/** Starts the service. Returns a function that stops it in order. */
+/** Starts the service. Returns a function that shuts it down. */
 export const start = ({
   data_dir,
   file,
@@ -121,12 +121,12 @@ const lapsing = Effect.gen(function* () {
   return Effect.gen(function* () {
     const runs = (yield* calls.runs).filter((run) => !run.startsWith("held"))
     const open = (yield* Effect.forEach(runs, calls.ofRun)).flat()
-    // A failing database releases nothing.
+    // A failing database releases no call.
     yield* Effect.forEach(open, (call) => Effect.ignore(release(call)), { discard: true })
   }).pipe(Effect.catchAllCause(() => Effect.void))
 })
 
-/** The faults in the books of a file that no service uses, one sentence each. */
+/** Checks the books of a file that no service uses. Returns one sentence for each fault. */
 export const look = (file: string, scheduler: Scheduler.Scheduler): Promise<ReadonlyArray<string>> =>
   new Promise((resolve, reject) => {
     Effect.runFork(Effect.provide(verify, SqliteClient.layer({ filename: file })), { scheduler }).addObserver((exit) =>

@@ -11,7 +11,7 @@ import type { Change } from "./Bundle.ts"
 import type { Outcome } from "./Run.ts"
 import type { Story } from "./Story.ts"
 
-/** A story takes seconds; one that takes this long is in an endless loop. In milliseconds of real time. */
+/** The time after which a story counts as an endless loop, in milliseconds of real time. Most stories take seconds. */
 const patience = 240_000
 
 export interface Builds {
@@ -103,8 +103,8 @@ export const kindOf = (finding: string): string =>
     .slice(0, 60)
 
 /**
- * The shortest story it can find with a finding of the same kind. It removes parts of the steps, larger parts first, as long as the story still
- * fails. `tried` is called for every attempt.
+ * Shortens a story to the shortest one that it can find with a finding of the same kind. It removes parts of the steps, larger parts first, while the
+ * story still fails. It calls `tried` for every attempt.
  */
 export const shrink = async (
   story: Story,

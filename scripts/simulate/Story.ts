@@ -1,19 +1,19 @@
 /**
- * A story: who does what when, and which faults occur. It is data generated from a seed. A subset of its steps is a story too, so failing stories
- * can be shortened.
+ * A story is a list of timed actions and faults, as data generated from a seed. A subset of its steps is also a story, so failing stories can be
+ * shortened.
  */
 import { random } from "./machine/Random.ts"
 import type { Random } from "./machine/Random.ts"
 import type { StorageFault } from "./machine/Storage.ts"
 
-/** A vendor's treatment of a call: normal, or with this fault. */
+/** A vendor's behavior in a call: normal, or with this fault. */
 export type Manner =
   | { readonly kind: "well" }
   | { readonly kind: "late" | "paced"; readonly millis: number }
   | { readonly kind: "cut" }
-  /** Ends its answer midway, as if it were complete. */
+  /** Ends its response midway, as if it were complete. */
   | { readonly kind: "stops" }
-  /** `answers`: the refusal's body looks like an answer. */
+  /** `answers`: the refusal's body looks like a normal response. */
   | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
@@ -30,7 +30,7 @@ export interface Leaving {
 /** The protocols for models. */
 export type ProtocolName = "chat" | "text" | "messages" | "responses"
 
-/** Requests to tools, answered at once. */
+/** Tools with an immediate response. */
 export const tools = ["embeddings", "rerank", "decisions", "speech", "images"] as const
 export type Tool = (typeof tools)[number]
 
@@ -61,10 +61,10 @@ export type Deed =
       readonly limited: boolean
       /** With the key for budgets, or with the key of a run. */
       readonly under?: "key" | number
-      /** The number of words of its prompt beyond its own number. */
+      /** The number of words of its prompt, in addition to its own number. */
       readonly length: number
     }
-  /** Repeats a request with an Idempotency-Key. Among several, `which` selects one; negative numbers count from the newest. */
+  /** Repeats a request with an Idempotency-Key. `which` selects it. Negative numbers count from the newest request. */
   | { readonly do: "again"; readonly which: number }
   | { readonly do: "search"; readonly who: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
   | {
@@ -86,7 +86,7 @@ export type Deed =
       readonly do: "send"
       readonly who: number
       readonly to: number | "stranger"
-      /** `giftable`: everything that may be sent; `everything`: the whole balance, which is more. */
+      /** `giftable`: all credit that may be sent. `everything`: the whole balance, which is more. */
       readonly cents: number | "giftable" | "everything"
       readonly twice: boolean
       readonly leaves: Leaving | undefined
@@ -99,7 +99,7 @@ export type Deed =
       readonly card: "pm_card_visa" | "pm_card_declined"
       readonly threshold: number
       readonly manner: Manner
-      /** The request with the manner: the settings by default. */
+      /** The request that gets the manner, by default the settings. */
       readonly at?: "settings" | "charge"
     }
   | {
@@ -108,7 +108,7 @@ export type Deed =
       readonly what: "refund" | "refund_fail" | "dispute" | "win"
       readonly cents: number
     }
-  /** The processor's event of this number is delivered, possibly again. */
+  /** Delivers the processor's event of this number, possibly again. */
   | { readonly do: "deliver"; readonly which: number; readonly leaves: Leaving | undefined }
   | { readonly do: "pin"; readonly who: number; readonly team: boolean }
   /** The team's owner removes a member. */
@@ -118,7 +118,7 @@ export type Deed =
   | {
       readonly do: "budget"
       readonly who: number
-      /** All calls of the person, or those of the key for budgets. */
+      /** The counted calls: the person's, or the budget key's. */
       readonly on: "tenant" | "key"
       readonly period: BudgetPeriod
       readonly limit: LimitOf
@@ -128,7 +128,7 @@ export type Deed =
   | { readonly do: "raise"; readonly which: number; readonly mills: number; readonly millis: number }
   /** A budget is deleted. */
   | { readonly do: "drop"; readonly which: number }
-  /** `wide`: with a limit above its parent's, if a run makes it. */
+  /** `wide`: with a limit above its parent's, if a run creates it. */
   | {
       readonly do: "run"
       readonly who: number
@@ -139,7 +139,7 @@ export type Deed =
     }
   /** A run is ended. */
   | { readonly do: "end"; readonly which: number }
-  /** Someone looks at a budget or run. */
+  /** A person reads a budget or run. */
   | { readonly do: "check"; readonly which: number }
   | { readonly do: "join"; readonly who: number }
   | { readonly do: "mail"; readonly manner: Manner }
@@ -152,16 +152,16 @@ export type Deed =
       readonly moment: "begin" | "statement" | "commit"
       readonly error: string
     }
-  /** A fault of the read connection: once after a number of statements, or every time for a period. */
+  /** A fault of the read connection, once after a number of statements, or at every statement for a period. */
   | { readonly do: "read"; readonly after: number; readonly millis: number; readonly error: string }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
-  /** The service's lease lapses: another host releases its open calls while it continues them. */
+  /** The service's lease lapses. Another host releases its open calls while it continues them. */
   | { readonly do: "lapse" }
   | { readonly do: "clock"; readonly millis: number }
 
 export interface Step {
-  /** The source of random decisions while this is the latest step. */
+  /** The seed of random decisions while this is the latest step. */
   readonly id: number
   /** Milliseconds after the previous step. */
   readonly wait: number
@@ -195,7 +195,7 @@ const manner = (random: Random): Manner => {
   }
 }
 
-/** A vendor's treatment of calls other than chat: the simulation has no own answers for them. */
+/** A vendor's behavior in calls other than chat. The simulation has no own responses for them. */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
   if (found.kind === "refuses") return { kind: "refuses", status: found.status }
@@ -221,7 +221,7 @@ const models = ["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-f
 
 const day = 86_400_000
 
-/** A typical model request: served correctly, and awaited. */
+/** A typical model request, which is served correctly and awaited. */
 const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "chat" }>> = {}): Deed => ({
   do: "chat",
   who,
@@ -236,7 +236,7 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
   ...more
 })
 
-/** Its protocol, and its vendor's treatment of it. */
+/** Its protocol, and its vendor's behavior. */
 const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
   if (random.chance(0.6)) return { manner: manner(random) }
   const protocol = random.pick(["text", "messages", "responses"] as const)
@@ -455,7 +455,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ]
 ]
 
-/** Each story has its own frequencies, with many of some deeds and none of others, so that rare combinations occur as well. */
+/** Each story has its own frequencies. It has many of some deeds and lacks others, so rare combinations also occur. */
 const weightsOf = (random: Random): ReadonlyArray<number> =>
   deeds.map(([weight], place) => weight * (place === 0 ? 1 : random.pick([0, 1, 1, 3])))
 
@@ -492,13 +492,13 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
         length: 250
       })
     ]),
-  // One person makes requests until the credit is used up; the second has little.
+  // One person sends requests until the credit is used up. The second person has little credit.
   (random) =>
     Array.from({ length: 7 }, () => [
       random.pick([0, 800]),
       chat(random, 1, { model: "sandbox-large", limit: 1 + random.below(9), length: 5_000 })
     ]),
-  // The same while the limit changes.
+  // Concurrent requests with one key while its limit changes.
   (random, who) =>
     Array.from({ length: 5 }, (_, place): Plot[number] => [
       random.pick([0, 3, 400]),
@@ -543,7 +543,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.below(30_000), budgeted(random, who, "key", 40_000)],
     ...Array.from({ length: 3 }, (): Plot[number] => [random.below(20_000), budgeted(random, who, "key")])
   ],
-  // A run makes a run, and calls are open when the first one ends.
+  // A run creates a run, and calls are open when the first run ends.
   (random, who) => {
     const mills = 3 + random.below(8)
     return [
@@ -570,7 +570,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([3, 1_500]), budgeted(random, who, "key")],
     [random.pick([3, 1_500]), budgeted(random, who, random.pick(["key", -1]))]
   ],
-  // A member whose calls the team pays is removed from the team.
+  // A team pays for a member's calls and then removes the member.
   (random, who) => [
     [0, { do: "pin", who, team: true }],
     [random.pick([0, 500]), chat(random, who, { manner: { kind: "late", millis: 1_000 } })],
@@ -607,19 +607,19 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ],
     [random.pick([500, 2_500]), mishap(random)]
   ],
-  // A video's reserved credit is sent away.
+  // A person tries to send a video's reserved credit.
   (random, who) => [
     [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
     [random.pick([0, 30, 300]), sent(who, random, random.pick([60, 60, "giftable", "everything"] as const))]
   ],
-  // A transfer is answered twice, by two people at once, while another waits.
+  // Two people act on one transfer concurrently, while another transfer waits.
   (random, who, people) => [
     [0, sent(who, random, 6, (who + 1) % people)],
     [500, sent(who, random, 1 + random.below(5), (who + 1) % people)],
     [1_000, { do: "answer", which: -1, how: random.pick(["race", "race", "accept", "revoke"]) }],
     [random.pick([0, 5, 500]), { do: "answer", which: -1, how: random.pick(["race", "accept", "revoke", "decline"]) }]
   ],
-  // A payment and its later events, delivered in any order. Sometimes all of it has been spent.
+  // A payment and its later events, delivered in any order. Sometimes its credit has been spent.
   (random, who) => {
     const happens = Array.from({ length: 1 + random.below(3) }, (_, place): Plot[number] => [
       random.pick([300, 2_000]),
@@ -640,7 +640,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ]
     return [...bought, ...early, [900, sent(who, random, "giftable")], ...happens, ...told]
   },
-  // One event is delivered twice at once.
+  // Two concurrent deliveries of one event.
   (random, who) => [
     [0, { do: "buy", who, credits: 5, manner: { kind: "well" } }],
     [900, delivered(-1)],
@@ -740,7 +740,7 @@ const sent = (
   to: number | "stranger" = random.chance(0.3) ? "stranger" : who + 1
 ): Deed => ({ do: "send", who, to, cents, twice: random.chance(0.2), leaves: undefined })
 
-/** The concurrency: most steps follow immediately. */
+/** The wait before a step. Most steps follow immediately. */
 const wait = (random: Random): number =>
   random.chance(0.5) ? random.below(5) : random.chance(0.85) ? random.below(2_000) : random.below(60_000)
 

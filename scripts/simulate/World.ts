@@ -1,4 +1,4 @@
-/** The people of a story: their requests and answers, the outside world's view, and the implementation of each deed. */
+/** A story's people, with their requests and responses, the outside world's view, and the implementation of each deed. */
 import { createHmac } from "node:crypto"
 import { Budgets } from "./Budgets.ts"
 import type { Run } from "./Budgets.ts"
@@ -12,15 +12,15 @@ import type { Deed, Manner, ProtocolName, Step, Story, Tool } from "./Story.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** A call as its vendor saw it. */
+/** The vendor's view of a call. */
 export interface Seen {
-  /** Set by the sandbox if the service disconnected before the answer was complete. */
+  /** Set by the sandbox if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** The life of the service that made the call. */
+  /** The service's life in which it made the call. */
   readonly life: number
   readonly at: number
-  /** The same on the wall clock. */
+  /** The time on the wall clock. */
   readonly wall: number
 }
 
@@ -34,7 +34,7 @@ export interface Person {
   key: string
   /** A key with a limit in USD. */
   limited: { readonly key: string; readonly id: string; most: number }
-  /** A key for budgets and runs, if the story has any. */
+  /** The key for budgets and runs. Empty if the story has no budgets. */
   budgeted: { readonly key: string; readonly id: string }
   /** When their removal from the team was acknowledged. */
   removed: number | undefined
@@ -60,11 +60,11 @@ export interface Call {
   readonly seen: Array<Seen>
   readonly heard: Array<Heard>
   readonly request: Request
-  /** Each attempt: its life, start, end and answer. */
+  /** Each attempt with its life, start and end. */
   readonly asked: Array<Asked>
-  /** Its run and those above it. */
+  /** Its run and the runs above it. */
   readonly runs: ReadonlyArray<Run>
-  /** With the key for budgets, or the key of a run. */
+  /** Whether it used the key for budgets or a run's key. */
   readonly budgeted: boolean
   /** Its Idempotency-Key may have been deleted. */
   old: boolean
@@ -100,7 +100,7 @@ export interface Reloading {
   readonly who: Person
   readonly card: string
   readonly threshold: number
-  /** Whether these are certainly the latest settings: no concurrent change was under way, and none with an unknown outcome followed. */
+  /** Whether these are certainly the latest settings, without a concurrent change or a later change with an unknown outcome. */
   sure: boolean
   /** Whether the balance has been above the threshold since. */
   wasAbove: boolean
@@ -110,7 +110,7 @@ export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
-  /** The payment of the event, if any. */
+  /** The event's payment, if any. */
   readonly payment: string | undefined
   /** The status of each delivery. */
   readonly answers: Array<number>
@@ -132,9 +132,9 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 }
 
 const clientId = "sandbox-client"
-/** Each person's purchases in USD: most have enough, one has little. */
+/** Each person's purchases in USD. Most people have enough credit, one has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
-/** After a clock jump this large, the service may have deleted data that it keeps for days. */
+/** After a clock jump of this many milliseconds, the service may have deleted data that it keeps for days. */
 const far = 7 * 86_400_000
 
 export class World {
@@ -145,9 +145,9 @@ export class World {
   readonly jobs: Array<Job> = []
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
-  /** The clock jumped so far that events waiting for a payment may have been deleted. */
+  /** Whether the clock jumped so far that the service may have deleted events that waited for a payment. */
   isFar = false
-  /** The clock was set back. */
+  /** Whether the clock was set back. */
   isBack = false
   readonly events: Array<ProcessorEvent> = []
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
@@ -155,7 +155,7 @@ export class World {
   readonly budgets = new Budgets(this)
   /** The times when another host released the open calls. */
   readonly lapses: Array<number> = []
-  /** The tenant shared by some of them. */
+  /** The tenant that some people share. */
   team = { tenant: "", account: "" }
   /** Operations under way, by name. */
   readonly open = new Map<number, string>()
@@ -186,7 +186,7 @@ export class World {
     }
   }
 
-  /** A fault happens during all operations under way. */
+  /** Counts a fault for every running operation. */
   meet(fault: string): void {
     const during = this.computer.isUp ? this.open.values() : ["the start"]
     const all = new Set(during)
@@ -263,7 +263,7 @@ export class World {
     this.manners.set(service, [...(this.manners.get(service) ?? []), manner])
   }
 
-  /** From now on the outside world works. */
+  /** Ends the outside world's faults. */
   heal(): void {
     this.manners.clear()
   }
@@ -296,7 +296,7 @@ export class World {
     return heard
   }
 
-  /** As the person, who signs in again when the token is old. */
+  /** Sends a request as the person, who signs in again if the token is old. */
   async asPerson(who: Person, path: string, request: Request = {}): Promise<Heard> {
     const { machine } = this.computer
     if (machine.wall() - who.tokenAt > 1_800_000 || machine.wall() < who.tokenAt) await this.signIn(who)
@@ -307,7 +307,7 @@ export class World {
     return bodyOf(await this.ask(`${this.computer.world.control}${path}`, json === undefined ? {} : { json }))
   }
 
-  /** Returns whether it succeeded. */
+  /** Signs a person in and returns whether that succeeded. */
   private async signIn(who: Person): Promise<boolean> {
     const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
     const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
@@ -350,7 +350,7 @@ export class World {
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
 
-  /** Signed-in people with keys and credit, and a team of some of them. No faults occur meanwhile. */
+  /** Signs people in and gives them keys and credit. Some of them form a team. No faults occur meanwhile. */
   async begin({ people, steps }: Story): Promise<void> {
     const hasBudgets = steps.some(({ deed }) => isOfBudgets(deed))
     await this.control("/webhooks", { hold: true })
@@ -641,7 +641,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** The amount that the person may send, or has, by the service, in USD. */
+  /** The amount in USD that the person may send or has, according to the service. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined
@@ -737,7 +737,7 @@ export class World {
     return event === undefined ? "there is none" : this.delivered(event, leaves)
   }
 
-  /** Delivers an event to the service, like the processor. */
+  /** Delivers an event to the service as the processor does. */
   async delivered(event: ProcessorEvent, leaves?: Request["leaves"]): Promise<string> {
     const timestamp = Math.floor(this.computer.machine.wall() / 1_000)
     const signature = createHmac("sha256", "whsec_sandbox").update(`${timestamp}.${event.body}`).digest("hex")
@@ -778,14 +778,14 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-    // The new limit may be stored regardless of the answer, so the total stays below the highest of all limits.
+    // The new limit may be stored regardless of the response, so the spending is compared with the highest of all limits.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
   }
 
   private async join(): Promise<string> {
-    // With two browsers at once.
+    // The person uses two browsers concurrently.
     const who = this.newPerson(`Guest${++this.strangers}`)
     const other = this.newPerson(who.name)
     const signedIn = await Promise.all([this.signIn(who), this.signIn(other)])
@@ -827,7 +827,7 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   })
 }
 
-/** The limit in a request. The vendor of responses requires at least 16 tokens. */
+/** The limit in a request. The Responses vendor requires at least 16 tokens. */
 export const limitIn = ({ limit, protocol }: Pick<Of<"chat">, "limit" | "protocol">): number | undefined =>
   limit !== undefined && protocol === "responses" ? Math.max(16, limit) : limit
 
@@ -838,13 +838,13 @@ const endpoints = {
   responses: "responses"
 } as const
 
-/** As in paths and records. */
+/** The endpoint in paths and records. */
 export const endpointOf = ({ protocol = "chat" }: Pick<Of<"chat">, "protocol">): string => endpoints[protocol]
 export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoints))
 
 const about = { about: { type: "noul", instructions: "Is it so?" } }
 
-/** The request to each tool. It contains a name that identifies the vendor's call. */
+/** The request to each tool, with a name that identifies the vendor's call. */
 const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: string; readonly request: Request } } = {
   embeddings: (name) => ({
     path: "/v1/embeddings",
@@ -879,7 +879,7 @@ const isOfBudgets = (deed: Deed): boolean =>
 const said = (what: string, { complete, error, status }: Heard): string =>
   `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`
 
-/** The sandbox's fault for a manner; for a model call, with figures. */
+/** The sandbox's fault for a manner. For a model call it has figures. */
 const faultOf = (manner: Manner, call?: Call, service?: string): object | undefined => {
   switch (manner.kind) {
     case "well":
@@ -910,7 +910,7 @@ const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
   total_tokens: prompt_tokens + completion_tokens
 })
 
-/** The first part of an answer as if it were complete: a stream without its end, or truncated JSON. */
+/** An incomplete response that ends normally: a stream without its end, or truncated JSON. */
 const stopped = (call: Call): object => {
   const whole = figures(call, undefined) as { readonly body: string | object }
   const { body } = whole
@@ -922,7 +922,7 @@ const stopped = (call: Call): object => {
 
 export const absurd = { prompt_tokens: 1_000_000_000, completion_tokens: 1_000_000_000, total_tokens: 2_000_000_000 }
 
-/** An answer of ten words, with these figures or without any. */
+/** A response of ten words, with these figures or without figures. */
 const figures = ({ deed }: Call, usage: object | undefined): object => {
   const head = { id: "chatcmpl-simulated", created: 0, model: deed.model }
   const text = "w w w w w w w w w w"
@@ -941,7 +941,7 @@ const figures = ({ deed }: Call, usage: object | undefined): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** A stream of responses whose last event repeats the answer with nine megabytes of additional data. */
+/** A Responses stream. Its last event repeats the answer with nine megabytes of additional data. */
 const longStream = ({ deed, words }: Call): object => {
   const tokens = Math.min(words, deed.limit ?? words, 10)
   const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`

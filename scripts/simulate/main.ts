@@ -1,11 +1,11 @@
 /**
  * The simulation's command line: `npm run simulate -- ...`
  *
- * --seed S --steps N   runs the seed's story twice and prints its trace, which must be the same
- * --replay FILE        the same for a stored story
+ * --seed S --steps N   runs the seed's story twice and prints its trace, which must not differ
+ * --replay FILE        runs a stored story twice and prints its trace
  * --minutes M          runs new seeds for this long, shortens failing stories, and counts faults by deed
  * --mistakes           plants each mistake and counts the steps until it is found; --only NAME,NAME selects mistakes;
- *                      --kept uses the short story stored for each (`mistakes.json`) instead of new ones
+ *                      --kept uses each mistake's stored short story (`mistakes.json`) instead of new stories
  * --plant NAME         runs the story of --seed, or of --replay, with that mistake; --shorter shortens a failing story
  */
 import { randomBytes } from "node:crypto"
@@ -111,15 +111,15 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
   return failed === 0
 }
 
-/** A short story for each planted mistake that finds it. */
+/** The short story that finds each planted mistake. */
 const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<
   Record<string, Story>
 >
 
-/** The most stories per planted mistake. */
+/** The maximum number of stories per planted mistake. */
 const storiesMax = Number(values.most)
 
-/** The number of steps after which a failing story fails. */
+/** The number of steps until a failing story fails. */
 const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: Builds["run"]): Promise<number> => {
   const kinds = new Set(findings.map(kindOf))
   let [least, most] = [1, story.steps.length]
@@ -140,7 +140,7 @@ interface Tried {
 
 const sentenceOf = ([first]: ReadonlyArray<string>): string => first!.split("\n")[0]!.slice(0, 120)
 
-/** With the story stored for it, which reports nothing without the mistake. */
+/** Tries the stored story, which must report nothing without the mistake. */
 const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"]): Promise<Tried> => {
   const story = kept[name]!
   const [{ findings }, without] = [await run(story), await runWithout(story)]
@@ -151,7 +151,7 @@ const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"
     : { steps: undefined, what: "not found (stored story)" }
 }
 
-/** With new stories, one after another. */
+/** Tries new stories, one after another. */
 const byFresh = async (run: Builds["run"]): Promise<Tried> => {
   for (let count = 1; count <= storiesMax; count++) {
     const story = make(`mistake ${count}`, steps)

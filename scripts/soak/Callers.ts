@@ -1,14 +1,14 @@
 /**
  * Callers, each with its own key and connection, who call at a given rate, partly with streams. One in twenty-five leaves early in half of its
- * calls. All of those are one person's, so that the other callers' answers can be compared with the records. One more caller calls the vendor
- * directly, between two writes to the disk, to measure how busy the machine is.
+ * calls. All of these callers belong to one person, because the other callers' responses are compared with the records. One more caller calls the
+ * vendor directly, between two writes to the disk, to measure the machine's load.
  */
 import { open } from "node:fs/promises"
 import { Agent, request } from "node:http"
 import { join } from "node:path"
 import type { Deployment } from "./Deployment.ts"
 
-/** The observations of callers since the last reading. */
+/** The callers' observations since the last reading. */
 export interface Seen {
   readonly latencies: Array<number>
   /** Latencies of direct calls to the vendor. */
@@ -47,7 +47,7 @@ export class Callers {
     this.deployment = deployment
   }
 
-  /** Calls per second over all callers; `undefined` for as many as possible. */
+  /** Sets the calls per second over all callers; `undefined` for the highest possible rate. */
   at(rate: number | undefined): void {
     this.rate = rate
   }
@@ -58,7 +58,7 @@ export class Callers {
     this.loops.push(this.direct())
   }
 
-  /** Pauses new calls until this has ended. */
+  /** Pauses new calls until this work has ended. */
   async holding(work: () => Promise<void>): Promise<void> {
     this.held = work().finally(() => (this.held = undefined))
     await this.held

@@ -1,4 +1,4 @@
-/** The service with a configuration file, on a folder that outlives its processes; and the people and keys that call it. */
+/** The service with a configuration file, on a folder that outlives its processes, with people and their keys. */
 import Sqlite from "better-sqlite3"
 import { Effect, Exit, Scope } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
@@ -12,7 +12,7 @@ export interface Deployment {
   readonly folder: string
   readonly people: ReadonlyArray<Person>
   readonly keys: ReadonlyArray<string>
-  /** Keys of callers who sometimes leave: all keys of the last person. */
+  /** Keys of callers who sometimes leave, which are all keys of the last person. */
   readonly leavers: ReadonlySet<string>
   /** The vendor's address. */
   readonly vendor: string
@@ -22,7 +22,7 @@ export interface Deployment {
   readonly memory: string
   /** Ends the process with this signal and starts another. Returns the milliseconds until it is ready. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>
-  /** Holds the write lock for this many milliseconds, as another program may. */
+  /** Holds the write lock for this many milliseconds, like another program. */
   readonly lock: (millis: number) => Promise<void>
   /** Faults of ended processes, and their fatal log lines. */
   readonly faults: () => ReadonlyArray<string>

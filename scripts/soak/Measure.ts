@@ -1,4 +1,4 @@
-/** The resources of a service process: from `/proc`, and from `Probe.cjs` for its threads' heaps. */
+/** A service process's resources, from `/proc`, and its threads' heaps, from `Probe.cjs`. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Service } from "../../test/support/Service.ts"
@@ -40,7 +40,7 @@ const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told
         .filter((told) => told.pid === pid)
     : []
 
-/** MB left after full collections in each thread of the process, main thread first. Requests the collections and waits for them. */
+/** Requests full collections and waits for them. Returns the remaining MB in each thread of the process, main thread first. */
 export const retainedOf = async (file: string, service: Service): Promise<ReadonlyArray<number>> => {
   const before = toldOf(file, service).length
   service.process.kill("SIGUSR2")

@@ -1,4 +1,4 @@
-// Loaded into each thread of the service before its code (`--require`). On SIGUSR2 each thread reports its heap after a full collection.
+// Each thread of the service loads this file before its code (`--require`). On SIGUSR2 each thread reports its heap after a full collection.
 const { appendFileSync } = require("node:fs")
 const { setFlagsFromString, writeHeapSnapshot } = require("node:v8")
 const { runInNewContext } = require("node:vm")
@@ -12,7 +12,7 @@ const { SOAK_MEMORY: file, SOAK_SNAPSHOTS: snapshots } = process.env
 const snapshotsAt = (snapshots ?? "").split(",").filter((one) => one !== "")
 
 const tell = () => {
-  // Twice, because the second collection frees what the first one finalises.
+  // Twice, because the second collection frees objects that the first one finalises.
   collect()
   collect()
   const { external, heapUsed } = process.memoryUsage()

@@ -1,4 +1,4 @@
-/** A chat provider that costs little to run and fails at a given rate: with an error, within a stream, with broken JSON, or with silence. */
+/** A cheap chat provider that fails at a given rate, with an error, a cut stream, broken JSON or silence. */
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -8,7 +8,7 @@ export interface Vendor {
   readonly close: () => void
 }
 
-/** The share of failing answers, for each kind. */
+/** The share of failing responses, for each kind. */
 const share = 0.015
 
 const usage = { prompt_tokens: 12, completion_tokens: 8, total_tokens: 20 }

@@ -1,19 +1,18 @@
 /**
- * Judges whether the measurements of a run are flat. Memory is measured after full collections while no call is open, so it is what the service
- * retains, independent of V8's own behavior and of the load. Its growth is the median of the slopes between any two samples (Theil and Sen), so
- * outliers do not matter.
+ * Judges whether a run's measurements are flat. Memory is measured after full collections while no call is open, so it does not depend on V8's own
+ * behavior or on the load. Its growth is the median of the slopes between any two samples (Theil and Sen), so outliers have no effect.
  */
 
 export interface Sample {
   /** The process's life, from 0. */
   readonly life: number
-  /** Minutes since that life began. */
+  /** Minutes since the life began. */
   readonly age: number
-  /** MB left after full collections, over all threads: objects and their buffers. `undefined` if not measured. */
+  /** MB of objects and their buffers after full collections, over all threads. `undefined` if not measured. */
   readonly retained: number | undefined
   /** Anonymous resident memory in MB. */
   readonly resident: number
-  /** Handles beyond those before the first call. */
+  /** Handles beyond the number before the first call. */
   readonly handles: number
   /** MB of the write-ahead log. */
   readonly log: number
@@ -29,18 +28,18 @@ export interface Finding {
   readonly flat: boolean
 }
 
-/** Minutes until minute-long caches have been renewed and frequent code is compiled. */
+/** Minutes until minute-long caches are renewed and frequent code is compiled. */
 export const warmUp = 2
 
 /** The allowed growth of retained memory in a life, in MB per minute. */
 const growth = 0.2
 
-/** The fewest samples, and the fewest minutes, for which a slope is judged. */
+/** The minimum number of samples, and of minutes, to judge a slope. */
 const slopeSamples = 6
 const slopeMinutes = 8
 
 /**
- * The bound of each measure in the last third of the run, from its value in the first: a factor and a constant. Resident memory depends on the
+ * The factor and the constant that bound each measure in the last third of the run, from its value in the first third. Resident memory depends on the
  * highest number of open calls and on V8. For latency, the best minutes are compared, because other programs on the machine only add to it.
  */
 const measures: ReadonlyArray<{
@@ -78,7 +77,7 @@ const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArra
   const most = {
     retained: 100 + callers / 20,
     resident: 500 + callers / 4,
-    // It is checkpointed at 16.
+    // The log is checkpointed at 16 MB.
     log: 64,
     // One connection per caller, and one to the vendor.
     handles: 2 * callers + 100
@@ -89,7 +88,7 @@ const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArra
   })
 }
 
-/** The growth of retained memory in each life that is long enough. */
+/** Judges the growth of retained memory in each life that is long enough. */
 const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   [...new Set(settled.map(({ life }) => life))].flatMap((life) => {
     const points = settled.flatMap((one) =>
@@ -104,7 +103,7 @@ const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
     }
   })
 
-/** The last third of the run compared with the first. */
+/** Compares the last third of the run with the first. */
 const thirds = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   measures.flatMap(({ beside, factor, name, of, typical }) => {
     const values = settled.map(of).filter((value) => value !== undefined)

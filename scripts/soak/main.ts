@@ -1,5 +1,5 @@
 /**
- * The service under half load for an hour: `npm run soak -- --minutes 60`
+ * Runs the service under half load for an hour: `npm run soak -- --minutes 60`
  *
  * --minutes M      duration (60); needs the build (`npm run build`)
  * --callers N      number of callers, each with its own key and connection (1,000)
@@ -7,12 +7,12 @@
  * --lives A,B,C    relative lengths of the process's lives, separated by restarts
  * --snapshots A,B  writes heap snapshots of the main thread at these minutes of each life, and prints their paths
  *
- * A provider fails sometimes, some callers leave, another program holds the write lock for three seconds, and the process is ended and restarted, by
- * SIGTERM and SIGKILL in turn. The time between two restarts is a life. Each line is an interval: the callers' observations and the process's
- * resources. Memory has two figures: the resident size, and what full collections leave in the heaps of the main thread and the writer. New calls
- * pause for some seconds for those. At the end every acknowledged call must be recorded, nothing may be reserved or open, `tollgate verify` must
- * hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the vendor, each between two writes to the disk,
- * show whether the service or the machine made a minute slow. A run of less than ten minutes is judged only by upper bounds.
+ * A provider fails sometimes, some callers leave, and another program holds the write lock for three seconds. The process is ended and restarted,
+ * alternately by SIGTERM and SIGKILL. The time between two restarts is a life. Each line is an interval, with the callers' observations and the
+ * process's resources. Memory has two figures: the resident size, and the heaps of the main thread and the writer after full collections. New calls
+ * pause for some seconds for the collections. At the end every acknowledged call must be recorded, nothing may be reserved or open, `tollgate verify`
+ * must hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the vendor, each between two writes to the disk,
+ * show whether the service or the machine made a minute slow. Only upper bounds apply to a run of less than ten minutes.
  */
 import { parseArgs } from "node:util"
 import { command } from "../../test/support/Service.ts"
@@ -42,14 +42,14 @@ const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 /** Seconds of an interval. */
 const interval = isShort ? 10 : 60
 
-/** The lives' shares of the run. In a long run the middle one is half of it, to show slow growth. */
+/** The lives' shares of the run. In a long run the middle life takes half of it, to show slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** The interval of a life in which the database is locked, and the milliseconds of the lock. */
+/** The interval of a life with a locked database, and the milliseconds of the lock. */
 const lockedIn = 2
 const locked_ms = 3_000
 
-/** Every second interval, and in the last one of a life, new calls pause until none is open, and memory is measured. */
+/** Every second interval, and in a life's last one, new calls pause until no call is open, and memory is measured. */
 const restedEach = 2
 
 /** The vendor's keep-alive time. Some of these connections are this script's own. */
@@ -100,7 +100,7 @@ const becomes = async (is: () => Promise<boolean>, millis: number): Promise<void
   while (!(await is()) && performance.now() < until) await pause(250)
 }
 
-/** Memory after full collections while no call is open; callers pause for it. */
+/** Pauses the callers and measures memory after full collections while no call is open. */
 const rested = async (): Promise<ReadonlyArray<number>> => {
   const service = deployment.service()
   let threads: ReadonlyArray<number> = []
@@ -166,14 +166,14 @@ const live = async (life: number, millis: number): Promise<void> => {
   }
 }
 
-/** The faults after all callers have stopped. */
+/** Returns the faults after all callers have stopped. */
 const rest = async (): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   const service = deployment.service()
   await becomes(async () => (await unquiet()).length === 0, 60_000)
   wrong.push(...(await unquiet()), ...deployment.faults())
   let recorded = 0
-  // A key of each person except the one who leaves.
+  // One key of each person except the person with the leaving callers.
   for (const key of deployment.keys.slice(0, deployment.people.length - 1)) {
     const path = "/v1/usage?start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z"
     recorded += (await service.call(path, { token: key })).body.successful_requests

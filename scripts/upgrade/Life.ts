@@ -1,6 +1,6 @@
 /**
- * A short use of a deployment over HTTP, possible with any version: people, keys, calls, purchases, transfers, a team; and the answers to each
- * person, which every later version must give too.
+ * A short use of a deployment over HTTP, which works with any version: people, keys, calls, purchases, transfers, a team. It also records each
+ * person's responses, which every later version must repeat.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
@@ -9,13 +9,13 @@ import type { Answer, Call, Person, Service } from "../../test/support/Service.t
 export const year = Date.UTC(2050, 5, 15, 12)
 
 export interface Figures {
-  /** The commit that made it, its newest migration, and its last moment. */
+  /** The commit that created it, its newest migration, and its last moment. */
   readonly commit: string
   readonly migration: number
   readonly at: string
   readonly people: Readonly<Record<string, Person & { readonly key: string }>>
   readonly team_id: string
-  /** Who requested a path, the path, and the answer. */
+  /** Each request's person and path, with the response body. */
   readonly answers: ReadonlyArray<{ readonly who: string; readonly path: string; readonly body: unknown }>
 }
 
@@ -42,7 +42,7 @@ const until = async (is: () => Promise<boolean>): Promise<void> => {
   }
 }
 
-/** Runs the use. Returns its people and their team. */
+/** Uses the deployment. Returns the people and their team. */
 export const lead = async (service: Service): Promise<{ cast: Cast; team_id: string }> => {
   await service.control("/clock", { advance_ms: year - Date.now() })
   const person = async (name: string) => {
@@ -63,7 +63,7 @@ const buy = async (service: Service, { tenant_id, token }: Person): Promise<void
   const { checkout_url } = (
     await must(service, `/v1/tenants/${tenant_id}/billing/checkout`, { token, json: { amount_credits: 40 } })
   ).body.result
-  // Opening the sandbox's page pays.
+  // Opening the sandbox's checkout page pays.
   await fetch(checkout_url)
   await until(async () => (await service.balance({ tenant_id, token } as Person)) >= 40)
 }
@@ -113,7 +113,7 @@ const send = async (service: Service, { ada, bob, grace }: Cast): Promise<void> 
   await sent("nobody.yet@example.com", 0.25)
 }
 
-/** The token of a team's invitation, once its letter has arrived. */
+/** Waits for the letter of a team's invitation and returns its token. */
 const invitationTo = async (service: Service, email: string): Promise<string> => {
   let token: string | undefined
   await until(async () => {
@@ -162,7 +162,7 @@ const isQuiet = async (service: Service): Promise<void> => {
   await until(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
 }
 
-// ---- answers ---------------------------------------------------------------------------------------------------------------------
+// ---- responses -------------------------------------------------------------------------------------------------------------------
 
 const pathsOf = ({ tenant_id }: Person): ReadonlyArray<string> => [
   "/v1/me",
@@ -188,7 +188,7 @@ const ofTeam = (team_id: string): ReadonlyArray<string> => [
   `/v1/tenants/${team_id}/usage/team?start_date=2050-06-01&end_date=2050-06-30&rollup=daily`
 ]
 
-/** The answers to each person. */
+/** The responses to each person. */
 export const shown = async (
   service: Service,
   cast: Figures["people"],

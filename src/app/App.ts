@@ -1,5 +1,5 @@
 /**
- * The service as layers. `domains` has every service without HTTP; it needs a database, its writer, and the settings. `jobs` has the background
+ * The service as layers. `domains` has every service without HTTP. It needs a database, its writer, and the settings. `jobs` has the background
  * loops. `face` is the service over HTTP, for node's server or mounted in any server of the platform.
  */
 import { HttpApiBuilder } from "@effect/platform"
@@ -273,7 +273,7 @@ export const handlers = Layer.mergeAll(
 
 const api = HttpApiBuilder.api(Api).pipe(Layer.provide(handlers), Layer.provideMerge(SecurityHttp))
 
-/** A contract over HTTP, mounted at a prefix of the server: `api` has its handlers. */
+/** Serves a contract over HTTP at a prefix of the server. `api` has the contract's handlers. */
 export const faceOf = <E, R>(
   contract: HttpApi.HttpApi.AnyWithProps,
   api: Layer.Layer<HttpApi.Api | Authentication, E, R>,
@@ -287,7 +287,7 @@ export const faceOf = <E, R>(
     ).pipe(Layer.provideMerge(api))
   )
 
-/** The service over HTTP. The prefix is empty on the service's own server. */
+/** The service over HTTP. On the service's own server the prefix is empty. */
 export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
 /** Connects observers: requests, settled calls and upstream exchanges go to the metrics, routing decisions to their log. */

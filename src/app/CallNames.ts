@@ -1,4 +1,4 @@
-/** The names of everything that can be called, as in usage records. */
+/** Names of models, capabilities and providers, as in usage records. */
 import { Effect, Layer } from "effect"
 import { ImageProviders } from "../calls/images/Settings.ts"
 import { SearchProviders } from "../calls/search/Settings.ts"
@@ -28,14 +28,14 @@ const capabilities = [
   "transcription"
 ]
 
-/** Upstreams, and the providers of tools. */
+/** Names of upstreams and of the tools' providers. */
 const providers = Effect.gen(function* () {
   const upstreams = [...(yield* Upstreams).keys()]
   const tools = [yield* ImageProviders, yield* SearchProviders, yield* SpeechProviders, yield* TranscriptionProviders]
   return new Set([...upstreams, ...tools.flatMap((list) => list.map(({ id }) => id)), "mail"])
 })
 
-/** Needs the same, and the upstreams. */
+/** Needs the settings of every capability and the upstreams. */
 export const knownCalls = Layer.effect(
   KnownCalls,
   Effect.zipWith(models, providers, (models, providers) => ({ models, providers, capabilities: new Set(capabilities) }))

@@ -14,7 +14,7 @@ import { capability as transcription } from "../calls/transcription/Capability.t
 
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
-/** A room's part of the configuration file: its entries, and the layer that they configure. */
+/** A room's part of the configuration file: the schema of its entries, and the layer that they configure. */
 interface Settings {
   readonly fields: Schema.Struct.Fields
   readonly layer: (file: never) => AnyLayer
@@ -47,7 +47,7 @@ export const capabilities = [
   email
 ] as const satisfies ReadonlyArray<Capability>
 
-/** This member of every capability that has it. */
+/** Collects one member from all capabilities that have it. */
 export const partsOf = <const Part extends keyof Capability>(part: Part) =>
   (capabilities as ReadonlyArray<Capability>).flatMap((one) => one[part] ?? []) as unknown as ReadonlyArray<
     PartOf<(typeof capabilities)[number], Part>
@@ -61,10 +61,10 @@ export const merged = <L extends AnyLayer>(layers: ReadonlyArray<L>) =>
     Layer.Layer.Error<L>,
     Layer.Layer.Context<L>
   >
-/** Distributes over a union, which `Layer.Success` does not. */
+/** Like `Layer.Success`, but distributes over a union. */
 type SuccessOf<L> = L extends Layer.Layer<infer Services, infer _E, infer _R> ? Services : never
 
-/** The configuration's entries of several settings. */
+/** The combined configuration entries of several settings. */
 export const fieldsOf = <S extends Settings>(settings: ReadonlyArray<S>) =>
   Object.assign({}, ...settings.map(({ fields }) => fields)) as Together<S["fields"]>
 type Together<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
@@ -73,6 +73,6 @@ type Together<Union> = (Union extends unknown ? (one: Union) => void : never) ex
     : never
   : never
 
-/** The layers of several settings for a file that has their entries. */
+/** The layers of several settings, configured by `file`. */
 export const layersOf = <S extends Settings>(settings: ReadonlyArray<S>, file: object) =>
   merged(settings.map(({ layer }) => layer(file as never) as ReturnType<S["layer"]>))

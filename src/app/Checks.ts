@@ -13,9 +13,11 @@ import * as log from "../books/log/Checks.ts"
 import { findingsMax } from "../books/ledger/rules/Check.ts"
 import type { Check, Finding, Looked } from "../books/ledger/rules/Check.ts"
 import * as allowances from "../money/allowances/Checks.ts"
+import * as budgets from "../money/budgets/Checks.ts"
 import * as payments from "../money/payments/Checks.ts"
 import * as transfers from "../money/transfers/Checks.ts"
 import * as vouchers from "../money/vouchers/Checks.ts"
+import * as runs from "../people/runs/Checks.ts"
 
 const checks: ReadonlyArray<Check> = [
   ...Invariants.checks,
@@ -23,7 +25,9 @@ const checks: ReadonlyArray<Check> = [
   ...transfers.checks,
   ...payments.checks,
   ...allowances.checks,
-  ...vouchers.checks
+  ...vouchers.checks,
+  ...budgets.checks,
+  ...runs.checks
 ]
 
 /** The names of all checks, in the order in which they run. */
@@ -59,7 +63,7 @@ export const verifySince: VerifySince = (checkpoint, options) =>
     })
   )
 
-/** Several nodes may write. Without a known safe horizon, one snapshot reads everything and the checkpoint stays. */
+/** For a database that several nodes write. Without a known safe horizon, it reads everything in one snapshot and keeps the checkpoint. */
 const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
   const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
@@ -74,7 +78,7 @@ const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<Verif
   )
 }
 
-/** Runs the checks whose cost does not grow with the history, one after another. */
+/** Runs the short checks one after another. Their cost does not grow with the history. */
 export const shortChecks: Effect.Effect<ReadonlyArray<Looked>, never, SqlClient> = Effect.forEach(
   checks.filter(({ isShort }) => isShort === true),
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))

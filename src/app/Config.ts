@@ -66,7 +66,7 @@ const upstreamsOf = ({ routes = [], upstream }: Entry, path: Named[0]): Readonly
   ...routes.map(({ upstream }, i): Named => [[...path, "upstreams", i, "upstream"], upstream])
 ]
 
-/** References to upstreams in the entries of these settings, with their paths. */
+/** The upstreams that the entries of these settings name, each with its path in the file. */
 const namedIn = (parts: typeof settings | typeof tools, file: object, path: Named[0]): ReadonlyArray<Named> =>
   Object.keys(fieldsOf<(typeof parts)[number]>(parts)).flatMap((name) => {
     const value = (file as Readonly<Record<string, Entry | ReadonlyArray<Entry> | string | undefined>>)[name]
@@ -155,7 +155,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
-/** `SERVICE_NAME` wins over the file's name. `public_url` defaults to the listening address. */
+/** `SERVICE_NAME` overrides the file's name. `public_url` defaults to the listening address. */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
   file: Pick<ConfigFile, "service_name" | "public_url">
@@ -170,7 +170,7 @@ export const serviceInfo = (
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 
-/** Reads a configuration document. Messages call it `where`; they name entries and rules, never values. */
+/** Decodes a configuration document. Messages call it `where` and name entries and rules, never values. */
 export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {
   const whole = withEntries(document)
   if (whole.issues.length > 0) return Either.left(problemOf(where, whole.issues))
@@ -201,7 +201,7 @@ const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem =
   return new ConfigProblem({ message: `${where} is invalid:\n${lines.join("\n")}` })
 }
 
-/** An unknown entry, with the known entries of a similar name. A long list would hide the mistake. */
+/** The message for an unknown entry. It suggests similar names, because a long list would hide the mistake. */
 const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string | undefined => {
   const expected = /^is unexpected, expected: (.*)$/s.exec(message)?.[1]
   if (expected === undefined) return undefined
@@ -217,7 +217,7 @@ const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string |
 const ruleOf = (message: string): string | undefined => {
   const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
   if (expected === undefined) return message
-  // An optional entry also expects `undefined`; its own rule is a second issue.
+  // An optional entry also reports `undefined` as expected. Its rule is in a second issue.
   if (expected === "undefined") return undefined
   if (/^(Struct|Record|\{)/.test(expected)) return "an object"
   if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "a list"

@@ -1,4 +1,4 @@
-/** Creates the folders and files of a deployment and keeps them private to the service's user. */
+/** Creates a deployment's folders and files, and keeps them private to the service's user. */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { mkdirSync } from "node:fs"
@@ -42,7 +42,7 @@ export const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place =
   database: database.engine === "sqlite" ? database.path : undefined
 })
 
-/** Makes the data folders. */
+/** Creates the data folders. */
 export const make = ({ data_dir, database }: EnvironmentFacts): Effect.Effect<void, ConfigProblem> =>
   Effect.forEach(
     [

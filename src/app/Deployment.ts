@@ -1,12 +1,12 @@
 /**
- * The services for a configuration, and their replacement when it has changed.
+ * The services of a configuration, and their replacement after a change.
  *
- * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services. Open requests and calls keep the
- * old services until they end. Event streams are ended, and their clients reconnect. An invalid configuration changes nothing. The old loops stop
- * immediately. The new loops take over the work of the old services: at their first turn, and again when the old services have ended.
+ * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services. The old services finish their
+ * open requests and calls. Event streams are closed, and their clients reconnect. The old loops stop immediately. The new loops take over the old
+ * services' work in their first iteration, and again after the old services have closed. An invalid configuration changes nothing.
  *
  * Where the specification is silent:
- * - Environment variables cannot change while the process runs. An entry that names a new one needs a restart.
+ * - A process cannot see changes of its environment variables. An entry that names a new variable needs a restart.
  * - A reload resets the counters of rate limits.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -36,20 +36,20 @@ const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
 
 type Services = Layer.Layer.Success<ReturnType<typeof servicesOf>>
 
-/** The services of one configuration while they run. */
+/** The running services of one configuration. */
 interface Running {
   readonly file: ConfigFile
   readonly services: Context.Context<Services>
   readonly request: RequestListener
-  /** Starts the loops; the result stops them. */
+  /** Starts the loops and returns an effect that stops them. */
   readonly loops: Effect.Effect<Effect.Effect<void>>
-  /** Waits until every request and call has ended. */
+  /** Waits until no request or call is open. */
   readonly idle: Effect.Effect<void>
-  /** Ends the services. */
+  /** Closes the services. */
   readonly end: Effect.Effect<void>
 }
 
-/** The handovers to the running loops. `tell` reports that replaced services have ended. */
+/** Loops register `takeOver` in `handovers`. `tell` runs it in every loop after replaced services have closed. */
 const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {
@@ -80,8 +80,11 @@ const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: Config
     yield* Effect.provide(Layer.buildWithMemoMap(jobs, memo, turning), context).pipe(
       Effect.onError((cause) => Scope.close(turning, Exit.failCause(cause)))
     )
-    return Scope.close(turning, Exit.void)
-  }).pipe(Effect.orDie)
+    return turning
+  }).pipe(
+    Effect.orDie,
+    Effect.map((turning) => Scope.close(turning, Exit.void))
+  )
   return {
     file,
     services,
@@ -92,7 +95,7 @@ const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: Config
   }
 })
 
-/** Counts open requests. `idle` waits until there are none. */
+/** Counts open requests. `idle` waits until no request is open. */
 const counted = (serve: RequestListener): { readonly request: RequestListener; readonly idle: Effect.Effect<void> } => {
   let open = 0
   let onIdle: (() => void) | undefined
@@ -119,7 +122,7 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries read only at startup: by the port, and by the export of logs and traces. */
+/** Entries that are read only at startup, for the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
@@ -127,7 +130,7 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
 
-/** Waits until replaced services are idle, ends them, and tells the loops. */
+/** Waits until replaced services are idle, closes them, and notifies the loops. */
 const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect.Effect<void> =>
   one.idle.pipe(
     Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
@@ -141,12 +144,14 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   {
     readonly serving: NodeServer.Serving
     readonly reload: Effect.Effect<Reloaded, ReloadRefused>
+    /** The configuration of the current services. */
+    readonly configuration: () => ConfigFile
     /** Tells every gate that the process is stopping. */
     readonly closing: Effect.Effect<void>
   }
 >() {}
 
-/** Starts the services. Its output includes the services of the first configuration. */
+/** Starts the services. The layer's output includes the services of the first configuration. */
 export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | undefined) =>
   Layer.scopedContext(
     Effect.gen(function* () {
@@ -154,7 +159,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
       const turn = yield* Effect.makeSemaphore(1)
       const onReplaced: Array<() => void> = []
       const { handovers, tell: handOver } = handing()
-      /** Deployments that have services; the last is the current one. */
+      /** Deployments whose services are open. The last one serves new requests. */
       const all: Array<Running> = []
       let stopLoops: Effect.Effect<void> = Effect.void
 
@@ -189,7 +194,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
                 Effect.logError(`the configuration was not reloaded, and nothing has changed: ${message}`)
               ),
               turn.withPermits(1),
-              // Runs on a fiber of the process, so a disconnect does not stop it halfway and loops do not log the request's id.
+              // Runs on a fiber of the process: a disconnect does not interrupt it, and loops do not log the request's id.
               (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
             )
 
@@ -210,6 +215,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
           onReplaced: (then) => void onReplaced.push(then)
         },
         reload,
+        configuration: () => all.at(-1)!.file,
         closing: Effect.suspend(() =>
           Effect.forEach(all, ({ services }) => Context.get(services, Gate).closing, { discard: true })
         )

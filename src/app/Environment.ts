@@ -28,7 +28,7 @@ export interface EnvironmentFacts extends Address {
 const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
-/** Reads the location of a database: a URL, or a path that begins with `/`, `./` or `../`. Otherwise returns the broken rule. */
+/** Parses the location of a database: a URL, or a path that begins with `/`, `./` or `../`. Left: the broken rule. */
 export const databaseAt = (url: string): Either.Either<Location, string> => {
   const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
@@ -54,7 +54,7 @@ const locationOf = (url: string | undefined, data_dir: string): Either.Either<Lo
 
 const seconds = (millis: number): string => String(millis / 1_000)
 
-/** All variables with default and meaning, for the help text. */
+/** All variables with their defaults and meanings, for the help text. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
   ["HOST", hostPreset, "address to listen on; a sandbox accepts loopback only"],
   ["PORT", portPreset, "port to listen on"],
@@ -140,7 +140,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   node: optional(Config.nonEmptyString("NODE_NAME")),
   connections,
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
-  // Dashes separate the parts of a key, so the prefix has none.
+  // The prefix has no dashes, because dashes separate the parts of a key.
   key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
   log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
   payments: onOrOff("SANDBOX_PAYMENTS"),

@@ -1,6 +1,6 @@
 /**
  * The public URL of the running deployment, for commands on the same machine: the file `address` in `DATA_DIR`. The service writes it at the start
- * and deletes it at the stop. After a kill it still names the last URL.
+ * and at a reload that changes it, and deletes it at the stop. After a kill it still names the last URL.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -12,10 +12,20 @@ type Folder = Pick<EnvironmentFacts, "data_dir">
 
 const fileIn = ({ data_dir }: Folder): string => join(data_dir, "address")
 
-/** Stores the URL until the scope closes. If the disk cannot be written, the service still starts. */
-export const note = (facts: Folder, url: string): Effect.Effect<void, never, Scope.Scope> =>
+/** Stores the URL until the scope closes, and answers how to store another. If the disk cannot be written, the service still starts. */
+export const note = (facts: Folder, url: string): Effect.Effect<(url: string) => void, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.ignore(Effect.try(() => writeFileSync(fileIn(facts), `${url}\n`, { mode: 0o600 }))),
+    Effect.sync(() => {
+      const store = (url: string): void => {
+        try {
+          writeFileSync(fileIn(facts), `${url}\n`, { mode: 0o600 })
+        } catch {
+          // Commands then use the configured host and port.
+        }
+      }
+      store(url)
+      return store
+    }),
     () => Effect.sync(() => rmSync(fileIn(facts), { force: true }))
   )
 

@@ -1,5 +1,5 @@
 /**
- * The secret of a deployment: from the environment, or from a file in the data folder that the first start creates.
+ * The deployment's secret, from the environment or from a file in the data folder. The first start creates the file.
  *
  * Where the specification is silent:
  * - Without `TOLLGATE_SECRET`, the first start generates a secret and stores it in `DATA_DIR/secret`. A database that was used with another secret
@@ -41,7 +41,7 @@ export const layer = (environment: EnvironmentFacts) =>
 
 const secretFile = ({ data_dir }: EnvironmentFacts): string => join(data_dir, "secret")
 
-/** The existing secret, read as hex and as plain text, likeliest first; `undefined` if there is none. */
+/** The existing secret, read as hex and as plain text, the likelier reading first. `undefined` if no secret exists. */
 const readSecret = (
   environment: EnvironmentFacts
 ): Effect.Effect<readonly [Uint8Array, ...Array<Uint8Array>] | undefined, ConfigProblem> =>
@@ -71,7 +71,7 @@ const storedText = (environment: EnvironmentFacts): Effect.Effect<string | undef
         : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   }).pipe(Effect.catchAll((problem) => problem ?? Effect.succeed(undefined)))
 
-/** Creates a secret file. Two concurrent processes get the same secret. A crash leaves a complete file or none. */
+/** Creates a secret file. Two concurrent processes get the same secret. A crash leaves a complete file or no file. */
 const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>
   Effect.try({
     try: () => {
@@ -81,7 +81,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
         writeFileSync(fresh, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600, flush: true })
         linkSync(fresh, path)
       } catch {
-        // Either the file exists already or the file system has no links.
+        // Either the file already exists or the file system has no links.
         if (!existsSync(path)) renameSync(fresh, path)
       } finally {
         rmSync(fresh, { force: true })
@@ -91,7 +91,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
     catch: (error) => new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   })
 
-/** Whether the secret opens the database's sealed values. True if the database has none. */
+/** Whether the secret opens the database's sealed values. True if the database has no sealed value. */
 export const fits = (environment: EnvironmentFacts) =>
   Effect.gen(function* () {
     const sealed = yield* sealedSample

@@ -10,7 +10,7 @@ import * as PageFiles from "./PageFiles.ts"
 
 export type Encoding = "br" | "gzip"
 
-/** A file as it is sent. */
+/** A file in the form that is sent. */
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer

@@ -1,9 +1,9 @@
 /**
- * Audio formats in which the number of bytes bounds the length: MP3 with a constant or variable rate, and samples in a WAV file. In FLAC, Opus,
+ * Audio formats in which the number of bytes limits the length: MP3 with a constant or variable rate, and samples in a WAV file. In FLAC, Opus,
  * Vorbis or AAC, silence takes almost no bytes.
  */
 
-/** The fewest bytes per second of audio: those of MP3 at its lowest rate. */
+/** The minimum bytes per second of audio, which is MP3 at its lowest rate. */
 export const bytesASecond = 1_000
 
 const tagHead = 10
@@ -12,13 +12,13 @@ const tagHead = 10
 export const tagBytesOf = (head: Buffer): number => {
   if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
   const sizes = head.subarray(6, tagHead)
-  // Decoders differ in reading a size that violates the rule of seven bits per byte.
+  // Decoders disagree about sizes with bytes of more than seven bits.
   if (sizes.some((byte) => byte > 0x7f)) return 0
   const size = sizes.reduce((sum, byte) => sum * 128 + byte, 0)
   return tagHead + size
 }
 
-/** Whether these bytes, which follow the tag, are an MP3 frame with a bit rate. */
+/** Whether the bytes after the tag begin an MP3 frame with a bit rate. */
 export const isMp3 = (head: Buffer): boolean => {
   if (head.length < 4 || head[0] !== 0xff) return false
   const [, second, third] = head
@@ -34,7 +34,7 @@ export const isWave = (head: Buffer): boolean =>
 const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const extensible = 0xfffe
 
-/** The bytes per second of a WAV file; 0 if it has no raw samples, or does not begin with their format. */
+/** The bytes per second of a WAV file; 0 without raw samples, or if the file does not begin with their format. */
 export const bytesASecondOf = (head: Buffer): number => {
   if (head.length < 36 || !isWave(head) || head.toString("latin1", 12, 16) !== "fmt ") return 0
   const named = head.readUInt16LE(20)

@@ -1,4 +1,4 @@
-/** Spans of metered calls, with the attributes of OpenTelemetry's conventions for generative AI. They never contain prompts or answers. */
+/** Spans of metered calls, with the attributes of OpenTelemetry's conventions for generative AI. They never contain prompts or completions. */
 import { Effect, Exit } from "effect"
 import type { Tracer } from "effect"
 
@@ -14,7 +14,7 @@ export interface SpanOutcome {
   readonly error_type: string | null
 }
 
-/** The span of one call. It ends when the call is settled; for a stream that is after the span of its request. */
+/** The span of one call. It ends when the call is settled. A stream's call ends after the span of its request. */
 export class CallSpan {
   private readonly span: Tracer.Span
   private readonly nanos: () => bigint
@@ -24,12 +24,12 @@ export class CallSpan {
     this.nanos = nanos
   }
 
-  /** Runs the call within the span, so requests to upstreams become its children. */
+  /** Runs the call inside the span, so that requests to upstreams become its children. */
   around<A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.withParentSpan(call, this.span) as Effect.Effect<A, E, R>
   }
 
-  /** Ends the span. Without an outcome, the call stays open and other code settles it. */
+  /** Ends the span. Without an outcome, the call stays open, and other code settles it. */
   end(outcome: SpanOutcome | undefined): void {
     const { span } = this
     if (span.status._tag === "Ended") return
@@ -46,7 +46,7 @@ export class CallSpan {
   }
 }
 
-/** Begins the span of a call, within the span of its request if there is one. */
+/** Begins a call's span, inside the span of its request if there is one. */
 export const begin = (endpoint: string, model: string, provider: string): Effect.Effect<CallSpan> =>
   Effect.flatMap(Effect.clock, (clock) =>
     Effect.map(

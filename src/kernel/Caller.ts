@@ -1,34 +1,34 @@
-/** The caller that a credential identifies. Over HTTP `people/auth/Credentials` creates it; an embedder creates it directly. */
+/** The caller that a credential identifies. Over HTTP, `people/auth/Credentials` creates it. An embedder creates it directly. */
 import type { AccountId, ApplicationId, TenantId } from "./Ids.ts"
 
 /** Labels of a request, for usage records and budgets. */
 export interface Labels {
-  /** Pairs `name=value`, one a line, ascending. */
+  /** One `name=value` per line, ascending. */
   readonly tags?: string | undefined
-  /** The caller's own user. */
+  /** The end user, one of the caller's own users. */
   readonly end_user?: string | undefined
 }
 
 export interface Caller {
   readonly account_id: AccountId
-  /** The tenant of the credential: that of the API key, or the one for which the user token was issued. */
+  /** The tenant of the API key, or the tenant for which the user token was issued. */
   readonly tenant_id: TenantId
   /** The application that owns the API key; `null` for a user token. */
   readonly application_id: ApplicationId | null
   readonly credential: "user_token" | "api_key"
-  /** The OAuth code exchange issued the token, so the team pool is charged first. */
+  /** Whether the team pool is charged first, because the OAuth code exchange issued the token. */
   readonly team_first: boolean
-  /** The OAuth client of the token; absent for a person's own sign-in and for an API key. */
+  /** The token's OAuth client; absent for a user's own sign-in and for an API key. */
   readonly oauth_client?: string
-  /** With `oauth_client`: the sign-in of the token. The person or the client can end it. */
+  /** With `oauth_client`, the token's sign-in, which the user or the client can end. */
   readonly sign_in?: string
   /** The models that the API key may call, by their names in usage records; absent if all are allowed. */
   readonly allowed_models?: ReadonlyArray<string>
-  /** For the key of a run: the run, and the runs that it descends from. `application_id` is the API key that they descend from. */
+  /** For a run's key: the run and its ancestors. `application_id` is then the API key from which they descend. */
   readonly runs?: ReadonlyArray<string>
-  /** Labels of the key, which a request cannot replace, and those of the request (`Labels`). */
+  /** The key's labels, which a request cannot replace, and the request's own labels (`Labels`). */
   readonly labels?: Labels
-  /** The tenant wants the sessions and agents that coding agents name in headers as tags. */
+  /** Whether the tenant has enabled tags for the sessions and agents that coding agents name in headers. */
   readonly attribution?: true
 }
 
@@ -37,16 +37,16 @@ export const mayCall = ({ allowed_models }: Pick<Caller, "allowed_models">, mode
   allowed_models === undefined || allowed_models.includes(model)
 
 /**
- * The holder, within an account and tenant, that owns what this caller creates: the application, the OAuth client, or the person's own sign-ins.
- * It stays the same when a token is refreshed or the person signs in again.
+ * The holder, within an account and tenant, that owns what this caller creates: the application, the OAuth client, or the user's own sign-ins. It
+ * stays the same when a token is refreshed or the user signs in again.
  */
 export const holderOf = ({ application_id, oauth_client }: Pick<Caller, "application_id" | "oauth_client">): string => {
   if (application_id !== null) return application_id
   return oauth_client === undefined ? signedIn : `client ${oauth_client}`
 }
 
-/** The holder for a person's own sign-ins. */
+/** The holder for a user's own sign-ins. */
 export const signedIn = "sign_in"
 
-/** The account and tenant of a caller, for methods that charge nothing. */
+/** A caller's account and tenant, for methods without a charge. */
 export type Actor = Pick<Caller, "account_id" | "tenant_id">

@@ -1,4 +1,4 @@
-/** The capabilities of the service by the names that budgets use. */
+/** The names of the service's capabilities, for budgets. */
 export const capabilities = [
   "chat",
   "embeddings",

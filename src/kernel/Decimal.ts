@@ -1,6 +1,6 @@
 /**
- * JSON numbers with more digits than a double can represent. In a value, such a number is a `Decimal`. `write` outputs its digits unchanged,
- * which `JSON.stringify` cannot do.
+ * JSON numbers with more digits than a double can represent. In a value, such a number is a `Decimal`. `write` outputs its digits unchanged, unlike
+ * `JSON.stringify`.
  */
 
 /** A number as its literal: `999999998.999999812`. */

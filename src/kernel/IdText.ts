@@ -2,7 +2,7 @@
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-/** The kinds of ids, which are their prefixes. */
+/** The kinds of ids, which serve as prefixes. */
 export type Kind =
   | "acc"
   | "app"
@@ -29,7 +29,7 @@ export type Kind =
   | "use"
   | "vch"
 
-// Two characters at a time, for speed: every call and every request gets an id.
+// Two characters at a time, for speed, because every call and every request gets an id.
 const pairs = Array.from({ length: 1024 }, (_, i) => alphabet[i >> 5]! + alphabet[i & 31]!)
 
 let lastMillis = -1
@@ -46,7 +46,7 @@ const time = (millis: number): string => {
   return (lastTime = text)
 }
 
-// Random bytes are drawn in blocks: one system call serves 341 ids.
+// Random bytes are drawn in blocks, one system call for 341 ids.
 const pool = new Uint16Array(2048)
 let drawn = pool.length
 

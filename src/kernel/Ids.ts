@@ -1,9 +1,9 @@
 /**
- * Identifiers: opaque strings, prefixed by kind, sortable by creation time. `acc_` + 10 characters of time (ms) + 12 random characters, in
- * Crockford's base 32. They are not secret.
+ * Identifiers: opaque strings, prefixed by kind and sortable by creation time. They consist of a prefix like `acc_`, 10 characters of time (ms) and
+ * 12 random characters, in Crockford's base 32. They are not secret.
  *
  * Where the specification is silent:
- * - A billing account's id is its tenant's id with `bil_` instead of `ten_`. Each tenant has exactly one, so no lookup is needed.
+ * - A billing account's id is its tenant's id with `bil_` instead of `ten_`. Each tenant has exactly one account, so no lookup is needed.
  */
 import { Clock, Effect, Schema } from "effect"
 import { at } from "./IdText.ts"
@@ -30,7 +30,7 @@ export const ApplicationId = Schema.String.pipe(Schema.brand("ApplicationId"))
 export type RunId = typeof RunId.Type
 export const RunId = Schema.String.pipe(Schema.brand("RunId"))
 
-/** A metered call, from its admission on. Its usage record carries the same characters behind `use_`. */
+/** A metered call, from its admission on. Its usage record's id has the same characters after `use_`. */
 export type CallId = typeof CallId.Type
 export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 

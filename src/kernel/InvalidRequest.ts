@@ -2,7 +2,7 @@
 import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
 
-/** A field's name and a rule may contain input of the caller, so their length in the answer is limited. */
+/** A field's name and a rule may contain the caller's input, so their length in the response is limited. */
 const lengthMax = 200
 
 const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)

@@ -1,10 +1,10 @@
 /**
- * The outline of a long JSON object: the object with its long members emptied, built from the bytes as they arrive. It shows the usage that a
- * long answer reports, and whether the answer has the right form, without keeping or parsing the answer.
+ * The outline of a long JSON object: the object with its long members emptied, built from the bytes as they arrive. It shows a long response's
+ * reported usage, and whether the response has the right form, without keeping or parsing all of it.
  */
 import { quote, backslash } from "./JsonText.ts"
 
-/** The members to empty: those with these names, in objects at this depth. The object itself is at depth 1. */
+/** The members to empty, by name, in objects at this depth. The object itself has depth 1. */
 export interface LongMembers {
   readonly names: ReadonlySet<string>
   readonly depth: number
@@ -16,9 +16,9 @@ export interface Place {
   readonly to: number
 }
 
-/** A longer outline fails. */
+/** The maximum size of an outline, in bytes. */
 const outlineMax = 2 * 1024 * 1024
-/** If the long members are in the outermost object, any other member of it that is longer than this is also emptied. */
+/** If the long members are in the outermost object, its other members are also emptied if they are longer than this. */
 const memberMax = 256 * 1024
 /** The maximum number of members that may be emptied. */
 const placesMax = 100_000
@@ -42,17 +42,17 @@ export class JsonOutline {
   private readonly places: Array<Place> = []
   private readonly pieces: Array<Buffer> = []
   private size = 0
-  /** The size of the outline up to the first byte of the current outermost member's value; -1 outside such values. */
+  /** The outline's size up to the first byte of the current outermost member's value; -1 outside such values. */
   private member = -1
   private before = 0
   private depth = 0
-  /** For each open value that is not emptied: whether it is an object. */
+  /** Whether each open value is an object. Emptied values are not included. */
   private readonly objects: Array<boolean> = []
   private name = ""
   private awaitsName = false
   private inString = false
   private inName = false
-  /** Whether the last bytes in a string were an odd number of backslashes. */
+  /** Whether a string so far ends with an odd number of backslashes. */
   private escaped = false
   /** The depth around the value that is being emptied; -1 if there is none. */
   private outside = -1
@@ -107,7 +107,7 @@ export class JsonOutline {
     return Buffer.concat(this.pieces)
   }
 
-  /** The outline, after all bytes were read; `undefined` if they are not a JSON object, or the outline is too long. */
+  /** The parsed outline, after all bytes were read; `undefined` if they are not a JSON object or the outline is too long. */
   get value(): Readonly<Record<string, unknown>> | undefined {
     if (this.failed || this.depth !== 0) return undefined
     try {
@@ -126,8 +126,8 @@ export class JsonOutline {
   }
 
   /**
-   * Skips a list or object that is being emptied, up to its end, a long string, or the end of the chunk. A vendor may send megabytes of
-   * brackets, so this loop must be fast.
+   * Skips a list or object that is being emptied, up to its end, a long string, or the end of the chunk. A vendor may send megabytes of brackets, so
+   * this loop must be fast.
    */
   private skip(chunk: Buffer, from: number): number {
     const { length } = chunk
@@ -213,7 +213,7 @@ export class JsonOutline {
   private endEmpty(at: number): number {
     this.outside = -1
     this.member = -1
-    // A name counts for one value.
+    // A name applies to one value.
     this.name = ""
     if (this.isOther) {
       this.isOther = false

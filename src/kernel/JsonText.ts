@@ -25,13 +25,13 @@ export const endOfString = (bytes: Buffer, from: number): number => {
 /** The bytes of a member's value. */
 export interface Written {
   readonly bytes: Buffer
-  /** The number of members in its objects, repeated names included. */
+  /** The number of members in its objects, including repeated names. */
   readonly members: number
 }
 
 /**
- * The value of an object's member. `json` must be the JSON of an object. `undefined` if the member is missing, occurs twice, or might occur (a
- * name with an escape could be any name).
+ * The value of an object's member. `json` must be the JSON of an object. `undefined` if the member is missing, occurs twice, or might occur twice
+ * because of a name with an escape.
  */
 export const memberOf = (json: Buffer, name: string): Written | undefined => {
   let depth = 0
@@ -54,7 +54,7 @@ export const memberOf = (json: Buffer, name: string): Written | undefined => {
           if (within) members++
           break
         }
-        // After a name, perhaps with spaces in between.
+        // The colon follows a name, perhaps with spaces in between.
         if (isEscaped(json, named, at)) return undefined
         if (!isName(json, named, name)) break
         if (to > 0) return undefined

@@ -1,6 +1,6 @@
 /**
- * Labels of a call: its tags and its end user. They come from the key, from headers and from the body, in this order of precedence: the first
- * one that names a tag or an end user decides, and a later one that says otherwise is ignored.
+ * Labels of a call: its tags and its end user. They come from the key, from headers and from the body, in this order of precedence. The first source
+ * that names a tag or an end user decides, and later ones are ignored.
  *
  * Where the specification is silent:
  * - A call has up to 8 tags, with those of its key, of up to 1,024 bytes together. Names have 1 to 64 of `A-Z a-z 0-9 _ . -`. Values have 1 to 128
@@ -10,6 +10,7 @@
  * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`: several words can stand together.
  * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty text names none. A text of more
  *   than 128 characters, or with control characters, is known by its hash (`sha256:…`), since vendors accept it.
+ *   Requests for images, speech and transcriptions take `safety_identifier` and `user` too, in JSON and in forms, and do not pass them on.
  *   Claude Code writes a device, an account and a session into `metadata.user_id`: the end user is the account, or else the device.
  * - Attribution headers are tags only if they can be, and if there is room for them. `session` is the session of Claude Code or Codex, `agent` the
  *   agent within it, or the client's name.
@@ -21,12 +22,14 @@ import { InvalidRequest } from "./InvalidRequest.ts"
 export const tagsMax = 8
 const bytesMax = 1_024
 
-/** Whether a tag may have this name. */
-export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name)
-const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
+/** Whether a tag may have this name. A JSON object loses `__proto__` on its way. */
+export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name) && name !== "__proto__"
+/** Whether a tag may have this value, or an end user this name. */
+export const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
 
-const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
-const valueRule = "a value of 1 to 128 printable characters"
+export const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
+export const valueRule = "a value of 1 to 128 printable characters"
+export const endUserRule = "a text of 1 to 128 printable characters, or the hash of a longer one"
 const countRule = `at most ${tagsMax} tags, with those of the API key`
 const bytesRule = `tags of at most ${bytesMax} bytes together, with those of the API key`
 
@@ -48,11 +51,18 @@ const pairOf = (line: string): readonly [string, string] => {
   return [line.slice(0, end), line.slice(end + 1)]
 }
 
+/** Whether a call can have this tag: `name=value`, or `name` for any value. */
+export const isTag = (tag: string): boolean => {
+  if (!tag.includes("=")) return isName(tag)
+  const [name, value] = pairOf(tag)
+  return isName(name) && isText(value)
+}
+
 /** The tags of a stored text. */
 export const tagsOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(text === "" ? [] : text.split("\n").map(pairOf))
 
-/** The value of a tag in a stored text; empty without this tag. */
+/** The value of a tag in a stored text; empty if the text does not have the tag. */
 export const valueIn = (text: string, name: string): string => {
   const line = text.split("\n").find((one) => one.startsWith(`${name}=`))
   return line === undefined ? "" : line.slice(name.length + 1)
@@ -75,7 +85,7 @@ const isLong = (text: string): boolean => text.length > bytesMax || Buffer.byteL
 
 // ---- merging ------------------------------------------------------------------------------------------------------------
 
-/** Labels whose tags and end user come from `first` where it has them, else from `then`. */
+/** Merges labels. Tags and end user of `first` take precedence over those of `then`. */
 export const merged = (first: Labels | undefined, then: Labels): Labels => {
   if (first === undefined) return then
   const end_user = first.end_user ?? then.end_user
@@ -85,6 +95,20 @@ export const merged = (first: Labels | undefined, then: Labels): Labels => {
       : textOf(new Map([...read(then.tags), ...read(first.tags)]))
   return { ...(tags !== undefined && { tags }), ...(end_user !== undefined && { end_user }) }
 }
+
+/** The same, without tags of `then` for which there is no room. */
+export const mergedWithin = (first: Labels | undefined, then: Labels): Labels => {
+  const all = merged(first, then)
+  if (all.tags === undefined || !isTooMuch(all.tags)) return all
+  let tags = first?.tags
+  for (const pair of read(then.tags)) {
+    const more = textOf(new Map([pair, ...read(tags)]))
+    if (!isTooMuch(more)) tags = more
+  }
+  return { ...all, ...(tags !== undefined && { tags }) }
+}
+
+const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
 
 /** The callers made of each caller, by their labels: equal labels give the same object, which serves as a cache key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
@@ -107,7 +131,7 @@ const labelled = (caller: Caller, labels: Labels, field: string): Caller | Inval
   return made
 }
 
-/** Adds a tag. Returns the refusal of one that cannot be. */
+/** Adds a tag. Returns a refusal if the tag is invalid. */
 const put = (tags: Tags, field: string, name: string, value: string): InvalidRequest | undefined => {
   if (!isName(name)) return InvalidRequest.of(field, nameRule)
   if (!isText(value)) return InvalidRequest.of(field, valueRule)
@@ -125,7 +149,7 @@ interface Headers {
 
 const tagsHeader = "X-Tags"
 
-/** The caller of a request with its labels: the same caller if the headers name none. */
+/** The caller with the labels in a request's headers; the same object if there are no labels. */
 export const ofHeaders = (caller: Caller, request: Headers): Caller | InvalidRequest => {
   const text = request.header("x-tags")
   const tagged = text === undefined ? caller : ofTagsHeader(caller, text)
@@ -145,7 +169,7 @@ const ofTagsHeader = (caller: Caller, text: string): Caller | InvalidRequest => 
   return labelled(caller, { tags: textOf(tags) }, tagsHeader)
 }
 
-/** Headers that name a session or an agent, the most exact first. */
+/** Headers that name a session or an agent, the most precise first. */
 const attribution = {
   session: ["x-claude-code-session-id", "session-id", "session_id"],
   agent: ["x-claude-code-agent-id", "x-openai-subagent", "originator"]
@@ -162,7 +186,7 @@ const attributed = (caller: Caller, request: Headers): Caller => {
   return one
 }
 
-/** Adds a tag if there is room for it and none of this name. */
+/** Adds a tag if there is room for it and no other tag has its name. */
 const withTag = (caller: Caller, name: string, value: string): Caller => {
   const made = labelled(caller, { tags: `${name}=${value}` }, name)
   return made instanceof InvalidRequest ? caller : made
@@ -177,7 +201,7 @@ interface Labelling {
   readonly safety_identifier?: unknown
 }
 
-/** The caller of a request with the labels in its body: the same caller if there are none. The body is not checked yet. */
+/** The caller with the labels in a request's unvalidated body; the same object if there are no labels. */
 export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean, hash: Hash): Caller | InvalidRequest => {
   if (typeof body !== "object" || body === null) return caller
   const { metadata, safety_identifier, user } = body as Labelling
@@ -232,7 +256,7 @@ interface Named {
   readonly session?: string | undefined
 }
 
-/** The name of a text that is too long for a label. */
+/** Hashes a text that is not valid as a label. */
 type Hash = (text: string) => string
 
 const openAiUser = (user: unknown, safety_identifier: unknown, hash: Hash): Named =>
@@ -253,7 +277,7 @@ const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }
 /** Claude Code's text, up to version 2.1.77: `user_<device>_account_<account>_session_<session>`. */
 const claudeCode = /^(user_[0-9a-f]{64})_account_([0-9a-f-]*)_session_([0-9a-f-]{1,64})$/
 
-/** The user and the session of Claude Code; `undefined` if another client wrote the text. */
+/** Claude Code's user and session; `undefined` if another client wrote the text. */
 const ofClaudeCode = (text: string): Named | undefined => {
   const [, device = "", account = "", session] = claudeCode.exec(text) ?? []
   if (session !== undefined) return { end_user: account === "" ? device : account, session }

@@ -1,32 +1,32 @@
 /**
- * Work that a service repeats: sending letters, expiring transfers, polling jobs. A service describes it as a `Job`; its `layerJobs` runs the
- * job in a loop. A loop survives every failure of a turn, including defects, and reports each turn, so a stuck loop is visible
- * (`operations/ops/Loops`). With several nodes on one database, only one runs the loop (`Leadership`). Turns of two nodes may still overlap, so
- * the statements of a turn must have conditions that prevent doing anything twice.
+ * Work that a service repeats: sending letters, expiring transfers, polling jobs. A service describes it as a `Job`, and its `layerJobs` runs the job
+ * in a loop. A loop survives every failure of an iteration, including defects, and reports each iteration, so that a stuck loop is visible
+ * (`operations/ops/Loops`). With several nodes on one database, only one node runs the loop (`Leadership`). Iterations on two nodes may still
+ * overlap, so their statements must have conditions against doing anything twice.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
 
-/** The report of a loop. The listener adds times. */
+/** A loop's report. The listener adds times. */
 export type LoopEvent =
   | { readonly _tag: "Began" }
-  /** The turn ended. The loop now waits for `pause_ms`; `undefined`: until it is woken. */
+  /** The iteration ended. The loop now waits for `pause_ms`, or until it is woken if that is `undefined`. */
   | { readonly _tag: "Turned"; readonly failed: boolean; readonly pause_ms: number | undefined }
   /** The loop has stopped although its scope is open. */
   | { readonly _tag: "Stopped" }
-  /** The loop is not expected to run here: its scope was closed, or another node runs it. */
+  /** The loop should not run here, because its scope was closed or another node runs it. */
   | { readonly _tag: "Ended" }
 
 export type LoopListener = (loop: string, event: LoopEvent) => void
 
-/** Listens to every loop, by name. Called at the beginning and end of each turn, so it must return immediately. */
+/** Listens to every loop, by name. Called at the beginning and end of each iteration, so it must return immediately. */
 export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/kernel/LoopObserver", {
   defaultValue: (): LoopListener => () => {}
 }) {}
 
 /**
- * Starts the next turn of a job early: now, or after the current turn. A call before the loop runs takes effect in its first pause. Several
- * calls before a turn start one turn.
+ * Starts a job's next iteration early: now, or after the current one. A call before the loop runs takes effect in its first pause. Several calls
+ * before an iteration start one iteration.
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>
@@ -46,7 +46,7 @@ export interface LeadershipContract {
   readonly leads: () => boolean
   /** Waits until this node leads. */
   readonly gained: Effect.Effect<void>
-  /** Starts the next turn of a loop early, on the leader. */
+  /** Starts a loop's next iteration early, on the leader. */
   readonly wakeLeader: (loop: string) => Effect.Effect<void>
   /** Calls `wake` when another node woke the loop while this one leads. */
   readonly onWake: (loop: string, wake: () => void) => Effect.Effect<void, never, Scope.Scope>
@@ -57,42 +57,42 @@ export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel
   defaultValue: (): LeadershipContract | undefined => undefined
 }) {}
 
-/** Replaced services of this process, whose loops are stopped and which finish their open work (`app/Deployment`). */
+/** Replaced services of this process, which have stopped their loops and finish their open work (`app/Deployment`). */
 export interface HandoversContract {
   /** Calls `takeOver` when such services have finished. */
   readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Notifies loops of handed-over work; `undefined` if services are never replaced. */
+/** Notifies loops about handed-over work; `undefined` if services are never replaced. */
 export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/Handovers", {
   defaultValue: (): HandoversContract | undefined => undefined
 }) {}
 
-/** Repeated work. Without a loop, a program runs `turn` directly. */
+/** Repeated work. A program without a loop runs `turn` directly. */
 export interface Job {
   /** The name in logs and metrics: `outbox`. */
   readonly name: string
-  /** Does the due work. Returns the wait before the next turn; `undefined`: until the job is woken. */
+  /** One iteration: does the due work. Returns the pause before the next one; `undefined` waits until the job is woken. */
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
-  /** Starts turns early; absent if the job only follows its pauses. */
+  /** Starts iterations early; absent if the job only follows its pauses. */
   readonly waker?: Waker
-  /** Every node runs the job: it concerns the node's memory, or any node may do the work first. */
+  /** Whether every node runs the job, because it concerns the node's memory or any node may do the work first. */
   readonly everywhere?: boolean
   /**
-   * Loads work that others have begun. From other nodes: before the first turn of a new leader, and when another node woke the job. From
-   * replaced services: before the first turn, and when they have finished.
+   * Loads work that others have begun. For other nodes' work, it runs before a new leader's first iteration, and when another node woke the job. For
+   * replaced services' work, it runs before the first iteration, and when those services have finished.
    */
   readonly takeOver?: Effect.Effect<unknown, unknown>
 }
 
-/** The pause after a failed turn. It doubles from the first value to the last. */
+/** The pause after a failed iteration, in milliseconds. It doubles from the first value to the last. */
 const pauseFirst = 1_000
 const pauseLast = 5_000
 
 /** The minimum pause between two wake-ups that a node sends to the leader. */
 const wakePause = Duration.seconds(1)
 
-/** Registers `takeOver` for work of other nodes and replaced services. Returns whether either can exist. */
+/** Registers `takeOver` for the work of other nodes and replaced services. Returns whether such work can exist. */
 const followed = Effect.fnUntraced(function* (
   { name, waker }: Job,
   leadership: LeadershipContract | undefined,
@@ -104,7 +104,7 @@ const followed = Effect.fnUntraced(function* (
   return leadership !== undefined || handovers !== undefined
 })
 
-/** Runs the job in a loop until the scope closes. A failed turn is logged and retried after a pause. */
+/** Runs the job in a loop until the scope closes. A failed iteration is logged and retried after a pause. */
 export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { name, takeOver = Effect.void, turn, waker } = job
@@ -125,11 +125,11 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
         ? Effect.void
         : Effect.suspend(() => {
             if (leadership.leads()) return Effect.void
-            // Another node runs the loop, so it is not late here.
+            // Another node runs the loop, so this node must not report it as late.
             observe(name, { _tag: "Ended" })
             behind = true
             if (waker === undefined) return leadership.gained
-            // Also immediately: the last local wake-up may be unhandled.
+            // Forward one immediately, because the last local wake-up may be unhandled.
             const passOn = leadership
               .wakeLeader(name)
               .pipe(Effect.zipRight(Effect.sleep(wakePause)), Effect.zipRight(woken), Effect.forever)
@@ -161,7 +161,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
       yield* Effect.logError(`a turn of the loop failed and is retried in ${pause / 1_000} s`, exit.cause).pipe(
         Effect.annotateLogs("loop", name)
       )
-      // Wake-ups do not shorten this pause, or a failing turn would be retried at their rate.
+      // Wake-ups do not shorten this pause. Otherwise a failing iteration would be retried at their rate.
       return yield* Effect.sleep(pause)
     })
 
@@ -182,7 +182,7 @@ export const layer = <Self, Service>(
   Layer.scopedDiscard(Effect.flatMap(tag, (service) => Effect.forEach(jobsOf(service), fork, { discard: true })))
 
 /**
- * Handles each item separately. An item that fails or dies is logged with its id and does not affect the others. Returns the number of failed
+ * Handles each item separately. If an item fails or dies, it is logged with its id and does not affect the others. Returns the number of failed
  * items.
  */
 export const each = <A, E, R>(

@@ -4,7 +4,7 @@ import { ParseResult, Schema } from "effect"
 // RFC 3339: a date, a time with seconds, and an offset. A bare date means its start in UTC.
 const pattern = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?$/
 
-/** Parses an RFC 3339 string; `undefined` if it names no instant (such as the 30th of February). */
+/** Parses an RFC 3339 string; `undefined` if it is not a valid instant (such as the 30th of February). */
 export const parse = (text: string): number | undefined => {
   const match = pattern.exec(text)
   if (match === null) return undefined
@@ -38,7 +38,7 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
 export const day = 86_400_000
 export const hour = 3_600_000
 
-/** The calendar month that the last caller asked for: nearly every instant lies in the same month, and a `Date` is expensive. */
+/** The last requested calendar month. Nearly every instant lies in the same month, and a `Date` is expensive. */
 let month = { start: 0, end: 0 }
 
 const monthAround = (millis: number): typeof month => {

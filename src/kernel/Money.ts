@@ -1,10 +1,10 @@
 /**
- * Money: exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), with conversions from and to decimal literals on the wire and text in
- * database rows. A `bigint` in this code base is always money.
+ * Money: exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), with conversions from and to decimal literals on the wire and text in database
+ * rows. A `bigint` in this code base is money, or a unit price (`Price`).
  *
  * Where the specification is silent:
  * - Money is shown as a JSON number with all its digits. If a double has too few digits (above 8 million USD), it is a `kernel/Decimal` until
- *   `http/transport/Json` or `http/transport/Reply` writes it. Such a number in a request is read by its literal.
+ *   `http/transport/Json` or `http/transport/Reply` writes it. Such a number in a request is read from its literal.
  */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
@@ -22,8 +22,8 @@ export const amountMax: Nano = 1_000_000_000n * usd
 const literal = /^([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/
 
 /**
- * The decimal literal as an integer of 10^-`places`. Further digits are rounded half-up (away from zero). `undefined` if the text is not a
- * decimal literal.
+ * The decimal literal as an integer of 10^-`places`. Further digits are rounded half-up (away from zero). `undefined` if the text is not a decimal
+ * literal.
  */
 export const fromDecimal = (text: string, places: number): bigint | undefined => {
   const match = literal.exec(text)
@@ -31,7 +31,7 @@ export const fromDecimal = (text: string, places: number): bigint | undefined =>
   const [, sign, whole = "0", fraction = "", exponent = "0"] = match
   const digits = BigInt(whole + fraction)
   const shift = places - fraction.length + Number(exponent)
-  // So small a literal is zero, whatever its digits.
+  // A literal this small is zero.
   if (shift < -400) return 0n
   if (shift > 400) return digits === 0n ? 0n : undefined
   const magnitude = shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfUp(digits, 10n ** BigInt(-shift))
@@ -51,14 +51,14 @@ export const toDecimal = (amount: Nano): string => {
 /** 2^23 USD: above this, two adjacent doubles differ by more than a nano-USD. */
 const doubleMax: Nano = 8_388_608n * usd
 
-/** The amount as a JSON number of USD with all its digits: a double if that is exact (always up to 8 million USD), otherwise a `Decimal`. */
+/** The amount in USD as a JSON number with all its digits: a double if exact (always up to 8 million USD), otherwise a `Decimal`. */
 export const toJson = (amount: Nano): number | Decimal => {
   if (amount > -doubleMax && amount < doubleMax) return Number(amount) / 1e9
   const literal = toDecimal(amount)
   return String(Number(literal)) === literal ? Number(literal) : new Decimal(literal)
 }
 
-/** Money on the wire: a JSON number of USD. It is read by its decimal literal and rounded half-up to nano-USD. */
+/** Money on the wire: a JSON number of USD. It is read from its decimal literal and rounded half-up to nano-USD. */
 export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
   Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
     message: () => ({ message: "a number", override: true })

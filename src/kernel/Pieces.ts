@@ -1,6 +1,5 @@
 /**
- * Splits long work on the main thread into pieces. Other work waits for at most one piece and, if it needs it, gets as much time as the
- * pieces.
+ * Splits long work on the main thread into slices. Other work waits for at most one slice and, if necessary, gets as much time as the slices.
  */
 import { Effect } from "effect"
 
@@ -10,10 +9,10 @@ export interface Range {
   readonly to: number
 }
 
-/** The number of records per piece, which takes a millisecond or two. */
+/** The number of records per slice, which takes a millisecond or two. */
 export const pieceSize = 2048
 
-/** Reads a range piece by piece, in order, with a `turn` before each piece but the first. */
+/** Reads a range slice by slice, in order, with a `turn` before each slice except the first. */
 export const inPieces = <A, E>(
   { from, to }: Range,
   read: (piece: Range) => Effect.Effect<A, E>,
@@ -40,25 +39,25 @@ const loopTime = (performance as unknown as { readonly eventLoopUtilization: (si
   .eventLoopUtilization
 
 const waiting: Array<() => void> = []
-/** Whether the next turn is scheduled, by an immediate or a timer. */
+/** Whether the next slice is scheduled, by an immediate or a timer. */
 let scheduled = false
 
-/** Milliseconds of pieces since other work last had its time. */
+/** Milliseconds of slices since other work last had its time. */
 let owed = 0
-/** Shorter pieces are summed up first, because a pause lasts at least a millisecond. */
+/** The minimum sum of slices before a pause, in milliseconds, because a pause lasts at least a millisecond. */
 const owedLeast = 4
-/** The maximum counted for a piece. A longer piece has only waited, for a disk or in a stopped process, and needs no extra pause. */
+/** The maximum counted for a slice. A longer one has only waited, for a disk or in a stopped process, and needs no extra pause. */
 const owedMost = 250
 /** The share of the owed time that other work always gets, to measure whether it needs more. */
 const restLeast = 1 / 4
 let began = 0
-/** The event loop's time when the last piece ended. */
+/** The event loop's time when the last slice ended. */
 let ended = loopTime()
 
 /**
- * Yields to all other work. Only one piece, of all work in pieces, runs between two polls of the sockets, so such tasks take turns. A call needs
- * several polls. So after a piece other work gets a quarter of the piece's time or, while it uses more than half of that, the whole time. (Effect's
- * `yieldNow` continues before the event loop polls the sockets.)
+ * Yields to all other work. Only one slice of all such work runs between two polls of the sockets, so the tasks alternate. A call needs several
+ * polls. After a slice, other work therefore gets a quarter of the slice's time or, while it uses more than half of that, the whole time. Effect's
+ * `yieldNow` would continue before the event loop polls the sockets.
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))
@@ -68,7 +67,7 @@ export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
 const schedule = (): void => {
   scheduled = true
   if (isOwed()) return void setTimeout(schedule, 1)
-  // Both run in the same turn of the event loop, with only the piece in between.
+  // Both run in the same iteration of the event loop, with only the slice in between.
   setImmediate(begin)
   setImmediate(end)
 }

@@ -1,12 +1,12 @@
 /**
- * Unit prices, which may be finer than money, such as 37.5 nano-USD per token. They are exact integers of 10^-18 USD. A charge is summed
- * exactly and rounded half-up once, to nano-USD.
+ * Unit prices, which may be finer than money, such as 37.5 nano-USD per token. They are exact integers of 10^-18 USD. A charge is summed exactly and
+ * rounded half-up once, to nano-USD.
  */
 import { ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "./Money.ts"
 import type { Nano } from "./Money.ts"
 
-/** A price per unit, in 10^-18 USD. A `bigint` with a different scale than money; `charge` converts it. */
+/** A price per unit, in 10^-18 USD. Its scale differs from money, and `charge` converts it. */
 export type UnitPrice = bigint & { readonly UnitPrice: unique symbol }
 
 const attoInNano = 1_000_000_000n

@@ -1,6 +1,6 @@
 /**
- * Declares a refusal once, as a `Schema.TaggedError` with its data and its HTTP form. Its encoded side is the body
- * `{ error, code?, details? }`, annotated with the status, so a contract names the class itself.
+ * Declares a refusal once, as a `Schema.TaggedError` with its data and its HTTP form. Its encoded side is the body `{ error, code?, details? }`,
+ * annotated with the status, so a contract can name the class itself.
  *
  *     export class TransferNotPending extends Problem<TransferNotPending>()("TransferNotPending", {
  *       status: 409, error: "the transfer is no longer pending", code: "transfer_not_pending"
@@ -24,11 +24,11 @@ export interface ProblemBody {
   readonly details?: { readonly [key: string]: unknown }
 }
 
-/** Optional members of an instance beyond its fields. */
+/** Optional members of an instance, in addition to its fields. */
 export interface ProblemWords {
   /** Replaces the class's text. */
   readonly message?: string
-  /** Seconds to wait before a retry; sent as `Retry-After`. */
+  /** Seconds to wait before a retry, sent as `Retry-After`. */
   readonly retry_after?: number
 }
 
@@ -36,7 +36,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly _tag: Tag
   /** The HTTP status. */
   readonly status: number
-  /** The code of the body; `undefined` if the specification defines none. */
+  /** The code of the body; `undefined` if the specification does not define one. */
   readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined
@@ -44,7 +44,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly headers: { readonly [name: string]: string }
 }
 
-/** The arguments of a constructor, which are optional if no field is required. */
+/** The arguments of a constructor. They are optional if no field is required. */
 export type ProblemArguments<Fields extends Schema.Struct.Fields> =
   {} extends Schema.Struct.Constructor<Fields>
     ? [words?: ProblemWords & Schema.Struct.Constructor<Fields>]
@@ -64,22 +64,22 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
   readonly code?: string
-  /** Without a code, a client recognizes the problem by status and text. This pattern matches the custom texts of instances. */
+  /** Matches the custom texts of instances. Without a code, a client recognizes the problem by status and text. */
   readonly like?: RegExp
   /** The data of an instance. Its encoded form is `details`, unless `details` is declared. */
   readonly fields?: Fields
   /**
-   * The conversion of the fields to `details`: a schema between the two, or one object for all instances. An empty object is omitted. With an
-   * object, the fields are not sent. An instance decoded from the body then has only fields with a constructor default.
+   * Converts the fields to `details`: a schema between the two, or one object for all instances. An empty object is omitted. With an object, the
+   * fields are not sent. An instance decoded from the body then has only fields with a constructor default.
    */
   readonly details?: { readonly [key: string]: unknown } | Schema.Schema.AnyNoContext
   readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
 }
 
-/** Names that every instance uses. */
+/** Member names that every instance uses. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
-/** If a field has a reserved name, this requires an impossible property, whose text the compiler shows. */
+/** Requires an impossible property if a field has a reserved name. The compiler then shows its text. */
 type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
   ? unknown
   : {
@@ -90,7 +90,7 @@ type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
 
 const marker = Symbol.for("tollgate/Problem")
 
-/** Whether a value is an instance of some problem class. */
+/** Whether a value is an instance of a problem class. */
 export const isProblem = (value: unknown): value is ProblemInstance<string> =>
   typeof value === "object" && value !== null && marker in value
 
@@ -143,7 +143,7 @@ export const Problem =
     interface Instance extends ProblemInstance<Tag> {
       readonly message: string
     }
-    // Construction skips validation: the types check the fields, and a refusal must not turn into a defect.
+    // Skip validation. The types check the fields, and a refusal must not turn into a defect.
     // @effect-diagnostics-next-line classSelfMismatch:off -- instances belong to the class that extends this one
     class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
       // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the declared text is the default

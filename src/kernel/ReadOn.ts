@@ -1,13 +1,13 @@
 /**
- * Waits for outside work that may be charged. If the waiting fiber is interrupted, the work continues, so that the books get its outcome: to
- * its end if the call is read `ToItsEnd`, otherwise for up to `readOnFor`, then it is aborted.
+ * Waits for outside work that may be charged. If the waiting fiber is interrupted, the work continues, so that the books get its outcome. It
+ * continues to its end if the call is read `ToItsEnd`. Otherwise it is aborted after `readOnFor`.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 
-/** How long reading continues, in milliseconds: for a stream after its caller left, for any call after its host began to close. */
+/** The time that reading continues, in milliseconds, for a stream after its caller left, or for any call after its host began to close. */
 export const readOnFor = 10_000
 
-/** Calls that are read to their end after their caller left. When the host begins to close, they get `readOnFor` more. */
+/** Calls that are read to their end after their caller left. When the host begins to close, they get another `readOnFor`. */
 export class ToItsEnd {
   private closing = false
   private readonly works = new Set<() => void>()
@@ -34,16 +34,16 @@ export class ToItsEnd {
   }
 }
 
-/** How long a call is read after its caller has disconnected: to its end, for `readOnFor` (`true`), or not at all (`false`). */
+/** The time that a call is read after its caller has disconnected: to its end, `readOnFor` (`true`), or zero (`false`). */
 export type ReadsOn = ToItsEnd | boolean
 
 /** Added to the interruptors if the work had not started. */
 const notStarted = FiberId.runtime(-1, 0)
 
-/** Whether a call was interrupted before its work started, so no upstream got a request. */
+/** Whether a call was interrupted before its work started. If so, no upstream got a request. */
 export const isNotStarted = (cause: Cause.Cause<unknown>): boolean => HashSet.has(Cause.interruptors(cause), notStarted)
 
-/** One piece of outside work, with its outcome, the waiting caller, and the way to abort it. */
+/** Outside work, with its outcome, the waiting caller, and a function to abort it. */
 export class Work<A, E> {
   private begun = false
   private aborted = false
@@ -91,7 +91,7 @@ export class Work<A, E> {
 
   /**
    * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. If the work has not `started`, an
-   * interruption cancels it. Otherwise reading continues; the result is the outcome if it succeeds, else the interruption. Work that was
+   * interruption cancels it. Otherwise reading continues, and the result is the outcome if it succeeds, or else the interruption. Work that was
    * `started` before this call continues even if the caller left earlier.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
@@ -123,7 +123,7 @@ export class Work<A, E> {
     const { reads_on } = this
     if (this.stop === undefined || reads_on === false) {
       const started = this.stop !== undefined
-      // Cancels work that has not started, such as a request that is still connecting.
+      // Cancel work that has not started, such as a request that is still connecting.
       this.abort()
       return Effect.failCause(started ? cause : Cause.parallel(cause, Cause.interrupt(notStarted)))
     }

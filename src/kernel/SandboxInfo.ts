@@ -2,7 +2,7 @@
 import { Context, Schema } from "effect"
 
 export const SandboxInfo = Schema.Struct({
-  /** The OpenID Connect issuer; `POST {issuer}/token` signs in any address. */
+  /** The OpenID Connect issuer. `POST {issuer}/token` signs in any address. */
   issuer: Schema.String,
   /** The URL of the levers: faults, clock, calls, credit. */
   control: Schema.String,
@@ -17,12 +17,12 @@ export interface LeverNote {
   readonly method: string
   readonly url: string
   readonly does: string
-  /** An example query and body; the caller replaces `{name}`. */
+  /** An example query and body. The caller replaces `{name}`. */
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-/** The addresses and levers of the sandbox. */
+/** The URLs and levers of the sandbox. */
 export interface Steered {
   readonly info: SandboxInfo
   readonly levers: ReadonlyArray<LeverNote>

@@ -3,7 +3,7 @@ import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
-  /** The name shown to people. */
+  /** The name shown to users. */
   readonly service_name: string
   /** The prefix of API keys: letters and digits. */
   readonly key_prefix: string
@@ -17,8 +17,8 @@ export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<Serv
 }
 
 /**
- * The path of the routes for a browser, without a trailing slash. It is independent of the host name. If a proxy removes a path prefix,
- * `public_url` contains it. `prefix` is the path in a server that mounts the service.
+ * The path of the routes for a browser, without a trailing slash. It is independent of the host name. If a proxy removes a path prefix, `public_url`
+ * contains it. `prefix` is the service's path in a server that mounts it.
  */
 export const pathTo = (prefix: string, public_url: string): string =>
   new URL(public_url).pathname.replace(/\/+$/, "") || prefix

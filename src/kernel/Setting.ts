@@ -1,6 +1,6 @@
 /**
- * The building blocks of a deployment's settings: values of the configuration file with their rules, secrets from the environment, and the
- * error for an invalid configuration. Each room declares its part of the file in its `Settings.ts`.
+ * The building blocks of a deployment's settings: configuration values with their rules, secrets from the environment, and the error for an invalid
+ * configuration. Each room declares its part of the file in its `Settings.ts`.
  */
 import { Config, Effect, ParseResult, Schema } from "effect"
 import type { Redacted } from "effect"
@@ -64,7 +64,7 @@ export const readAs = <A, I, B extends object>(
     }
   )
 
-/** A list of entries with distinct ids. `reserved`: ids that no entry may have. */
+/** A list of entries with distinct ids. No entry may have a `reserved` id. */
 export const distinct = <A extends { readonly id: string }, I>(
   entry: Schema.Schema<A, I>,
   reserved: ReadonlyArray<string> = []
@@ -80,12 +80,12 @@ export const distinct = <A extends { readonly id: string }, I>(
     })
   )
 
-/** The usual form of a variable's name. Any other text may be a secret. */
+/** The usual form of a variable name. Any other text may be a secret. */
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
- * The secret from the environment variable that `entry` names; `undefined` if it names none. The error does not repeat the name, because it may be
- * the secret itself.
+ * The secret from the environment variable that `entry` names; `undefined` if `entry` names no variable. The error does not repeat the name, because
+ * it may be the secret itself.
  */
 export const secretOf = (
   entry: string,

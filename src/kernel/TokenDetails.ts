@@ -1,5 +1,5 @@
 /**
- * The kinds of tokens that vendors bill separately. Each token has at most one kind: cached audio counts neither as cached tokens nor as prompt
+ * The kinds of tokens that vendors bill separately. Each token has at most one kind. Cached audio counts neither as cached tokens nor as prompt
  * audio.
  */
 
@@ -23,5 +23,5 @@ export const completionDetails = ["reasoning_tokens", "completion_audio_tokens",
 export const detailNames = [...promptDetails, ...completionDetails] as const
 export type TokenDetail = (typeof detailNames)[number]
 
-/** The number of tokens by kind. A missing kind has none. */
+/** The number of tokens by kind. A missing kind means 0. */
 export type TokenDetails = { readonly [Name in TokenDetail]?: number }

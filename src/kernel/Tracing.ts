@@ -1,4 +1,4 @@
-/** Optional traces. They are off by default; a request then costs one additional comparison. */
+/** Optional traces. They are off by default, which costs a request one comparison. */
 import { Context, Effect, Option, Tracer } from "effect"
 
 /** Whether traces are collected. */

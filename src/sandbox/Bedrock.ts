@@ -1,6 +1,6 @@
 /**
- * A model vendor with Bedrock's Converse protocol, whose streams are binary frames. It replies with `Echo`, and thinks if the request allows it. Its
- * prompt cache stores the text up to the last cache point on first use and reads it afterwards.
+ * A model vendor with Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows it. Its
+ * prompt cache writes the text up to the last cache point on first use and reads it later.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"
@@ -89,7 +89,7 @@ const promptOf = ({ messages, system, toolConfig }: Body): Prompt => {
 const namesOf = (toolConfig: unknown): ReadonlySet<string> =>
   new Set(listOf(objectOf(toolConfig).tools).map((tool) => String(objectOf(objectOf(tool).toolSpec).name)))
 
-// ---- the answer -----------------------------------------------------------------------------------------------------------
+// ---- the response ---------------------------------------------------------------------------------------------------------
 
 const converse = (body: Body, cached: (text: string) => CacheUse, streams: boolean): Answer => {
   const { maxTokens } = objectOf(body.inferenceConfig)
@@ -147,7 +147,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** A frame of an event, or of an exception if the name ends in `Exception`. */
+/** Encodes an event as a frame, or an exception if the name ends in `Exception`. */
 export const frame = (name: string, data: object): Uint8Array => {
   const type = name.endsWith("Exception") ? "exception" : "event"
   const text = (value: string) => ({ type: "string", value }) as const

@@ -1,18 +1,18 @@
-/** The latest calls that the outside world received. Recording a call is cheap. */
+/** The latest calls that the outside world received. */
 import type { ServiceName } from "./World.ts"
 
 /** The maximum number of calls kept. */
 export const callsMax = 10_000
-/** The maximum number of bytes kept of one body. A longer body is shown truncated. */
+/** The maximum number of bytes kept of one body. A longer body is truncated. */
 export const bodyBytesMax = 1024 * 1024
-/** The maximum number of bytes kept of all bodies. The oldest calls are dropped first. */
+/** The maximum number of bytes kept of all bodies together. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {
   readonly service: ServiceName
   readonly path: string
   readonly body: Buffer
-  /** The caller closed the connection before the answer was complete. */
+  /** The caller closed the connection before the response was complete. */
   aborted: boolean
 }
 
@@ -69,7 +69,7 @@ export const make = (): Calls => {
 const show = ({ aborted, body, path, service }: Call): string =>
   `{"service":"${service}","path":${JSON.stringify(path)},"body":${bodyOf(body)},"aborted":${aborted}}`
 
-/** A JSON body unchanged, with all digits; any other body as a JSON string. */
+/** A JSON body unchanged, with all digits. Any other body becomes a JSON string. */
 const bodyOf = (body: Buffer): string => {
   if (body.length === 0) return "null"
   const text = body.toString()

@@ -1,6 +1,6 @@
 /**
  * A vendor of chat and text completions with OpenAI's wire format. Its models repeat the prompt and call tools on request (`Echo`). A token is a
- * whitespace-separated word, so tests know each answer and its price in advance.
+ * whitespace-separated word, so tests can predict each answer and its price.
  */
 import { Effect } from "effect"
 import { isBody, json, jsonBody, Refusal } from "./Outside.ts"
@@ -164,7 +164,7 @@ const textOf = (content: unknown): string => {
     .join("\n")
 }
 
-// ---- the answer ---------------------------------------------------------------------------------------------------------
+// ---- the response -------------------------------------------------------------------------------------------------------
 
 const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
   prompt_tokens,
@@ -181,10 +181,10 @@ const eventStream = (pieces: Iterable<string>, first: number): Answer => ({
   first
 })
 
-/** The number of events before an injected break. The last event is never among them. */
+/** The number of events before an injected break, without the last event. */
 const firstOf = (opening: number, words: number): number => Math.min(3, opening + words)
 
-/** The fields that all events of one stream share. */
+/** The common fields of a stream's events. */
 interface Wire {
   readonly head: { readonly id: string; readonly created: number; readonly model: string }
   readonly object: string
@@ -266,7 +266,7 @@ function* chatDeltas(speech: Reply, n: number): Generator<string> {
   for (let i = 0; i < n; i++) yield choice(i, "{}", `"${reasons[speech.end]}"`)
 }
 
-/** The deltas of a choice: its words, then each tool call with its arguments in pieces. */
+/** The deltas of a choice: its words, then the fragments of each tool call's arguments. */
 function* pieces(speech: Reply): Generator<string> {
   for (const piece of cut(saidIn(speech))) yield `{"content":${JSON.stringify(piece)}}`
   for (const [index, call] of speech.parts.filter(isCall).entries()) {

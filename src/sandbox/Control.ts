@@ -1,4 +1,4 @@
-/** The sandbox's levers over HTTP: faults, received calls, the clock, media jobs, and the state of tenants. */
+/** The sandbox's levers over HTTP for faults, received calls, the clock, media jobs and the state of tenants. */
 import { Schema } from "effect"
 import type { Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
@@ -19,7 +19,7 @@ interface Parts {
   readonly calls: Calls
   readonly faults: Faults
   readonly clock: SteeredClock
-  /** Moves a job of any vendor. */
+  /** Moves any vendor's job to another status. */
   readonly moveJob: (vendor_id: string, move: JobMove) => Moved | undefined
   /** `undefined` until the service is up. */
   readonly levers: () => LeversContract | undefined

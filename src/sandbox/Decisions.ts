@@ -1,6 +1,6 @@
 /**
- * A decision model with its own wire format: typed questions about a state. It picks the first label that occurs in the state. A token is a word in
- * any text of the request, so tests know each answer and its price in advance.
+ * A decision model with its own wire format. It gets typed questions about a state and picks the first label that occurs in the state. A token is a
+ * word in any text of the request, so tests can predict each answer and its price.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"

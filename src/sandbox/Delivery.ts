@@ -1,4 +1,4 @@
-/** Sends an answer over Node's response, with the headers, pace or break of a fault. */
+/** Writes an answer to Node's response, with a fault's headers, pauses or break. */
 import type { ServerResponse } from "node:http"
 import { lowered } from "./Faults.ts"
 import type { Fault } from "./Faults.ts"
@@ -21,7 +21,7 @@ export const deliver = async (
 
 const whole = (response: ServerResponse, { body, headers, status }: Whole): void => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
-  // Responses with these statuses have no body, so no length either.
+  // Responses with these statuses have neither body nor length.
   const bodyless = status === 204 || status === 304
   response.writeHead(status, bodyless ? headers : { "content-length": bytes.length, ...headers })
   response.end(bodyless ? undefined : bytes)
@@ -49,7 +49,7 @@ const stream = async (
 
 const lumpLength = 16 * 1024
 
-/** Merges successive strings into larger ones, because the sandbox shares its thread with the service. */
+/** Merges successive strings to reduce the number of writes, because the sandbox shares its thread with the service. */
 function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
   let text = ""
   for (const piece of pieces) {

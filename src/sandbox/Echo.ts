@@ -1,6 +1,6 @@
 /**
- * Replies of the sandbox's models: they repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a model
- * call that tool, if the request has it. A model that is asked to think adds a thought.
+ * Replies of the sandbox's models, which repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a model
+ * call that tool if the request has it. If the request enables thinking, the model adds a thought.
  */
 import { randomUUID } from "node:crypto"
 
@@ -25,7 +25,7 @@ export const repeat = (text: string, limit: number | undefined): Repetition => {
     : { text: cut(text).slice(0, limit).join(""), words: limit, finish_reason: "length" }
 }
 
-/** Splits a text into words. Whitespace belongs to the following word; at the end of the text, to the last word. */
+/** Splits a text into words. Whitespace belongs to the following word, or to the last word at the end of the text. */
 export const cut = (text: string): Array<string> => {
   const pieces: Array<string> = []
   const word = /\S+/g
@@ -62,7 +62,7 @@ interface ReplyOptions {
 
 const order = /^call (\S+) (\{.*\})$/
 
-/** The reply to a message. `limit` also counts the words of thoughts and calls. */
+/** Replies to a message. `limit` also counts the words of thoughts and calls. */
 export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): Reply => {
   const parts: Array<Part> = []
   const lines = text.split("\n")
@@ -93,7 +93,7 @@ export interface CacheUse {
   readonly written: number
 }
 
-/** A prompt cache: a text is written on first use and read afterwards. */
+/** A prompt cache, which writes a text on first use and reads it later. */
 export const promptCache = (): ((text: string) => CacheUse) => {
   const known = new Set<string>()
   return (text) => {

@@ -1,6 +1,6 @@
 /**
- * A vendor of embeddings with OpenAI's wire format, at two addresses. Each word has its own direction and a text is the sum of its words, so texts
- * that share words are close. A token is a whitespace-separated word.
+ * A vendor of embeddings with OpenAI's wire format, at two addresses. Each word has its own direction. A text is the sum of its words, so texts with
+ * common words are close. A token is a whitespace-separated word.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -83,7 +83,7 @@ const vectorOf = (words: Input, length: number): Float32Array => {
   const vector = new Float32Array(length)
   for (const word of words) {
     const hash = createHash("sha256").update(word.toLowerCase()).digest()
-    // Eight directions per word, so that no word's vector is zero.
+    // With eight directions per word, no word's vector is zero.
     for (let i = 0; i < 8; i++) vector[hash.readUInt16LE(2 * i) % length]! += 1
   }
   const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0))

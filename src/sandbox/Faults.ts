@@ -1,4 +1,4 @@
-/** Injected faults: each service has a queue of faults, and each fault applies to a number of calls. */
+/** Injected faults. Each service has a queue of faults, and each fault applies to a number of calls. */
 import { Schema } from "effect"
 import { validateHeaderName, validateHeaderValue } from "node:http"
 import { json } from "./Outside.ts"
@@ -30,7 +30,7 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 export const Fault = Schema.Struct({
   service: Schema.Literal(...serviceNames).annotations({ message: () => `one of ${serviceNames.join(", ")}` }),
-  /** Replaces the service's answer, with `body` and `headers`. */
+  /** With `body` and `headers`, replaces the service's response. */
   status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599, { message: () => "a status from 200 to 599" }))),
   /** A string is sent unchanged, any other value as JSON. The default status is 200. */
   body: Schema.optional(Schema.Unknown),
@@ -38,9 +38,9 @@ export const Fault = Schema.Struct({
   body_base64: Schema.optional(Schema.String.pipe(Schema.pattern(base64, { message: () => "bytes in base64" }))),
   headers: Schema.optional(Headers),
   delay_ms: Schema.optional(Millis),
-  /** Closes the connection instead of answering; a stream breaks after its first pieces. */
+  /** Closes the connection instead of responding. A stream breaks after its first chunks. */
   drop: Schema.optional(Schema.Boolean),
-  /** Pause between two pieces of a stream. */
+  /** Pause between two chunks of a stream. */
   chunk_delay_ms: Schema.optional(Millis),
   times: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, 1_000_000_000, { message: () => "a whole number, one or more" })),
@@ -64,7 +64,7 @@ export const Fault = Schema.Struct({
 )
 export interface Fault extends Schema.Schema.Type<typeof Fault> {}
 
-/** The fault's own answer; `undefined` if the service itself answers. */
+/** The fault's own response; `undefined` if the service itself responds. */
 export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): Answer | undefined => {
   if (status === undefined && body === undefined && body_base64 === undefined) return undefined
   const content =
@@ -76,14 +76,14 @@ export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): A
   const head = { status: status ?? 200, headers: { "content-type": "application/json", ...lowered(headers) } }
   const streams = /^(?:text\/event-stream|application\/vnd\.amazon\.eventstream)/.test(head.headers["content-type"])
   if (!streams && drop !== true) return { ...head, body: content }
-  // One piece per event, so that the stream can be paced and breaks after the last event.
+  // One chunk per event, so a fault can delay each event and break the stream after the last one.
   const pieces = streams && typeof content === "string" ? content.split(/(?<=\n\n)/) : [content]
   return { ...head, pieces, first: pieces.length }
 }
 
 const unsaid = { error: { message: "The sandbox was told to fail.", type: "sandbox_fault", param: null, code: null } }
 
-/** Lower-cased names: otherwise `Content-Type` and `content-type` would be two headers. */
+/** Lower-cases the names. Otherwise `Content-Type` and `content-type` would be two headers. */
 export const lowered = (headers: Fault["headers"]): Record<string, string> =>
   Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]))
 
@@ -135,5 +135,5 @@ export const make = (): Faults => {
   }
 }
 
-/** The answer of `POST {control}/faults`. */
+/** The response of `POST {control}/faults`. */
 export const queued = (fault: Fault): Answer => json(200, fault)

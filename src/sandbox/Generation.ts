@@ -1,6 +1,6 @@
 /**
- * Two vendors that generate images and videos through a queue: submit, poll, fetch, cancel. A job completes after about a second unless a lever
- * moves it. Jobs survive a restart.
+ * Two vendors that generate images and videos through a queue, with routes to submit, poll, fetch and cancel. A job completes after about a second
+ * unless a lever moves it. Jobs survive a restart.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -153,7 +153,7 @@ const cancel = (queue: Queue, received: Received): Answer => {
   const job = find(queue, received)
   const status = statusOf(queue, job)
   if (status === "COMPLETED" || status === "FAILED") return json(400, { status: "ALREADY_COMPLETED" })
-  // A running job completes anyway.
+  // Only a queued job can be canceled.
   if (status === "IN_QUEUE") {
     job.moved = "CANCELLED"
     queue.save()
@@ -225,7 +225,7 @@ const imagesOf = (job: SandboxJob, files: string) => {
   }
 }
 
-/** The file of a job: `{job}.mp4` or `{job}-{index}.png`. */
+/** A job's file: `{job}.mp4` or `{job}-{index}.png`. */
 const fileOf = (jobs: ReadonlyMap<string, SandboxJob>, name: string): Answer => {
   if (name.endsWith(".mp4")) {
     const job = jobs.get(name.slice(0, -".mp4".length))

@@ -1,6 +1,6 @@
 /**
- * A model vendor with Google's Gemini protocol. It replies with `Echo`, thinks if the request asks for thoughts, signs its tool calls, and caches
- * the instructions of a prompt.
+ * A model vendor with Google's Gemini protocol. It replies with `Echo`, thinks if the request enables thoughts, signs its tool calls, and caches a
+ * prompt's instructions.
  */
 import { Effect } from "effect"
 import { contextLength } from "./Chat.ts"
@@ -98,7 +98,7 @@ const namesOf = (tools: unknown): ReadonlySet<string> =>
     )
   )
 
-// ---- the answer -----------------------------------------------------------------------------------------------------------
+// ---- the response ---------------------------------------------------------------------------------------------------------
 
 const answer = (received: Received, cached: (text: string) => CacheUse): Answer => {
   const [model = "", method] = (received.params["call"] ?? "").split(":")
@@ -146,7 +146,7 @@ const partFor = (part: Part): object => {
   }
 }
 
-/** The pieces of a part: a text word by word, a call in one piece. */
+/** A part's deltas: each word of a text, or the whole call. */
 const piecesOf = (part: Part): ReadonlyArray<object> =>
   part.type === "call" ? [partFor(part)] : cut(part.text).map((text) => partFor({ type: part.type, text }))
 

@@ -1,6 +1,6 @@
 /**
- * The greeting of a sandbox: its addresses, and a first call to paste. Person, tenant and key are created over HTTP like any user's. The key is kept
- * in the data folder, because the service stores only its hash.
+ * A sandbox's greeting, with its addresses and a first call to paste. It creates person, tenant and key over HTTP, as a client does. It stores the
+ * key in the data folder, because the service stores only its hash.
  */
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -21,7 +21,7 @@ interface Demo {
   readonly api_key: string
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- our own answers; their shapes are written where they are used
+// oxlint-disable-next-line typescript/no-explicit-any -- our own responses; each use declares its shape
 const ask = async (url: string, token: string | undefined, body: object | undefined): Promise<any> => {
   const response = await fetch(url, {
     method: body === undefined ? "GET" : "POST",
@@ -37,7 +37,7 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
 
 /** The text of the greeting. */
 export const greet = (facts: Greeted): Effect.Effect<string> =>
-  // A test may move the clock in between, so that the tokens expire. Then it tries again.
+  // Tries again, because the tokens expire if a test moves the clock meanwhile.
   Effect.tryPromise(() => greetingOf(facts)).pipe(
     Effect.retry({ times: 3 }),
     Effect.catchAll(() => Effect.succeed(`\n  Tollgate sandbox at ${facts.url}, documents at ${facts.url}/docs\n`))
@@ -89,7 +89,7 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   if (kept?.tenant_id === tenant_id && (await works(url, kept))) return kept
   const made: { result: { api_key: string } } = await ask(`${url}/v1/tenants/${tenant_id}/applications`, token, {
     name: "demo",
-    description: "made at the sandbox's first start"
+    description: "created at the sandbox's first start"
   })
   const demo = { tenant_id, api_key: made.result.api_key }
   writeFileSync(path, JSON.stringify(demo), { mode: 0o600 })

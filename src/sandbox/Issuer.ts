@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect provider that signs in any address without a password. Its tokens are real, so the service verifies them like any other
- * provider's. The sandbox configures it as both identity providers.
+ * An OpenID Connect provider that signs in any address without a password. Its tokens are real, and the service verifies them in the usual way. The
+ * sandbox configures it as both identity providers.
  */
 import { Effect, Schema } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from "jose"
@@ -15,7 +15,7 @@ import type { Answer, Make, Received, SandboxFailed } from "./Outside.ts"
 export const audience = "sandbox-google"
 
 const lifetimeSeconds = 3_600
-// Generating an RSA key would take up to half a second of the first start; an elliptic key takes almost no time.
+// An RSA key would add up to half a second to the first start. An elliptic key adds almost no time.
 const algorithm = "ES256"
 const name = "sandbox-issuer.json"
 
@@ -23,7 +23,7 @@ const TokenRequest = Schema.Struct({
   email: Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "an email address" })),
   name: Schema.optional(Schema.NullOr(Schema.String)),
   email_verified: Schema.optional(Schema.NullOr(Schema.Boolean)),
-  /** Another audience, to test that its tokens are refused. */
+  /** Another audience, to test that the service rejects its tokens. */
   audience: Schema.optional(Schema.NullOr(Schema.String))
 })
 
@@ -140,7 +140,7 @@ const userinfo = async (
   return json(200, { sub, email, email_verified, name })
 }
 
-/** The sign-in page. With a `login_hint` it signs that person in without asking. */
+/** The sign-in page. A `login_hint` signs that person in immediately. */
 const authorize = (own: Issuer, { query }: Received): Answer | Promise<Answer> => {
   if (query.get("response_type") !== "id_token" || query.get("response_mode") !== "form_post") {
     return page(400, "<p>Only response_type=id_token with response_mode=form_post is known here.</p>")
@@ -170,7 +170,7 @@ const signedIn = async (own: Issuer, who: string, asked: URLSearchParams): Promi
     nonce: asked.get("nonce") ?? undefined
   } as JWTPayload)
   const answer = new URLSearchParams({ id_token, state: asked.get("state") ?? "" })
-  // A hint leaves no choice, so the form submits itself, as other providers' forms do.
+  // With a hint, the form submits itself, as other providers' forms do.
   const script = asked.has("login_hint") ? "<script>document.forms[0].submit()</script>" : ""
   return page(
     200,
@@ -190,7 +190,7 @@ const page = (status: number, body: string): Answer => ({
   body: `<!doctype html><meta charset="utf-8"><title>Sandbox sign-in</title>${body}`
 })
 
-/** A name without an address gets one at example.com. */
+/** A name without an address gets an address at example.com. */
 const personOf = (who: string): { readonly email: string; readonly name: string } => {
   const at = who.indexOf("@")
   if (at !== -1) return { email: who, name: who.slice(0, at) }
@@ -205,7 +205,7 @@ const personOf = (who: string): { readonly email: string; readonly name: string 
 /** The same subject for an address in any case. */
 const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)
 
-/** The stored signing key, so that tokens of an earlier start stay valid. Otherwise a new key. */
+/** Reads the stored signing key or creates one. With the stored key, tokens of an earlier start stay valid. */
 const keyOf = (data_dir: string | undefined) =>
   Effect.tryPromise({
     try: async () => {

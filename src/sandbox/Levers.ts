@@ -1,4 +1,4 @@
-/** Levers that change the service itself. They use the service's own transactions. */
+/** Levers that change the service itself, through the service's own transactions. */
 import { Effect, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -14,7 +14,7 @@ import type { Plan } from "../people/tenants/Account.ts"
 import { Tenants } from "../people/tenants/Tenants.ts"
 
 export interface LeversContract {
-  /** Books a credit of any source; false if there is no such tenant. */
+  /** Books a credit of any source. Returns false if there is no such tenant. */
   readonly credit: (tenant_id: string, amount: Nano, source: CreditSource) => Effect.Effect<boolean>
   readonly setBillingStatus: (tenant_id: string, status: AccountStatus) => Effect.Effect<boolean>
   readonly setPlan: (tenant_id: string, change: Partial<Plan>) => Effect.Effect<boolean>
@@ -40,7 +40,7 @@ export const make: Effect.Effect<LeversContract, never, Ledger | Writer | Tenant
       Effect.catchIf((error) => error instanceof BooksUnavailable, Effect.die),
       Effect.match({ onFailure: () => false, onSuccess: () => true })
     )
-  /** Credit from a transfer: the sandbox's own account buys the credit and sends it, so that the books balance. */
+  /** Books credit from a transfer. To keep the books balanced, the sandbox's own account buys the credit and sends it. */
   const send = (posting: Sent): Effect.Effect<void, LedgerRefusal | BooksUnavailable> =>
     Effect.flatMap(ledger.account(house), (found) => {
       const { amount, description, transfer } = posting

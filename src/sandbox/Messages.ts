@@ -1,6 +1,6 @@
 /**
- * A model vendor with Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache stores the text up to the
- * last `cache_control` on first use and reads it afterwards.
+ * A model vendor with Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache writes the text up to the
+ * last `cache_control` on first use and reads it later.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
@@ -86,7 +86,7 @@ const namesOf = (tools: unknown): ReadonlySet<string> =>
 
 const counted = (body: Body): Answer => json(200, { input_tokens: promptOf(body).words })
 
-// ---- the answer -----------------------------------------------------------------------------------------------------------
+// ---- the response ---------------------------------------------------------------------------------------------------------
 
 const message = (body: Body, cached: (text: string) => CacheUse): Answer => {
   const { max_tokens, model, stream, thinking, tools } = body

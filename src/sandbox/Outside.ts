@@ -1,6 +1,6 @@
 /**
- * Interfaces of the sandbox's services: routes, requests, answers, levers. To add a service, write a file whose `make` returns an `Outside`, and
- * name it in `World.ts`.
+ * Interfaces of the sandbox's services: routes, requests, responses, levers. To add a service, write a file with a `make` that returns an `Outside`,
+ * and add it to `World.ts`.
  */
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
@@ -31,9 +31,9 @@ export interface Whole {
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The unit of pacing and breaking. Pieces are generated lazily. */
+  /** The chunks of the stream, generated lazily. A fault can pause or break the stream between two of them. */
   readonly pieces: Iterable<string | Uint8Array>
-  /** The number of pieces that a stream sends before a fault breaks it. */
+  /** The number of chunks that a stream sends before a fault breaks it. */
   readonly first: number
 }
 
@@ -69,13 +69,13 @@ export interface Moved {
 
 /** A service of the outside world. */
 export interface Outside {
-  /** Routes that the deployment calls. Their calls are listed and meet faults. */
+  /** Routes that the deployment calls. The sandbox lists their calls and applies faults to them. */
   readonly routes: ReadonlyArray<Route>
-  /** Routes that control the service. Their calls are not listed and meet no faults. */
+  /** Routes that control the service. The sandbox does not list their calls and applies no faults to them. */
   readonly levers?: ReadonlyArray<Lever>
   /** Moves a generation job; `undefined` if the service has no such job. */
   readonly move?: (vendor_id: string, move: JobMove) => Moved | undefined
-  /** Receives the deployment's address. For services that call back. */
+  /** Receives the deployment's address, for services that call back. */
   readonly connect?: (url: string) => void
   /** The entries of the configuration document for this service. */
   readonly configuration: Readonly<Record<string, unknown>>
@@ -87,7 +87,7 @@ export interface Surroundings {
   readonly origin: string
   readonly data_dir: string | undefined
   readonly clock: SteeredClock
-  /** For a service without HTTP. The switchboard records calls and applies faults for the others. */
+  /** For a service without HTTP. The switchboard records calls and applies faults for the other services. */
   readonly calls: Calls
   readonly faults: Faults
 }
@@ -106,7 +106,7 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: write(body)
 })
 
-/** Thrown by a route to answer with a refusal. */
+/** A route throws it to respond with a refusal. */
 export class Refusal extends Error {
   readonly answer: Answer
 
@@ -137,7 +137,7 @@ export const parse = (body: Buffer): unknown => {
   }
 }
 
-/** Parses a vendor's request: a JSON object, or the vendor's own refusal with one of these messages. */
+/** Parses a vendor's request as a JSON object, or fails with the vendor's own refusal and one of these messages. */
 export const jsonBody = (
   body: Buffer,
   refuse: (message: string) => Refusal,
@@ -158,10 +158,10 @@ export const jsonBody = (
 export const parseMoney = (body: Buffer): unknown =>
   Either.getOrThrowWith(parseExact(body), () => wrong("body", "JSON"))
 
-// Messages quote the refused value, which may be long.
+// Messages quote the rejected value, which may be long.
 const ruleLengthMax = 300
 
-/** Reads a JSON body of this exact shape, or refuses it with its first wrong field. */
+/** Reads a JSON body of this exact shape, or rejects it and names its first wrong field. */
 export const reader = <A, I>(schema: Schema.Schema<A, I>, read = parse): ((body: Buffer) => A) => {
   const decode = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })
   return (body) => {

@@ -1,15 +1,15 @@
-/** Changes of a payment after it was made: refunds, disputes, and the end of a delayed payment. */
+/** Later changes of a payment: refunds, disputes, and the end of a delayed payment. */
 import { addEvent, newId } from "./PaymentWorld.ts"
 import type { Event, Processor, Refund } from "./PaymentWorld.ts"
 import { sessionShown } from "./PaymentRoutes.ts"
 
 export interface ChangeDetails {
-  /** In cents; the whole rest if `undefined`. */
+  /** In cents. `undefined`: the whole rest. */
   readonly amount: number | undefined
   readonly refund_id: string | undefined
 }
 
-/** Makes the change. Returns its events, with the one that moves money last; `undefined` if the change is impossible. */
+/** Applies the change. Returns its events, with the event that moves money last; `undefined` if the change is impossible. */
 export const change = (
   processor: Processor,
   id: string,

@@ -4,7 +4,7 @@ import type { Answer, Received, Route } from "./Outside.ts"
 import { addEvent, deliverLater, deliverNow, newId } from "./PaymentWorld.ts"
 import type { CheckoutSession, Fields, Intent, Processor } from "./PaymentWorld.ts"
 
-/** The cards. Every customer also has the card that is declined. */
+/** The cards. Every customer also has a card that is declined. */
 const cards: Readonly<Record<string, { readonly brand: string; readonly last4: string }>> = {
   pm_card_visa: { brand: "visa", last4: "4242" },
   pm_card_declined: { brand: "visa", last4: "0002" }
@@ -27,7 +27,7 @@ export const routes = (processor: Processor): ReadonlyArray<Route> => {
 
 type Handler = (processor: Processor, body: URLSearchParams, received: Received) => Answer
 
-/** Repeats the first answer to a request with the same idempotency key. */
+/** Repeats the first response to a request with the same idempotency key. */
 const keyed = (processor: Processor, received: Received, handler: Handler): Answer => {
   const { save, world } = processor
   if (!/^bearer +sk_/i.test(received.headers.authorization ?? "")) {
@@ -164,7 +164,7 @@ const nested = (body: URLSearchParams, prefix: string): Fields =>
     )
   )
 
-/** The checkout page. Opening it pays with the card that always works. `?method=delayed` pays with a method that takes days. */
+/** The checkout page. Opening the page pays with the card that always works, or with `?method=delayed` by a method that takes days. */
 export const openPage = async (processor: Processor, { params, query }: Received): Promise<Answer> => {
   const { save, world } = processor
   const session = world.sessions[params["id"] ?? ""]
@@ -180,7 +180,7 @@ export const openPage = async (processor: Processor, { params, query }: Received
   session.payment_intent = intent.id
   const completed = addEvent(processor, "checkout.session.completed", sessionShown(processor, session))
   const events = delayed ? [completed] : [completed, addEvent(processor, "payment_intent.succeeded", intent)]
-  // The page answers after the events are delivered, so that the person finds the credit on return.
+  // Responds after the events are delivered, so the person finds the credit on return.
   await deliverNow(processor, events)
   const amount = (session.cents / 100).toFixed(2)
   return page(200, delayed ? `${amount} USD are on their way.` : `Paid ${amount} USD.`, session.back)
@@ -188,7 +188,7 @@ export const openPage = async (processor: Processor, { params, query }: Received
 
 const style = `<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:30rem;margin:15vh auto;padding:0 1rem}h1{font-size:1rem;opacity:.7}</style>`
 
-/** `back` is the address of the page's link. */
+/** `back` is the target of the page's link. */
 const page = (status: number, text: string, back?: string | null): Answer => {
   const link = back === undefined || back === null ? "" : `<p><a href="${encodeURI(back)}">Back to the service</a></p>`
   const head = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">${style}`

@@ -46,10 +46,10 @@ export interface World {
   readonly customers: Record<string, { readonly metadata: Fields; methods: Array<string> }>
   readonly sessions: Record<string, CheckoutSession>
   readonly payments: Record<string, { readonly intent: Intent; readonly cents: number; refunds?: Array<Refund> }>
-  /** Answers by idempotency key. */
+  /** Responses by idempotency key. */
   readonly keys: Record<string, { readonly status: number; readonly body: string }>
   readonly events: Array<Event>
-  /** While true, events are listed but not delivered. */
+  /** If true, events are listed but not delivered. */
   held?: boolean
 }
 
@@ -59,7 +59,7 @@ export interface Processor {
   readonly seconds: () => number
   /** Writes the world to disk. */
   readonly save: () => void
-  /** The deployment's webhook address, once it is up. */
+  /** The deployment's webhook address; `undefined` before the deployment runs. */
   webhook: string | undefined
 }
 
@@ -99,7 +99,7 @@ export const addEvent = ({ seconds, world }: Processor, type: string, object: ob
   return event
 }
 
-/** Posts an event to the webhook. Returns the status, or 0 if the webhook did not answer. */
+/** Posts an event to the webhook. Returns the status, or 0 without a response. */
 export const deliver = async ({ seconds, webhook }: Processor, { body }: Pick<Event, "body">): Promise<number> => {
   if (webhook === undefined) return 0
   const timestamp = seconds()
@@ -121,7 +121,7 @@ export const deliverLater = (processor: Processor, events: ReadonlyArray<Event>)
   })
 }
 
-/** Delivers events one by one. Returns the status of the last, or 0 while events are held. */
+/** Delivers events one by one. Returns the last event's status, or 0 while events are held. */
 export const deliverNow = async (processor: Processor, events: ReadonlyArray<Event>): Promise<number> => {
   processor.save()
   let status = 0

@@ -1,6 +1,6 @@
 /**
- * A model vendor with OpenAI's Responses protocol. It replies with `Echo`, thinks if the request asks for reasoning, and caches the instructions of
- * requests with a `prompt_cache_key`. It keeps answers unless `store` is false.
+ * A model vendor with OpenAI's Responses protocol. It replies with `Echo`, thinks if the request enables reasoning, and caches the instructions of
+ * requests with a `prompt_cache_key`. It keeps responses unless `store` is false.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
@@ -14,7 +14,7 @@ const refuse = (status: number, message: string, param: string | null = null, co
 
 interface Memory {
   readonly cached: (text: string) => CacheUse
-  /** Conversations of kept answers by response id. */
+  /** Conversations of kept responses by response id. */
   readonly kept: Map<string, string>
 }
 
@@ -79,7 +79,7 @@ const inputOf = ({ input }: Body): ReadonlyArray<unknown> => {
   throw refuse(400, "Missing required parameter: 'input'.", "input", "missing_required_parameter")
 }
 
-// ---- the answer -----------------------------------------------------------------------------------------------------------
+// ---- the response ---------------------------------------------------------------------------------------------------------
 
 const limitLeast = 16
 
@@ -189,7 +189,7 @@ const itemOf = (part: Part): Body => {
   }
 }
 
-/** The first form of an item, and the events up to its end. */
+/** An item's initial form, and the events up to its end. */
 const piecesOf = (
   part: Part,
   item: Body,

@@ -1,6 +1,6 @@
 /**
- * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats, with levers
- * that trigger events. The service calls it over HTTP, as configured.
+ * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats. Levers
+ * trigger events. The service calls it over HTTP, as configured.
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
@@ -33,7 +33,7 @@ const merged = (one: Body, other: Body): Body => {
 }
 
 export interface Settings {
-  /** Stores clock, keys and jobs. Without it, each start is fresh. */
+  /** The folder for clock, keys and jobs. Without it, each start has a new state. */
   readonly data_dir?: string | undefined
   /** The port on the loopback interface; by default any free one. */
   readonly port?: number | undefined
@@ -43,7 +43,7 @@ export interface Settings {
 
 export interface Sandbox extends SandboxInfo {
   readonly url: string
-  /** The levers. `GET {control}` lists the same. */
+  /** The levers. `GET {control}` lists them. */
   readonly levers: ReadonlyArray<LeverNote>
   /** The clock of the service and the issuer. */
   readonly clock: Clock.Clock
@@ -55,7 +55,7 @@ export interface Sandbox extends SandboxInfo {
   readonly configuration: Body
 }
 
-/** The configuration of a sandbox before its services add their parts. */
+/** A sandbox's configuration before its services add their parts. */
 const base: Body = {
   service_name: "Tollgate",
   clients: [{ client_id, name: "Sandbox" }],

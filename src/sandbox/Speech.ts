@@ -1,6 +1,6 @@
 /**
- * A vendor of text to speech with OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in pieces. As `wav` it is a
- * playable file; other formats are zeros.
+ * A vendor of text to speech with OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in chunks. `wav` is a playable
+ * file. Other formats are zeros.
  */
 import { Effect } from "effect"
 import { json, parse, Refusal } from "./Outside.ts"
@@ -26,7 +26,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** One provider is named `openai`, because clients made for OpenAI send that name and its newest model. */
+/** One provider is named `openai`, because OpenAI's clients send that name and its newest model. */
 const provider = (id: string, name: string, newest: string) => ({
   id,
   name,
@@ -67,7 +67,7 @@ const speak = ({ body, headers }: Received): Answer => {
 /** 16-bit samples per second: a character lasts 1/16 second. */
 const sampleRate = 8_192
 
-/** Silence with a WAV header in its first bytes. */
+/** Silence after a WAV header. */
 function* wav(count: number): Generator<Uint8Array> {
   const bytes = count * kilobyte.length
   const head = Buffer.alloc(kilobyte.length)

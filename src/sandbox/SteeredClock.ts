@@ -1,4 +1,4 @@
-/** A clock that can be advanced: real time plus an offset, which survives a restart. Advancing it wakes every sleeper that is due. */
+/** A clock that can be advanced. It is real time plus an offset, which survives a restart. Advancing it wakes every sleeper that is due. */
 import { Clock, Duration, Effect } from "effect"
 import * as FileStore from "./FileStore.ts"
 import type { SandboxFailed } from "./Outside.ts"
@@ -10,7 +10,7 @@ export interface SteeredClock {
   readonly advance: (millis: number) => Effect.Effect<number>
 }
 
-/** The latest supported time: years have four digits. */
+/** The latest supported time, because years have four digits. */
 export const latest = Date.UTC(9999, 0)
 
 const name = "sandbox-clock"
@@ -55,7 +55,7 @@ const timerMax = 2 ** 31 - 1
 class Steered implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   offset: number
-  // `process.hrtime` has an arbitrary origin; adding `origin` gives nanoseconds since 1970, with the offset.
+  // `process.hrtime` has an arbitrary origin. Adding `origin` gives nanoseconds since 1970, with the offset.
   private origin: bigint
   private readonly sleepers = new Set<Sleeper>()
 

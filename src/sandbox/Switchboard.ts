@@ -1,6 +1,6 @@
 /**
- * The sandbox's HTTP server: it finds the route of a request, records the call, applies a fault and answers. It uses plain Node, because faults
- * break HTTP's rules. Its own errors are JSON.
+ * The sandbox's HTTP server. It finds a request's route, records the call, applies a fault and responds. It uses plain Node, because faults break
+ * HTTP's rules. Its own errors are JSON.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -16,15 +16,15 @@ import { json, Refusal } from "./Outside.ts"
 import type { Answer, Received, Route, SandboxFailed } from "./Outside.ts"
 import type { ServiceName } from "./World.ts"
 
-/** The largest body. */
+/** The body limit. */
 export const bodyBytesMax = 32 * 1024 * 1024
-/** Closing waits this long for open requests. */
+/** The time that closing waits for open requests, in milliseconds. */
 const closeTimeout = 1_000
 
 export interface Switchboard {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string
-  /** Calls to a service's routes are recorded and meet its faults. Without a service, the routes are levers. */
+  /** Adds routes. Their calls are recorded and get the service's faults. Without a service, the routes are levers. */
   readonly plug: (routes: ReadonlyArray<Route>, service?: ServiceName) => void
 }
 
@@ -71,7 +71,7 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
     }
 
     const server = createServer({ keepAliveTimeout: 75_000 }, (request, response) => {
-      // A caller that disconnects is not our error.
+      // A caller's disconnect is not an error of the sandbox.
       response.on("error", () => {})
       answer(request, response).catch((error: unknown) => fail(response, error))
     })
@@ -115,7 +115,7 @@ const fail = (response: ServerResponse, error: unknown): void => {
   response.writeHead(status, headers).end(body)
 }
 
-/** Pages on this machine, such as the service's `/docs`, may control the sandbox. Other pages may not read its answers. */
+/** Pages on this machine, such as the service's `/docs`, may control the sandbox. Other pages may not read its responses. */
 const isPageHere = (origin: string | undefined): boolean =>
   origin !== undefined && /^https?:\/\/(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/.test(origin)
 
@@ -204,7 +204,7 @@ const paramsOf = (pattern: RegExp, path: string): Readonly<Record<string, string
 
 // ---- the socket -------------------------------------------------------------------------------------------------------------
 
-/** The complete body; `undefined` if it is too large or truncated. Bytes beyond the limit are discarded. */
+/** Reads the complete body; `undefined` if it is too large or truncated. Bytes beyond the limit are discarded. */
 const read = (request: IncomingMessage): Promise<Buffer | undefined> =>
   new Promise((resolve) => {
     const chunks: Array<Buffer> = []
@@ -239,7 +239,7 @@ const listen = (server: Server, port: number): Effect.Effect<void, SandboxFailed
     })
   })
 
-/** Gives open requests a second to finish, then closes their connections. It measures real time, because the fiber's clock may be steered. */
+/** Gives open requests a second of real time to finish, then closes their connections. The fiber's clock may be steered. */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     const idle = setInterval(() => server.closeIdleConnections(), 20)

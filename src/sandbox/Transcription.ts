@@ -1,5 +1,5 @@
 /**
- * A vendor of transcription with OpenAI's wire format: a form with a file. Any bytes count as audio: 16,000 bytes last a second, and the transcript
+ * A vendor of transcription with OpenAI's wire format, a form with a file. Any bytes count as audio, at 16,000 bytes per second. The transcript
  * states the length.
  */
 import { Effect } from "effect"
@@ -24,13 +24,13 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** One provider is named `openai`, because clients made for OpenAI send that name and its models. */
+/** One provider is named `openai`, because OpenAI's clients send that name and its models. */
 const provider = (id: string, name: string, family: string) => ({
   id,
   name,
   description: "Transcribes the length of the audio",
   upstream: "sandbox-transcription",
-  // The sandbox's audio is never sparse, whatever its format, so one second per 1,000 bytes is a bound for all of it.
+  // The sandbox's audio is never sparse, so one second per 1,000 bytes is an upper bound for every format.
   models: [
     { id: "whisper-1", wire_format: "verbose_json", translates: true, max_seconds: 1, usd_per_minute: "0.006" },
     { id: `${family}-transcribe`, max_seconds: 1, usd_per_minute: "0.006" },

@@ -1,4 +1,4 @@
-/** Connects layers of `Ledger` and `Writer` to the property suite: this package's in memory, or another implementation's. */
+/** Connects layers of `Ledger` and `Writer` to the property suite, from this package or from another implementation. */
 import { Effect, Layer, ManagedRuntime, Option, Schema } from "effect"
 import type { BillingAccountId } from "../kernel/Ids.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
@@ -45,7 +45,7 @@ const operate = (ledger: LedgerContract, posting: StoryPosting): Submitted => {
   }
 }
 
-/** Creates a new ledger on each call. A single posting goes to an operation of `Ledger`, several go to the `Writer`. */
+/** Creates a new ledger on each call. A single posting goes to an operation of `Ledger`, several postings to the `Writer`. */
 export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>
   async (): Promise<LedgerUnderTest> => {

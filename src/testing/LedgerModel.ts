@@ -1,6 +1,6 @@
 /**
- * A sequential model of the ledger's rules, without database, batches or concurrency. The suites compare a ledger's answers with it. It shares
- * no code with this package's ledger.
+ * A sequential model of the ledger's rules, without database, batches or concurrency. The suites compare a ledger's answers with the model. The model
+ * shares no code with this package's ledger.
  */
 import type {
   AccountStatus,
@@ -13,7 +13,7 @@ import type {
   Source
 } from "../books/ledger/rules/Transaction.ts"
 
-/** The maximum balance of this package's ledger: 10^9 USD in nano-USD. It is above 2^53, so doubles cannot represent all smaller amounts. */
+/** The maximum balance of this package's ledger: 10^9 USD in nano-USD. It exceeds 2^53, so doubles cannot represent all smaller amounts. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
 /** An expected entry of an account. */
@@ -49,7 +49,7 @@ interface Amount {
   readonly amount: bigint
 }
 
-/** An open call: its payer, the reserved amount, and the application whose key called. */
+/** An open call: its payer, the reserved amount, and the application that called. */
 interface OpenCall extends Amount {
   readonly application: string | null
 }
@@ -61,13 +61,13 @@ interface Spent {
   readonly month: bigint
 }
 
-/** The state of the model. Immutable: a transaction returns a new one. */
+/** The model's immutable state. A transaction returns a new one. */
 export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
   readonly calls: ReadonlyMap<string, OpenCall>
-  /** Settled calls with their `usage_id` from the ledger; `undefined` if the answer was lost. */
+  /** Settled calls with their `usage_id` from the ledger, or `undefined` after a lost answer. */
   readonly settled: ReadonlyMap<string, string | undefined>
-  /** Settled calls that were released because their process had ended. They have no reservation. */
+  /** Calls that were released because their process had ended. They have no reservation. */
   readonly released: ReadonlyMap<string, OpenCall>
   /** Open escrows by transfer: sender and amount. */
   readonly escrows: ReadonlyMap<string, Amount>
@@ -120,7 +120,7 @@ export type Expected =
   | { readonly results: ReadonlyArray<ExpectedResult>; readonly notebook: Notebook }
   | { readonly refusal: Refusal }
 
-/** Applies all postings of a transaction in order, or none, with the first refusal. */
+/** Applies all postings of a transaction in order. If one is refused, applies no posting and returns that refusal. */
 export const apply = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): Expected => {
   const results: Array<ExpectedResult> = []
   let now = notebook
@@ -135,7 +135,7 @@ export const apply = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>)
 
 type Done = { readonly result: ExpectedResult; readonly notebook: Notebook } | { readonly refusal: Refusal }
 
-/** The postings of stories. Budgets have stories of their own. */
+/** The postings of stories. Budgets have separate stories. */
 export type StoryPosting = Exclude<Posting, { readonly _tag: "SetBudget" }>
 
 type Of<Tag extends StoryPosting["_tag"]> = Extract<StoryPosting, { _tag: Tag }>
@@ -173,7 +173,7 @@ const larger = (one: bigint, other: bigint): bigint => (one < other ? other : on
 const balanceOf = ({ giftable, granted }: ModelAccount): bigint => giftable + granted
 const availableOf = (account: ModelAccount): bigint => balanceOf(account) - account.reserved
 
-/** Purchased and received credit may be sent; granted credit may only be spent. */
+/** Purchased and received credit may be sent. Granted credit may only be spent. */
 const isGiftable = (source: CreditSource): boolean =>
   source === "purchase" || source === "transfer_release" || source === "transfer_return"
 
@@ -237,7 +237,7 @@ const credit = (notebook: Notebook, posting: Of<"Credit">): Done => {
   return { result: { _tag: "Credited", balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
 }
 
-/** Takes back available credit, giftable credit first; for a grant, granted credit only. Without available credit there is no entry. */
+/** Takes back available credit, giftable credit first. For a grant, takes back only granted credit. Without available credit, adds no entry. */
 const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
   const { account: id, amount, description, reference, source = "purchase" } = posting
   const account = notebook.accounts.get(id)
@@ -259,8 +259,8 @@ const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
 }
 
 /**
- * The allowance is spent first and taken back last. Its unused part is the last grant minus the charges since, limited by the granted credit that
- * is not reserved and was not granted since.
+ * The allowance is spent first and taken back last. Its unused part is the last grant minus later charges. It is at most the granted credit that is
+ * neither reserved nor granted later.
  */
 const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
   const { account: id, amount, description, keep, last, reference } = posting
@@ -366,7 +366,7 @@ const setLimit = (notebook: Notebook, { account, application, limit }: Of<"SetLi
   }
 }
 
-/** The rest of an application's limit; negative if the limit was lowered, `undefined` without a limit. */
+/** The rest of an application's limit, negative if the limit was lowered. `undefined` without a limit. */
 const leftOf = (notebook: Notebook, application: string | null): bigint | undefined => {
   const limit = application === null ? undefined : notebook.limits.get(application)
   if (limit === undefined) return undefined
@@ -376,8 +376,7 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 
 /**
  * The caller's own account must exist and be active, even if another source pays. The payer is the first allowed source with `enough` available,
- * otherwise the first with `least`. The key's limit is checked last. If it leaves less than `enough`, the rest of the limit is enough, and no more
- * is reserved.
+ * otherwise the first with `least`. The key's limit is checked last. If its rest is less than `enough`, the call reserves the rest.
  */
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
@@ -417,7 +416,7 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
 
 /**
  * Releases the reservation, then collects the cost from available credit, granted credit first. Beyond the reservation, it collects only up to the
- * key's limit. A call that was released because its process had ended has no reservation; it settles like any other, unless it failed at no cost.
+ * key's limit. A call that was released because its process had ended has no reservation. It settles in the same way unless it failed at no cost.
  */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const isRelease = outcome.error_type === "interrupted"

@@ -1,4 +1,4 @@
-/** Properties of a ledger under test: every answer equals the model's, and all invariants of the books hold after every step. */
+/** Properties of a ledger under test: every answer equals the model's answer, and all invariants of the books hold after every step. */
 import { Either } from "effect"
 import type { Entry, Limit, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
 import { difference, show } from "./Difference.ts"
@@ -13,17 +13,17 @@ export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly re
 /** The interface of a ledger under test. The suite submits several transactions concurrently. */
 export interface LedgerUnderTest {
   /**
-   * Applies all postings or none. `lost`: the answer was lost, so the outcome is unknown, but the transaction has ended. Rejects only if the
-   * ledger is broken.
+   * Applies all postings or no posting. `lost`: the transaction has ended, but its outcome is unknown, because the answer was lost. Rejects only if
+   * the ledger is broken.
    */
   readonly submit: (postings: ReadonlyArray<StoryPosting>) => Promise<Answer | "lost">
-  /** The present state of an account; `undefined` if it does not exist. */
+  /** An account's present state; `undefined` if it does not exist. */
   readonly account: (id: string) => Promise<AccountView | undefined>
   /** The account's entries, oldest first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
-  /** An application's current limit; `undefined` if it has none. For stories with limits. */
+  /** An application's current limit, for stories with limits; `undefined` without a limit. */
   readonly limit?: (application: string) => Promise<LimitView | undefined>
-  /** Begins the next calendar month. Without it, the month does not change. */
+  /** Begins the next calendar month. Without this function, the month does not change. */
   readonly nextMonth?: () => Promise<void>
   readonly close?: () => Promise<void>
 }
@@ -49,15 +49,15 @@ export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "
 export interface View extends AccountView {
   readonly id: string
   readonly held: bigint
-  /** The limit of its application; `null` if it has none, absent if the ledger does not show limits. */
+  /** Its application's limit; `null` without a limit, absent if the ledger does not show limits. */
   readonly limit?: LimitView | null
   readonly entries: ReadonlyArray<EntryView>
 }
 
-/** The error in the accounts, compared with the notebook; `undefined` if there is none. */
+/** Returns the error in the accounts, compared with the notebook, or `undefined`. */
 export type Invariant = (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined
 
-/** Invariants of all accounts, by their names in the contract, in the order of checking. */
+/** Invariants of all accounts by their names in the contract, in checking order. */
 export const invariants: Readonly<Record<string, Invariant>> = {
   "amounts are exact": (views) =>
     first(views, ({ entries, giftable, granted, held, id, reserved }) => {
@@ -204,7 +204,7 @@ export const broken: Invariant = (views, notebook) =>
     return why === undefined ? undefined : `${rule}: ${why}`
   })
 
-/** The notebook after a transaction with this answer, or the error in the answer. */
+/** Returns the notebook after a transaction with this answer, or the error in the answer. */
 export const judge = (
   notebook: Notebook,
   postings: ReadonlyArray<StoryPosting>,
@@ -248,7 +248,7 @@ const misnamed = (
     ? undefined
     : `it answered ${found === undefined ? "nothing" : show(found)} instead of ${expected === undefined ? "nothing" : show(expected)}`
 
-/** All existing accounts of the story. */
+/** The story's existing accounts. */
 export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of everyone) {
@@ -260,7 +260,7 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
   return views
 }
 
-/** Submits transactions concurrently. Returns the notebook after them if some serial order explains answers and accounts; throws otherwise. */
+/** Submits transactions concurrently. Returns the resulting notebook if some serial order explains answers and accounts, and throws otherwise. */
 export const submitted = async (
   notebook: Notebook,
   ledger: LedgerUnderTest,

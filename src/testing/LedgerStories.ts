@@ -24,7 +24,7 @@ import { tell } from "./Story.ts"
 import type { Step } from "./Story.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** The state of a story: the notebook, the number of generated names, and whether months can change. */
+/** A story's state: the notebook, the number of generated names, and whether months can change. */
 export interface LedgerStory {
   now: Notebook
   named: number
@@ -35,7 +35,7 @@ export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
 
 // ---- one posting ---------------------------------------------------------------------------------------------------------------
 
-/** Draws a posting that makes sense in this state, with its sentence; `undefined` if there is none. */
+/** Draws a posting that is possible in this state, with its sentence; `undefined` if there is none. */
 type Draw = (
   notebook: Notebook,
   names: Names
@@ -54,7 +54,7 @@ class Names {
   }
 }
 
-/** Amounts of money: mostly small, so that they collide; some beyond the exact range of doubles; some near the maximum balance. */
+/** Amounts of money. Most are small and collide. Some are beyond the exact range of doubles, some near the maximum balance. */
 export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 14, arbitrary: fc.bigInt({ min: 1n, max: 20n }) },
@@ -63,7 +63,7 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 2, arbitrary: fc.bigInt({ min: balanceMax - 20n, max: balanceMax }) }
 )
 
-/** The amount, limited to the ledger's maximum, if it has one. */
+/** The amount, limited to the ledger's maximum. */
 const within = (notebook: Notebook, amount: bigint): bigint =>
   amount > largestOf(notebook) ? largestOf(notebook) : amount
 
@@ -100,7 +100,7 @@ const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
 
 const name = fc.constantFrom(...people, ...people, ...everyone)
 
-/** A small index, so that stories often choose the same item. */
+/** An index. It is small, so stories often choose the same item. */
 const which = fc.nat({ max: 3 })
 
 const nth = <A>(items: Iterable<A>, index: number): A | undefined => {
@@ -207,7 +207,7 @@ type Orders = fc.Arbitrary<ReadonlyArray<Source>>
 
 const ownOnly: Orders = name.map((account) => [sourceOf(account, "own")])
 
-/** Only the caller's account, or several accounts in any order; at most one is the caller's. */
+/** Only the caller's account, or several accounts in any order, at most one of them the caller's. */
 const ownAndTeams: Orders = fc.oneof(
   { withCrossShrink: true },
   { weight: 2, arbitrary: ownOnly },
@@ -277,7 +277,7 @@ const reserving = (
     ` from ${sources.map(sourceInWords).join(", else ")}`
 })
 
-/** A reservation on two sources: one has `least` but not `enough`; the other has exactly enough, or one too little. */
+/** A reservation on two sources. One has `least` but not `enough`. The other has exactly enough, or one too little. */
 const reservesEnough: fc.Arbitrary<Draw> = fc
   .tuple(fc.constantFrom<Source["kind"]>("own", "team"), fc.constantFrom(0n, 1n), fc.bigInt({ min: 0n, max: 5n }))
   .map(([kind, more, further]) => (notebook, names) => {
@@ -319,7 +319,7 @@ const settles: fc.Arbitrary<Draw> = fc
   .map(([index, size]) => (notebook) => {
     const [call, reserved] = nth(notebook.calls, index) ?? []
     if (call === undefined || reserved === undefined) return undefined
-    // The payer's account without this reservation: its edge is the maximum that can be collected.
+    // The payer's account without this reservation. Its edge is the maximum that can be collected.
     const payer = notebook.accounts.get(reserved.account)!
     const cost = size({ ...payer, reserved: payer.reserved - reserved.amount }, notebook)
     if (cost < 0n) return undefined
@@ -408,8 +408,8 @@ const transactionsOf = (
 }
 
 /**
- * Incorrect postings that a ledger does not have to refuse. Some ledgers know only how much an account holds, not whether a transfer has ended. So a
- * story ends an escrow again, or with a wrong amount, only if the account holds too little for it in every order.
+ * Incorrect postings that a ledger does not have to refuse. Some ledgers know only the held amount of an account, not whether a transfer has ended. A
+ * story therefore ends an escrow again, or with a wrong amount, only if the account holds too little in every order.
  */
 const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): ReadonlySet<StoryPosting> => {
   const put = postings.filter((one) => one._tag === "Escrow")
@@ -461,7 +461,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   }
 })
 
-/** The step without one of its transactions or postings. */
+/** The simpler steps: each lacks one transaction or one posting. */
 const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Draw>>> => [
   ...(draws.length > 1 ? draws.map((_, i) => draws.toSpliced(i, 1)) : []),
   ...draws.flatMap((transaction, i) =>
@@ -482,7 +482,7 @@ const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...
 
 const nearby = fc.constantFrom(0n, 1n, -1n)
 
-/** Mostly a little above the used amount, so that calls reach the limit. */
+/** Sets limits mostly a little above the used amount, so calls reach the limit. */
 const setsLimit: fc.Arbitrary<Draw> = fc
   .tuple(
     name,
@@ -539,7 +539,7 @@ const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
       )
     })
 
-/** Settles a key's call at a cost near its reservation, or near the reservation plus the rest of the limit. */
+/** Settles a key's call. The cost is near its reservation, or near the reservation plus the rest of the limit. */
 const settlesOfKey: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.boolean(), fc.oneof(nearby, fc.bigInt({ min: -20n, max: 20n })))
   .map(([index, isBeyond, more]) => (notebook) => {
@@ -599,7 +599,7 @@ const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> =>
     alone.map((one) => stepOf([one])),
     together.map((one) => stepOf([one])),
     fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
-    // The same posting several times finds most races, especially calls or transfers that end twice.
+    // Concurrent copies of one posting find most races, especially calls or transfers that end twice.
     fc
       .tuple(fc.oneof(draw, ...ends), fc.integer({ min: 2, max: 3 }))
       .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one])))
@@ -614,7 +614,7 @@ export const ledgerSteps = ledgerStepsOf(lacksNothing)
 export interface SuiteOptions {
   /** Creates a new ledger for each story. */
   readonly make: () => Promise<LedgerUnderTest>
-  /** 500 by default, because one planted mistake was only found by story 226. */
+  /** 500 by default, because one planted mistake was found only by story 226. */
   readonly stories?: number | undefined
   /** The maximum number of steps of a story. */
   readonly length?: number | undefined

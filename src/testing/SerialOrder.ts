@@ -5,9 +5,9 @@ export interface Together<Notebook> {
   /** The state before the operations. */
   readonly notebook: Notebook
   readonly count: number
-  /** The notebook after the operation with this index, or the reason why its answer does not fit. */
+  /** Returns the notebook after the operation with this index, or the reason why its answer does not fit. */
   readonly apply: (notebook: Notebook, index: number) => Either.Either<Notebook, string>
-  /** The error in the state after all operations, if any. */
+  /** Returns the error in the state after all operations, or `undefined`. */
   readonly outcome: (notebook: Notebook) => string | undefined
 }
 
@@ -16,7 +16,7 @@ interface Misfit {
   readonly why: string
 }
 
-/** The notebook after a fitting order; otherwise the error of the order that fits longest. */
+/** Returns the notebook after a fitting order, or the error of the order that fits longest. */
 export const explain = <Notebook>({
   apply,
   count,

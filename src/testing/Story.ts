@@ -1,7 +1,7 @@
-/** Stories: random steps applied to the implementation under test and to its model. Each step has a sentence, which makes a failure readable. */
+/** Stories apply random steps to the implementation under test and to its model. Each step has a sentence, which describes it in a failure. */
 import fc from "fast-check"
 
-/** A step of a story. It is skipped if it is not possible. */
+/** A story's step. A step that is not possible is skipped. */
 export interface Step<Notebook, World> {
   /** Describes the step. A function receives the notebook before the step. */
   readonly sentence: string | ((notebook: Readonly<Notebook>) => string)
@@ -111,8 +111,8 @@ const tellOnce = async <Notebook extends object, World extends object>(
 }
 
 /**
- * Shrinks a failure: removes each step, and replaces each by a simpler one, while the story still fails. The library's own shrinking removes
- * steps only from the beginning or in blocks.
+ * Shrinks a failure. It tries to remove each step and to replace each step by a simpler one. The library's own shrinking removes steps only from the
+ * beginning or in blocks.
  */
 const shorten = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>,

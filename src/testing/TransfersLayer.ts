@@ -1,4 +1,4 @@
-/** Connects layers of `Transfers`, `Tenants` and `Ledger` to the property suite: this package's in memory, or another implementation's. */
+/** Connects layers of `Transfers`, `Tenants` and `Ledger` to the property suite, from this package or from another implementation. */
 import { Clock, Effect, Either, Layer, ManagedRuntime, Option } from "effect"
 import * as DeploymentSecret from "../storage/secret/DeploymentSecret.ts"
 import type { Actor } from "../kernel/Caller.ts"
@@ -21,7 +21,7 @@ import { layerMemory } from "./LedgerLayer.ts"
 import type { TransferRefusal } from "./TransfersModel.ts"
 import type { TransferAnswer, TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** Transfers over a database and its ledger. Stories send more than an account normally may, so the limits are very high. */
+/** Transfers over a database and its ledger. The limits are very high, because stories send more than an account normally may. */
 export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),
@@ -140,7 +140,7 @@ const dataOf = (problem: Tagged): TransferRefusal => {
   return { ...Object.fromEntries(fields), _tag: problem._tag } as TransferRefusal
 }
 
-/** A clock with the story's time. Sleeping takes real time. */
+/** A clock with the story's time. A sleep takes real time. */
 const effectClock = ({ now }: TransfersClock): Clock.Clock => {
   const { sleep } = Clock.make()
   const nanos = () => BigInt(now()) * 1_000_000n

@@ -1,19 +1,19 @@
-/** A sequential model of the rules of transfers, over the model of the ledger. It shares no code with this package's transfers. */
+/** A sequential model of transfers, over the model of the ledger. It shares no code with this package's transfers. */
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
 export const day = 86_400_000
-/** The time in which a transfer can be accepted. */
+/** The acceptance period of a transfer. */
 export const lifetime = 30 * day
-/** The pause between two repeated invitations. */
+/** The minimum pause between two resends. */
 export const resendPause = day / 2
 /** A cent in nano-USD. Amounts are whole cents. */
 export const cent = 10_000_000n
 
 /** A request for a new transfer. */
 export interface TransferOrder {
-  /** Idempotency key: a repeated request creates no second transfer. */
+  /** The idempotency key. A repeated request creates no second transfer. */
   readonly key: string
   /** In nano-USD, whole cents. */
   readonly amount: bigint
@@ -67,7 +67,7 @@ export interface ModelTransfer {
   readonly resent_at: number | undefined
 }
 
-/** The state of the model. Immutable: an operation returns a new one. */
+/** The model's immutable state. An operation returns a new one. */
 export interface TransfersNotebook {
   /** The accounts of people who have joined, by address. */
   readonly books: Books

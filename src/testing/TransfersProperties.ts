@@ -1,4 +1,4 @@
-/** Properties of transfers under test: every answer and transfer equals the model's, and every invariant of the books holds. */
+/** Properties of transfers under test: every answer and transfer equals the model's answer and transfer, and every invariant of the books holds. */
 import { Either } from "effect"
 import { difference, show } from "./Difference.ts"
 import { broken, InvariantBroken } from "./LedgerProperties.ts"
@@ -13,7 +13,7 @@ import type {
   TransferView
 } from "./TransfersModel.ts"
 
-/** The answer to a request. Only a create has `created`. */
+/** The answer to a request. Only the answer to `Create` has `created`. */
 export type TransferAnswer =
   | { readonly transfer: TransferView; readonly created?: boolean }
   | { readonly refusal: TransferRefusal }
@@ -22,7 +22,7 @@ export type TransferAnswer =
 export interface TransfersUnderTest {
   /** Adds a person with a verified address, an active account and no credit. */
   readonly join: (email: string) => Promise<void>
-  /** Adds credit from outside, which always fits. Purchased credit may be sent, granted credit may not. */
+  /** Adds credit from outside, within the maximum balance. Purchased credit may be sent, granted credit may not. */
   readonly credit: (email: string, amount: bigint, source: "purchase" | "admin") => Promise<void>
   readonly setStatus: (email: string, status: "active" | "suspended") => Promise<void>
   readonly create: (email: string, order: TransferOrder) => Promise<TransferAnswer>
@@ -63,7 +63,7 @@ export const ask = (under: TransfersUnderTest, asked: TransferRequest): Promise<
   }
 }
 
-/** The notebook after a request with this answer, or the error in the answer. */
+/** Returns the notebook after a request with this answer, or the error in the answer. */
 export const judgeTransfer = (
   notebook: TransfersNotebook,
   asked: TransferRequest,
@@ -105,13 +105,13 @@ const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook):
   return views
 }
 
-/** The fields to compare. A resend may return a later state of the transfer, so only its constant fields are compared. */
+/** The fields to compare. For a resend they are only the constant fields, because its answer may have a later state of the transfer. */
 const unchanging = ({ _tag }: TransferRequest, view: TransferView): Partial<TransferView> =>
   _tag === "Resend" && view.status === "pending"
     ? { id: view.id, amount: view.amount, expires_at: view.expires_at, last_sent_at: view.last_sent_at }
     : view
 
-/** The model's reference of all credit from outside. */
+/** The model's reference for credit from outside. */
 export const outside = "outside"
 
 const plain = ({ amount, balance, giftable, reference_id, source, type }: EntryView): EntryView => ({
@@ -140,8 +140,8 @@ export const misread = async (
 }
 
 /**
- * Sends requests concurrently, while expired transfers end. Returns the notebook after them if some serial order explains the answers, accounts
- * and transfers; throws otherwise.
+ * Sends requests concurrently while expired transfers end. Returns the resulting notebook if some serial order explains the answers, accounts and
+ * transfers, and throws otherwise.
  */
 export const askedAtOnce = async (
   notebook: TransfersNotebook,
@@ -175,7 +175,7 @@ export const askedAtOnce = async (
   return after
 }
 
-/** Transfers that expire together end in any order. This finds the actual order from the ledger's entries. */
+/** Finds the actual order of transfers that expired together, from the ledger's entries. */
 const inOrderOfReturn = <Due extends { readonly view: TransferView }>(
   due: ReadonlyArray<Due>,
   views: ReadonlyArray<View>

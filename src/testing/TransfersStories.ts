@@ -1,5 +1,5 @@
 /**
- * The property suite for any implementation of transfers: people send credit, accept, decline, revoke, resend and wait, one at a time and
+ * The property suite for any implementation of transfers. People send credit, accept, decline, revoke, resend and wait, one at a time and
  * concurrently. An incorrect implementation fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
@@ -24,7 +24,7 @@ type Name = (typeof everyone)[number]
 const emailOf = (who: string): string => `${who}@example.com`
 const nameOf = (email: string): string => email.slice(0, email.indexOf("@"))
 
-/** The state of a story: the notebook, the number of generated keys, and the time in milliseconds. */
+/** A story's state: the notebook, the number of generated keys, and the time in milliseconds. */
 export interface TransfersStory {
   now: TransfersNotebook
   keys: number
@@ -40,7 +40,7 @@ export type TransfersStep = Step<TransfersStory, TransfersWorld>
 
 // ---- one operation -------------------------------------------------------------------------------------------------------------
 
-/** Draws a request that makes sense in this state, with its sentence; `undefined` if there is none. */
+/** Draws a request that is possible in this state, with its sentence; `undefined` if there is none. */
 type Draw = (
   story: Readonly<TransfersStory>
 ) => { readonly asked: TransferRequest; readonly sentence: string } | undefined
@@ -50,14 +50,14 @@ const name = fc.constantFrom<Name>(...people)
 const seldom = fc.integer({ min: 1, max: 20 }).map((n) => n === 20)
 const which = fc.nat({ max: 2 })
 
-/** Index 0 is the newest transfer, so pending transfers are chosen often. */
+/** Index 0 is the newest transfer, so stories often choose pending transfers. */
 const pick = (transfers: ReadonlyArray<ModelTransfer>, index: number): ModelTransfer | undefined =>
   transfers.at(-1 - (index % Math.max(1, transfers.length)))
 
 const label = ({ transfers }: TransfersNotebook, { view }: ModelTransfer): string =>
   `#${1 + transfers.findIndex((one) => one.view.id === view.id)}`
 
-/** Whole cents: mostly small, some near the maximum balance. */
+/** Whole cents. Most amounts are small, some near the maximum balance. */
 const amounts: fc.Arbitrary<bigint> = fc
   .oneof(
     { withCrossShrink: true },
@@ -101,7 +101,7 @@ const sizes: fc.Arbitrary<Size> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(0n, cent - 1n).map((amount) => () => amount) }
 )
 
-/** Mostly from a person with giftable credit to another person. */
+/** Creates a transfer, mostly from a person with giftable credit to another person. */
 const creates: fc.Arbitrary<Draw> = fc
   .record({
     anyone: seldom,
@@ -136,7 +136,7 @@ const nth = <A>(items: ReadonlyArray<A>, index: number): A => items[index % item
 
 const keyOf = (keys: number): string => `key-${keys}-0123456789`
 
-/** Reuses a key: by the same person for the same or another request, or by another person. */
+/** Reuses a key. The same person sends the same or another request, or another person uses the key. */
 const createsAgain: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.constantFrom("the same again", "another amount", "another recipient", "by another person"), name)
   .map(([index, how, other]) => ({ now }) => {
@@ -168,7 +168,7 @@ const verbs = {
 } as const
 type Verb = keyof typeof verbs
 
-/** An action on a transfer, by the permitted person or by another. */
+/** An action on a transfer by the permitted person or by another person. */
 const moving =
   (
     tag: Verb,
@@ -264,7 +264,7 @@ const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 
   return step(times)
 })
 
-/** Several concurrent actions on one transfer. */
+/** Concurrent actions on one transfer. */
 const races: fc.Arbitrary<TransfersStep> = fc
   .tuple(which, fc.array(verb, { minLength: 2, maxLength: 4 }))
   .map(([index, tags]) => stepOf(tags.map((tag) => moving(tag, index))))
@@ -326,7 +326,7 @@ const joins = (who: string): TransfersStep =>
 /** A pause with its description. */
 type Pause = (story: Readonly<TransfersStory>) => { readonly millis: number; readonly words: string }
 
-/** Waits until a transfer's deadline, or one millisecond less; a day if there is no such transfer. */
+/** Waits until a transfer's deadline, or one millisecond less. If there is no such transfer, waits a day. */
 const until =
   (
     over: string,

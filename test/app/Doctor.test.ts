@@ -66,14 +66,17 @@ describe("tollgate doctor", () => {
     expect(of["backups"]).toMatchObject({ result: "warning", finding: expect.stringContaining("48 h old") })
     expect(of["upstreams.ours"]).toMatchObject({
       result: "failure",
-      finding: expect.stringContaining("refuses the key")
+      finding: expect.stringContaining("rejects the key")
     })
     expect(stderr).toContain("tollgate: upstreams.ours: see above")
   })
 
   it("says what is missing where there is no deployment", async () => {
-    const finished = await command(["doctor", "--json"], { DATA_DIR: join(folder, "nothing") })
+    const nothing = join(folder, "nothing")
+    const finished = await command(["doctor", "--json"], { DATA_DIR: nothing })
     expect(finished.code).toBe(1)
+    expect(finished.stdout).toContain(`${nothing} does not exist yet: the first start creates it`)
+    expect(finished.stdout).not.toContain("is private")
     expect(finished.stdout).toContain("does it exist?")
   })
 })

@@ -22,7 +22,7 @@ describe("--help", () => {
     expect(lines.slice(0, 4)).toEqual([
       "tollgate operator keys create --scopes text [options]",
       "",
-      "Make a management key; prints the key once",
+      "Create a management key; prints the key once",
       ""
     ])
     expect(lines.slice(4).map((line) => line.trim().split(/ {2,}/)[0])).toEqual([

@@ -66,7 +66,7 @@ describe("tollgate people", () => {
 
   it.each([
     ["name\nx", "has no column email"],
-    ["email,name,phone\na@example.com,A,1", 'line 1, column 3: "phone" is none of email, name'],
+    ["email,name,phone\na@example.com,A,1", 'line 1, column 3: "phone" is not one of email, name'],
     ["email,name,team\nnew@example.com,New,Physics", "--owner: needed for new teams (Physics)"],
     [`email,name,team\nnew@example.com,New,${"x".repeat(101)}`, "line 2, column 3 (team): must be 1 to 100"],
     ["email,name\nnew@example.com,New\nwrong,B", "line 3, column 1 (email): must be an email address"],
@@ -235,6 +235,7 @@ describe("tollgate tenants create", () => {
   it("makes a key with limits, and prints it once", async () => {
     const { tenant_id } = await shown("--name", "Lab", "--owner", "lab@example.com")
     const limits = ["--limit", "20", "--period", "month", "--models", "sandbox-small", "--expires", "2099-01-31"]
+    limits.push("--tag", "team=lab", "--tag", "eq=a=b")
     const done = await run("key", "create", "--tenant", tenant_id, "--name", "notebook", ...limits)
     expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/^svc-prod-[0-9a-f]{64}\n$/)])
     expect(done.stderr).toContain("--models was not compared with the service's models: --config FILE does so\n")
@@ -245,9 +246,11 @@ describe("tollgate tenants create", () => {
         spending_limit_usd: "20",
         spending_limit_period: "month",
         allowed_models: ["sandbox-small"],
-        expires_at: "2099-02-01T00:00:00.000Z"
+        expires_at: "2099-02-01T00:00:00.000Z",
+        tags: { eq: "a=b", team: "lab" }
       })
     ])
+    expect((await run("key", "list", "--tenant", tenant_id)).stdout).toMatch(/ TAGS .*\n.* eq=a=b,team=lab /)
     expect(list.stdout).not.toContain(done.stdout.trim())
     expect((await service.call("/v1/models", { token: done.stdout.trim() })).status).toBe(200)
   })
@@ -261,6 +264,9 @@ describe("tollgate tenants create", () => {
     }
     expect(await refused("--period", "month")).toContain("--period month: needs --limit")
     expect(await refused("--limit", "much")).toContain("--limit much: must be a decimal number above 0")
+    expect(await refused("--tag", "lab")).toBe("tollgate: --tag lab: must be name=value\n")
+    expect(await refused("--tag", "a=1", "--tag", "a=2")).toBe("tollgate: --tag a=2: the tag a has a value already\n")
+    expect(await refused("--tag", "a b=1")).toContain("--tag: a name of 1 to 64 letters")
     expect(await refused("--expires", "soon")).toContain("--expires soon: must be a day (2027-01-31")
     expect(await refused("--limit", "1", "--expires", "2020-01-31")).toBe(
       "tollgate: --expires: must be in the future\n"

@@ -207,7 +207,7 @@ describe("tollgate check", () => {
       payments: "off: only the operator gives credit",
       probes: [
         { entry: "upstreams.good", address: `${address}/v1/models` },
-        { entry: "upstreams.keyed", fault: "refuses the key (401): set api_key_env" },
+        { entry: "upstreams.keyed", fault: "rejects the key (401): set api_key_env" },
         { entry: "upstreams.gone", fault: "cannot be reached (ECONNREFUSED)" }
       ]
     })

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import * as Postgres from "../support/postgres.ts"
@@ -180,6 +180,17 @@ describe("POST /v1/operator/reload", () => {
     const refused = await reload()
     expect(refused.status).toBe(422)
     expect(refused.body.error).toBe("answers: restart the service to change it")
+  })
+
+  it("changes the address that commands on this machine find", async () => {
+    const address = () => readFileSync(join(folder, "address"), "utf8")
+    expect(address()).toBe(`${service.url}\n`)
+    write([model("small", 1)], { public_url: "https://ai.example.com" })
+    expect((await reload()).body.result).toEqual({ changed: ["public_url"] })
+    expect(address()).toBe("https://ai.example.com\n")
+    write([model("small", 1)])
+    await reload()
+    expect(address()).toBe(`${service.url}\n`)
   })
 
   it("ends live events, so that their clients connect to the new services", async () => {

@@ -251,6 +251,31 @@ describe("the headers of rate limits", () => {
     expect(again.headers.get("x-ratelimit-limit-requests")).toBeNull()
   })
 
+  it.each([
+    ["fails", { status: 500, body: {} }, 500],
+    ["is busy", { status: 429, body: {}, headers: { "retry-after": "7" } }, 429],
+    ["refuses the request", { status: 400, body: { error: { message: "no" } } }, 400]
+  ])("stand on the answer of a call whose upstream %s", async (_, fault, status) => {
+    await budget("bud_f", { limit: { requests: 5, tokens: 100_000 }, period: "hour" })
+    vendors.next("a", fault)
+    const chatted = await chat("one")
+    expect([chatted.status, chatted.headers.get("x-ratelimit-remaining-requests")]).toEqual([status, "4"])
+    expect(chatted.headers.get("x-ratelimit-limit-tokens")).toBe("100000")
+    vendors.next("a", fault)
+    const json = { model: "one", max_tokens: 10, messages: [{ role: "user", content: "hello" }] }
+    const sent = await service.call("/v1/messages", { token: who.token, json })
+    expect([sent.status, sent.headers.get("anthropic-ratelimit-requests-remaining")]).toEqual([status, "3"])
+    expect(sent.headers.get("x-ratelimit-remaining-requests")).toBe("3")
+  })
+
+  it("may be read by pages of other origins", async () => {
+    await budget("bud_x", { limit: { requests: 5, tokens: 100_000 }, period: "hour" })
+    const json = { model: "one", max_tokens: 10, messages: [{ role: "user", content: "hello" }] }
+    const { headers } = await service.call("/v1/messages", { token: who.token, json })
+    expect([...headers.keys()].filter((name) => name.includes("ratelimit"))).toHaveLength(12)
+    expect(headers.get("access-control-expose-headers")).toBe("*")
+  })
+
   it("have the names and the shape of Anthropic's protocol on its routes", async () => {
     await budget("bud_m", { limit: { requests: 1 }, period: "hour" })
     const json = { model: "one", max_tokens: 10, messages: [{ role: "user", content: "hello" }] }

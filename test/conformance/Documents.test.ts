@@ -356,6 +356,7 @@ describe("the examples", () => {
     }
     for (const name of [
       "GET /v1/tenants/{tenant_id}/usage/team",
+      "GET /v1/tenants/{tenant_id}/usage/team/series",
       "PATCH /v1/tenants/{tenant_id}/members/{account_id}",
       "GET /v1/tenants/{tenant_id}/members"
     ]) {

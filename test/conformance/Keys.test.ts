@@ -220,6 +220,27 @@ describe("/v1/usage?key=self", () => {
     expect(all.model_breakdown.map(({ model }: { model: string }) => model)).toContain("sandbox-large")
   })
 
+  it("sums the calls of the run whose key asks, and of no other run", async () => {
+    const { api_key } = await made({ name: "with runs" })
+    const run = async (token: string): Promise<string> =>
+      (await service.call("/v1/runs", { token, json: { limit: { usd: 1 } } })).body.result.api_key
+    const above = await run(api_key)
+    const below = await run(above)
+    await chat(api_key)
+    await chat(above, "sandbox-large")
+    await service.call("/v1/search?query=owls", { token: above })
+    for (let calls = 0; calls < 4; calls++) await chat(below)
+    const { body } = await usage(above, "?key=self")
+    expect(body).toMatchObject({ total_requests: 2, successful_requests: 2 })
+    expect(body.model_breakdown.map(({ model }: { model: string }) => model)).toContain("sandbox-large")
+    expect(body.endpoint_breakdown).toHaveLength(2)
+    expect((await usage(below, "?key=self")).body.total_requests).toBe(4)
+    expect((await usage(above, "?key=self&end_time=2020-01-01T00:00:00Z")).body.total_requests).toBe(0)
+    expect((await usage(await run(api_key), "?key=self")).body).toMatchObject({ total_requests: 0, total_cost: 0 })
+    // The key that made them sums its runs' calls too.
+    expect((await usage(api_key, "?key=self")).body.total_requests).toBe(7)
+  })
+
   it("keeps to the window", async () => {
     const { api_key } = await made({ name: "window" })
     await chat(api_key)

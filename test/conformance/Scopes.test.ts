@@ -250,7 +250,7 @@ describe("the consent page", () => {
     expect(plain).not.toContain("API keys")
     const more = await question({ scope: "keys transfers" })
     expect(more).toContain("API keys")
-    expect(more).toContain("send your credit to other people")
+    expect(more).toContain("send your credit to other users")
     expect(more).not.toContain("auto-reload")
   })
 

@@ -80,7 +80,7 @@ describe("a tenant to share", () => {
   it("is closed to strangers, whatever they ask", async () => {
     const [ada, eve] = [await person("ada"), await person("eve")]
     const tenant = await organisation(ada)
-    for (const path of ["members", "invites", "plan", "usage/team"]) {
+    for (const path of ["members", "invites", "plan", "usage/team", "usage/team/series"]) {
       const answer = await service.call(`/v1/tenants/${tenant}/${path}`, { token: eve.token })
       expect([path, answer.status, answer.body.code]).toEqual([path, 403, "not_a_member"])
     }
@@ -595,6 +595,11 @@ describe("who pays", () => {
     )
     expect(seen.series.team).toMatchObject([{ total_requests: 1 }])
     expect(seen.series.viewer).toEqual([])
+    const { body } = await service.call(
+      `/v1/tenants/${tenant}/usage/team/series?start_time=2020-01-01T00:00:00Z&end_time=2020-01-02&by=tag:project`,
+      { token: ada.token }
+    )
+    expect(body.result).toMatchObject({ by: "tag:project", total: { requests: 0 } })
     const many = Array.from({ length: 6 }, (_, i) => `acc_${i}`).join(",")
     expect((await service.call(`/v1/tenants/${tenant}/usage/team?members=${many}`, { token: ada.token })).status).toBe(
       400

@@ -153,6 +153,7 @@ it("finds nothing amiss in any view, in light and dark, on a desktop and a phone
     ["tenants", "Tenants"],
     ["allowances", "Allowances"],
     ["vouchers", "Vouchers"],
+    ["budgets", "Budgets"],
     ["management-keys", "Management keys"]
   ] as const
   for (const [path, title] of views) {

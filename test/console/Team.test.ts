@@ -66,7 +66,7 @@ describe("on a phone", () => {
     await grace.page.locator(".shell-tenant").filter({ hasText: "Personal" }).waitFor({ state: "attached" })
     await grace.page.goto(desk.at("team?tab=payers"))
     const place = grace.page.getByRole("listitem").filter({ hasText: "Lighthouse" })
-    await place.getByText(/its plan pays for members' calls/).waitFor()
+    await place.getByText(/Its plan pays for members' calls/).waitFor()
     expect(await grace.axe()).toEqual([])
     await place.getByRole("button", { name: "Charge first" }).click()
     await place.getByText("pays now").waitFor()

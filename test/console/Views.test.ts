@@ -68,6 +68,8 @@ const views = [
   "usage?by=application&window=week",
   "usage?by=tag:project&window=week",
   "keys",
+  "budgets",
+  "runs",
   "credit",
   "transfers",
   "transfers?tab=sent",

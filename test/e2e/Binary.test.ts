@@ -150,7 +150,7 @@ describe("the executable", () => {
       expect(execFileSync(inside[0], [...inside[1], "health"], asked)).toContain("answers 200")
       expect(await service.end("SIGTERM")).toBe(0)
       expect(() => execFileSync(inside[0], [...inside[1], "health"], { ...asked, stdio: "pipe" })).toThrow(
-        /nothing answers/
+        /there is no response/
       )
       expect(lstatSync(join(bare, "data", "tollgate.db")).uid).toBe(user)
       expect(readdirSync(bare).toSorted()).toEqual(expect.arrayContaining(["data", "tollgate"]))

@@ -791,6 +791,6 @@ describe("the command line", () => {
     const well = await command(["health"], { PORT: String(service.port), HOST: "0.0.0.0" })
     expect([well.code, well.stdout]).toEqual([0, expect.stringContaining("answers 200")])
     await service.end()
-    expect(await refusal(["health"], { PORT: String(service.port) })).toContain("nothing answers")
+    expect(await refusal(["health"], { PORT: String(service.port) })).toContain("there is no response")
   })
 })

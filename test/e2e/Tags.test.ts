@@ -166,6 +166,39 @@ describe("a body", () => {
     expect(await labels(key)).toEqual({ end_user: "u-1" })
   })
 
+  it("of images, speech and transcriptions names an end user, in JSON and in forms", async () => {
+    const key = await made()
+    const form = (file: File, field: string, texts: Record<string, string>) => {
+      const form = new FormData()
+      for (const [name, text] of Object.entries(texts)) form.append(name, text)
+      form.append(field, file)
+      return form
+    }
+    const audio = () => new File([new Uint8Array(16_000)], "talk.wav", { type: "audio/wav" })
+    const png = new File([Buffer.from("\x89PNG\r\n\x1a\n", "latin1")], "hill.png", { type: "image/png" })
+    const speech = { model: "tts-1", voice: "alloy", input: "hello" }
+    const requests: ReadonlyArray<readonly [path: string, body: object | FormData, end_user: string]> = [
+      ["/v1/images/generations", { prompt: "a hill", user: "u-1" }, "u-1"],
+      ["/v1/images/generate", { prompt: "a hill", user: "u-2", safety_identifier: "s-2" }, "s-2"],
+      ["/v1/images/edits", form(png, "image", { prompt: "at night", user: "u-3" }), "u-3"],
+      ["/v1/audio/speech", { ...speech, safety_identifier: "s-4" }, "s-4"],
+      ["/v1/speech", { ...speech, user: "u-5" }, "u-5"],
+      ["/v1/audio/transcriptions", form(audio(), "file", { model: "whisper-1", user: "u-6" }), "u-6"],
+      ["/v1/transcriptions", form(audio(), "file", { user: "u-7", safety_identifier: "s-7" }), "s-7"],
+      ["/v1/audio/speech", { ...speech, user: "" }, ""]
+    ]
+    for (const [path, body, end_user] of requests) {
+      const isForm = body instanceof FormData
+      const answer = await fetch(`${service.url}${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key.key}`, ...(!isForm && { "content-type": "application/json" }) },
+        body: isForm ? body : JSON.stringify(body)
+      })
+      expect([path, answer.status, (await answer.bytes()).length > 0]).toEqual([path, 200, true])
+      expect([path, (await labels(key)).end_user ?? ""]).toEqual([path, end_user])
+    }
+  })
+
   it("of LiteLLM lists tags", async () => {
     const key = await made()
     const tags = ["jobID:7", "project=atlas", "prod", "nightly"]

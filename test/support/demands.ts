@@ -19,6 +19,11 @@ export const demands: Readonly<Record<string, string>> = {
   [`PATCH ${tenant}/applications/:application_id`]: "keys",
   [`DELETE ${tenant}/applications/:application_id`]: "keys",
 
+  "POST /v1/runs": "keys",
+  "GET /v1/runs": "keys",
+  "GET /v1/runs/:run_id": "keys",
+  "DELETE /v1/runs/:run_id": "keys",
+
   [`GET ${tenant}/budgets`]: "keys",
   [`POST ${tenant}/budgets`]: "keys",
   [`GET ${tenant}/budgets/:budget_id`]: "keys",

@@ -84,6 +84,16 @@ describe("a key", () => {
     })
   })
 
+  it("is not sent if it is empty, and leaves a configured header", async () => {
+    const none = { authorization: undefined, "x-api-key": undefined, "api-key": undefined, "x-goog-api-key": undefined }
+    const empty = { api_key: Redacted.make(""), speaks: all }
+    for (const protocol of all) expect(keyIn(await sent(empty, "/x", protocol))).toEqual(none)
+    expect(keyIn(await sent({ ...empty, headers: { authorization: "Basic eA==" } }))).toEqual({
+      ...none,
+      authorization: "Basic eA=="
+    })
+  })
+
   it("goes with the headers and the query of the configuration", async () => {
     const query = { "api-version": "2026-01-01", x: "a b&c" }
     const plain = await sent({ query, headers: { "x-org": "7" } })

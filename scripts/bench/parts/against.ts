@@ -1,5 +1,5 @@
-// Two builds of the service in one run, driven in turns of a second: the effect of a change, as ratios. Ratios of adjacent turns are stable within
-// two or three percent, while absolute figures vary by half from minute to minute.
+// Drives two builds of the service in turns of a second and prints the effect of a change as ratios. Ratios of adjacent turns are stable within two
+// or three percent, while absolute figures vary by half from minute to minute.
 import { join } from "node:path"
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "../calls.ts"
@@ -29,7 +29,7 @@ const compare = async (
   for (const seconds of [warmup, warmup / 2]) for (const one of [a, b]) await drive(load, one, workload, { seconds })
   const runs = { a: [] as Array<Run>, b: [] as Array<Run> }
   for (let pair = 0; pair < pairs; pair++) {
-    // A B, then B A, so that a drift of the machine affects both.
+    // A B, then B A. A drift of the machine affects both equally.
     const turns = [[a, runs.a] as const, [b, runs.b] as const]
     for (const [one, into] of pair % 2 === 0 ? turns : turns.toReversed()) {
       into.push(await drive(load, one, workload, { seconds: 1 }))
@@ -52,7 +52,7 @@ const row = (name: string, { a, b }: Compared): ReadonlyArray<string> => {
   ]
 }
 
-/** `other` is the main file of A, the build to compare with; B is the service that the options name. */
+/** `other` is the main file of A, the build to compare with. B is the service that the options name. */
 export const runAgainst = async (bench: Bench, other: string, workloads: ReadonlyArray<Workload>): Promise<void> => {
   const { cores, directory, options } = bench
   const { load, outside, upstream } = await startOutside(cores)

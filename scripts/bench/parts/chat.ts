@@ -1,5 +1,4 @@
-// Chat by one caller: booked on disk before the answer, compared with no gateway, a proxy, the floor and the peer. Then by callers with and
-// without budgets.
+// Chat by one caller, compared with no gateway, a proxy, the floor and the peer. Then chat by callers with and without budgets.
 import { join } from "node:path"
 import { chatCalls } from "../calls.ts"
 import { alternate, contender, halfLoad, print, printAdded, printRates, ratio } from "../frame.ts"

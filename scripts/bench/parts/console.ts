@@ -1,5 +1,5 @@
-// The views of the console over the books of `growth`, with the big tenant's calls by 200 people. Measures each view's queries on opening,
-// concurrent as in the page, the first time and again; and the latency of calls while the slowest views are read.
+// The console's views over the books of `growth`, with the big tenant's calls by 200 people. Measures each view's initial queries, concurrently as in
+// the page, the first time and again. Then measures the latency of calls while a client reads the slowest views.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { fillBooks, peopleOf, untilAtRest } from "../books.ts"
@@ -21,9 +21,9 @@ const readings = 5
 
 interface View {
   readonly name: string
-  /** The owner of the view; decides the credential. */
+  /** The view's user, who determines the credential. */
   readonly by: "person" | "operator"
-  /** The view's concurrent queries on opening. A path after `POST ` is posted. */
+  /** The view's concurrent initial queries. A path after `POST ` is posted. */
   readonly asks: ReadonlyArray<string>
 }
 
@@ -173,7 +173,7 @@ const asking =
 
 type Ask = ReturnType<typeof asking>
 
-/** Milliseconds until all answers of a view have arrived. */
+/** Milliseconds until all responses of a view have arrived. */
 const timeOf = async (ask: Ask, { asks, by }: View): Promise<number> => {
   const began = performance.now()
   await Promise.all(asks.map((one) => ask(by, one)))
@@ -218,7 +218,7 @@ const untilStopped = async (signal: AbortSignal, look: () => Promise<unknown>): 
   while (!signal.aborted) await look()
 }
 
-/** The latency of calls, alone and while someone reads these views one after another. */
+/** The latency of calls, alone and while a client reads these views one after another. */
 const timeCalls = async (
   bench: Bench,
   load: ChildProcess,
@@ -272,7 +272,7 @@ const run = async (bench: Bench): Promise<void> => {
   }
   const known: Known = { tenant, member, usage_id: newest.result.records[0]!.id }
   print(
-    `\nViews of the console over ${count(books.calls)} calls, ${count(books.firstCalls)} of the tenant that is looked at, by ${members} people\n`
+    `\nViews of the console over ${count(books.calls)} calls, ${count(books.firstCalls)} of the viewed tenant, by ${members} people\n`
   )
   const slowest = await timeViews(bench.results, ask, service.pid, [...operatorViews(known), ...personViews(known)])
   await timeCalls(bench, load, contender({ ...service, keys: [people[0]!.key] }), ask, [
@@ -285,6 +285,6 @@ const run = async (bench: Bench): Promise<void> => {
 
 export const consoleViews: Part = {
   name: "console",
-  about: "every view of the console over 5 million calls (minutes; only where asked for)",
+  about: "every view of the console over 5 million calls (minutes; only on request)",
   run
 }

@@ -1,5 +1,5 @@
-// Growth: books with millions of calls by a thousand tenants over a year, a third of them one tenant's. Measures the cost of a charge at 10
-// thousand, a million and all calls; the latency of each view of that tenant over HTTP; and the duration of `verify`.
+// Growth: books with millions of calls by a thousand tenants over a year, a third of them by one tenant. Measures the cost of a charge at 10
+// thousand, a million and all calls, the latency of each of that tenant's views over HTTP, and the duration of `verify`.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { copyOf, fillBooks, peopleOf, startFill, untilAtRest } from "../books.ts"
@@ -15,7 +15,7 @@ import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
-/** The books are copied at these numbers of calls and at the end, so that one run can compare charges. */
+/** The books are copied at these numbers of calls and at the end. One run can then compare charges. */
 const copiesAt = [10_000, 1_000_000]
 /** How often each view is read. */
 const readings = 15
@@ -171,7 +171,7 @@ const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string,
     median(costs[i]!).toFixed(1),
     inUnit(medians[0]! / medians[i]!, "x")
   ]
-  print("\nCharges at the ledger, a thousand callers, 256 at a time, by how many calls the books hold\n")
+  print("\nCharges at the ledger, a thousand callers, 256 at a time, by the number of calls in the books\n")
   print(table([["calls", "charges/s", "CPU µs", "cost, of the smallest's"], ...sizes.map(row)]))
   results.reach({
     what: `5 cost of a charge at ${count(calls)}, of that at ${count(sizes[0]!)}`,
@@ -207,6 +207,6 @@ const run = async (bench: Bench): Promise<void> => {
 
 export const growth: Part = {
   name: "growth",
-  about: "5 million calls over a year: charges, every view, verify (minutes; only where asked for)",
+  about: "5 million calls over a year: charges, every view, verify (minutes; only on request)",
   run
 }

@@ -10,7 +10,7 @@ import type { World } from "../world.ts"
 const wanted = 10_000
 /** Streams started per second. */
 const beginning = 2_000
-/** All streams are open for this long before memory is read. */
+/** The time that all streams are open before memory is read, in milliseconds. */
 const holdMs = 16_000
 
 /** A stream takes two sockets of the relaying process. Node raises the soft limit to the hard one itself. */

@@ -1,5 +1,5 @@
-// The service over PostgreSQL, with the server on the same machine: charges of two writers against pgbench's TPC-B, chat against the same on SQLite,
-// two nodes against one, and the delay until one node refuses a key revoked at another.
+// The service over PostgreSQL, with the server on the same machine. Compares charges of two writers with pgbench's TPC-B, chat with chat on SQLite,
+// and two nodes with one. Measures the delay until one node refuses a key that another node revoked.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
@@ -70,7 +70,7 @@ const findPgbench = (): string | undefined => {
   return folders.map((folder) => join(folder, "pgbench")).find((file) => existsSync(file))
 }
 
-/** pgbench's TPC-B, prepared, with 16 clients: a function that returns its transactions per second in a round of this many seconds. */
+/** Prepares pgbench's TPC-B with 16 clients. Returns a function that runs a round and returns its transactions per second. */
 const startPgbench = async (server: Server): Promise<((seconds: number) => number) | undefined> => {
   const file = findPgbench()
   if (file === undefined) {
@@ -102,7 +102,7 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   const { options, results } = bench
   const pgbench = await startPgbench(server)
   const url = await create(server, "charges")
-  // One after the other, because the first creates the tables.
+  // Sequentially, because the first process creates the tables.
   const writers: Array<ChildProcess> = []
   for (const place of ["0", "1"]) {
     const child = startPart(undefined, "writers.ts", [url, place, String(accounts)])
@@ -207,9 +207,9 @@ const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<
 
 // ---- over HTTP ----------------------------------------------------------------------------------------------------------
 
-/** How many keys are revoked. */
+/** The number of revoked keys. */
 const revocations = 50
-/** For calls through two nodes: enough to keep each busy. */
+/** For calls through two nodes. The number keeps each node busy. */
 const manyConnections = 512
 
 /** Timeout of a revocation, in milliseconds. */
@@ -311,11 +311,11 @@ interface Comparison {
 }
 
 /**
- * The same connections at one node, and shared by two nodes. The control is the same with one service on SQLite and two: those two share only the
- * core. The cost of two independent processes is not a cost of nodes.
+ * Compares one node with two nodes that share the same number of connections. As a control, it compares one service on SQLite with two, which share
+ * only the core. The cost of two independent processes is not a cost of nodes.
  *
- * The target applies when each node is busy, as when one node is not enough. A turn of the event loop, a batch and its commit cost the same for few
- * calls as for many, and two nodes each get half the calls.
+ * The target applies if each node is busy. The cost of an event loop iteration, a batch and its commit does not depend on the number of calls, and
+ * each of two nodes gets half the calls.
  */
 const compareNodes = async ({ bench, connections, loads, nodes, server, services }: Comparison): Promise<void> => {
   const { options } = bench
@@ -350,10 +350,10 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
     say(`nodes, ${connections} connections: round ${round} of ${options.rounds}: ${rates.join(", ")}`)
   }
   const of = (place: number, what: keyof Cost) => median(sides[place]!.costs.map((cost) => cost[what]))
-  /** Relative to the CPU time of one, in the same round. */
+  /** The ratio to the CPU time of one node or service in the same round. */
   const ratioTo = (place: number, one: number) =>
     median(sides[place]!.costs.map(({ nodes: cost }, round) => cost / sides[one]!.costs[round]!.nodes))
-  print(`\nThe same through one and through two on the same core, ${connections} connections in all\n`)
+  print(`\nChat through one and through two processes on the same core, ${connections} connections in total\n`)
   print(
     table([
       ["through", "requests/s", "CPU µs a call", "lowest..highest", "of one", "CPU µs a call, server"],
@@ -379,7 +379,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
   })
 }
 
-/** Revokes keys at one node. Measures how long the other still accepts them after the answer. */
+/** Revokes keys at one node. Measures how long the other node still accepts them after the response. */
 const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Contender): Promise<void> => {
   const token = await at.tokenOf(0)
   const [base, further] = [`http://127.0.0.1:${at.port}`, `http://127.0.0.1:${other.port}`]
@@ -405,7 +405,7 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
   }
   const worst = Math.max(...times)
   const isOver = worst >= patience
-  print(`\nA key revoked at one node, until the other refuses it, asked call by call\n`)
+  print(`\nTime until a key revoked at one node is refused by the other, measured call by call\n`)
   print(
     isOver
       ? `  not within ${patience / 1000} s; no more were tried`
@@ -417,6 +417,6 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
 
 export const postgres: Part = {
   name: "postgres",
-  about: "charges, chat and two nodes over PostgreSQL (only where asked for)",
+  about: "charges, chat and two nodes over PostgreSQL (only on request)",
   run
 }

@@ -1,8 +1,8 @@
-// Messages and responses beside chat: relayed to an upstream that speaks the protocol, and translated for one that does not; whole and streamed, by
-// one caller and by a thousand. The floor relays the client's own protocol, regardless of the service's upstream.
+// Messages and responses beside chat, relayed to an upstream with the same protocol or translated, with and without streaming, by one caller and by a
+// thousand. The floor relays the client's own protocol, regardless of the service's upstream.
 //
-// All workloads are driven once before the first measurement, at the floor and at the service. V8 compiles on the measured core: a new kind of call
-// takes a third of a second of it, and shared code is recompiled.
+// Drives all workloads once before the first measurement, at the floor and at the service. V8 compiles on the measured core. A new kind of call takes
+// a third of a second, and shared code is recompiled.
 import { callsIn, manyCallers } from "../calls.ts"
 import type { Spoken, Workload } from "../calls.ts"
 import { alternate, printRates, ratio, warmUp } from "../frame.ts"

@@ -1,5 +1,5 @@
-// The start: from the spawn of the process to its first 200 at /healthz and at /readyz, on a folder with books, against an empty `node:http` server
-// on the same runtime. Also the executable, if it was built.
+// The time from the spawn of the process to its first 200 at /healthz and at /readyz, on a folder with books, compared with an empty `node:http`
+// server on the same runtime. Measures the executable too, if it was built.
 import { execFileSync, spawn } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
@@ -12,20 +12,20 @@ import { median } from "../numbers.ts"
 import { freePort, memory, nodeOptions, root, sleep, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
-/** Starts of each per round. */
+/** Starts of each contender per round. */
 const perRound = 3
 
 interface Startable {
   readonly name: string
   readonly command: ReadonlyArray<string>
   readonly times: Array<number>
-  /** Until the first 200 at /readyz, when the whole service answers. */
+  /** Milliseconds until the first 200 at /readyz. */
   readonly ready: Array<number>
   /** Resident memory when ready, in MB. */
   readonly sizes: Array<number>
 }
 
-/** Whether the port answers 200. */
+/** Whether the port responds with 200. */
 const answers = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" })
@@ -92,7 +92,7 @@ const emptyExecutable = async (directory: string): Promise<string | undefined> =
 const run = async ({ cores, directory, options, results }: Bench): Promise<void> => {
   const folder = join(directory, "start")
   mkdirSync(folder)
-  // Runs once to create the books: the part measures a restart, not the creation of a database.
+  // Runs once to create the books, because the part measures a restart, not the creation of a database.
   const { load, outside, upstream } = await startOutside(cores)
   const service = await startGateway({ name: "gateway", main: options.main, cores, outside, directory: folder })
   await service.stop()
@@ -127,7 +127,7 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
     MALLOC_ARENA_MAX: "2"
   }
   for (let round = 0; round <= options.rounds * perRound; round++) for (const each of all) await startOnce(each, env)
-  // The first start of each reads its files from the disk.
+  // Each contender's first start reads its files from the disk.
   for (const { ready, times } of all) {
     times.shift()
     ready.shift()

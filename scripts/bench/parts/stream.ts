@@ -1,4 +1,4 @@
-// Streamed chat: relayed as it arrives and charged before its last event; streams of 30 and of 1,000 chunks.
+// Streamed chat, relayed as it arrives and charged before its last event, in streams of 30 and of 1,000 chunks.
 import { chatCalls, inPieces, paced, pause } from "../calls.ts"
 import { alternate, drive, inUnit, print, printRates, ratio, table, titles } from "../frame.ts"
 import type { Bench, Contender, Part } from "../frame.ts"
@@ -10,7 +10,7 @@ export const workloads = ({ connections }: Bench["options"]) =>
     chatCalls({ name: `stream of ${chunks} chunks`, connections, stream: true, manner: inPieces(chunks) })
   )
 
-/** The peer's answer to a single stream. On Node 20, its npm build 1.15 answers 500 to every stream. */
+/** The error of the peer's response to a single stream. On Node 20, its npm build 1.15 responds to every stream with 500. */
 const faultOf = ({ load }: World, peer: Contender): Promise<string | undefined> =>
   drive(load, peer, chatCalls({ name: "stream", connections: 1, stream: true }), { seconds: 2, calls: 1 }).then(
     () => undefined,
@@ -41,8 +41,8 @@ const run = async (bench: Bench): Promise<void> => {
     })
   }
   if (fault !== undefined) {
-    print(`\n  The peer is left out: it answers a stream on Node ${process.version} with ${fault}`)
-    print("  What streams is compared with the floor and with the plain proxy instead.")
+    print(`\n  The peer is omitted, because it responds to a stream on Node ${process.version} with ${fault}`)
+    print("  Streams are compared with the floor and with the plain proxy instead.")
   }
   print(`\nA single stream in which the upstream pauses for ${pause} ms after its first bytes\n`)
   const rows: Array<ReadonlyArray<string>> = [["through", "first byte", "end"]]

@@ -1,9 +1,9 @@
-/** Clients' calls while their vendor is hostile: each protocol over each vendor, whole and streamed, and each tool. */
+/** Clients' calls to hostile vendors, in each protocol over each vendor, with and without streaming, and to each tool. */
 export interface Call {
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
-  /** The protocol of the errors that its client reads. */
+  /** The shape of the client's errors. */
   readonly shape: "plain" | "messages" | "openai"
   /** The protocol of its stream, if any. */
   readonly stream?: "chat" | "messages" | "responses" | "other"
@@ -11,7 +11,7 @@ export interface Call {
   readonly json?: (text: string) => object
   readonly form?: (text: string) => FormData
   readonly query?: (text: string) => string
-  /** The requests that follow the job that it began. */
+  /** The kind of job that it begins, which further requests poll. */
   readonly follow?: "media" | "image"
   /** It waits up to five minutes for its images. */
   readonly waits?: true

@@ -1,4 +1,4 @@
-/** Faults of a vendor's answer: as data that can be stored, and as changes to the bytes of a correct answer. */
+/** Faults of a vendor's response, as data that can be stored and as changes to the bytes of a correct response. */
 import fc from "fast-check"
 import { gzipSync } from "node:zlib"
 import { frame } from "../../../src/sandbox/Bedrock.ts"
@@ -64,7 +64,7 @@ const counts = fc.constantFrom(
   "1"
 )
 
-/** One change of a vendor's answer. */
+/** One change of a vendor's response. */
 export const changes: fc.Arbitrary<Change> = fc.oneof(
   fc.record({
     kind: fc.constant("bytes" as const),
@@ -280,7 +280,7 @@ export const changes: fc.Arbitrary<Change> = fc.oneof(
   })
 )
 
-// ---- changed answers ------------------------------------------------------------------------------------------------------------------
+// ---- changed responses ----------------------------------------------------------------------------------------------------------------
 
 export interface Answer {
   readonly status: number
@@ -288,7 +288,7 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** Bytes in pieces, and the action after them. */
+/** Chunks of bytes, and the action after them. */
 export interface Delivery {
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
@@ -331,7 +331,7 @@ const eventWith = (answer: Answer, event: Buffer, change: (data: string) => stri
 
 const mark = "\u27e8literal\u27e9"
 
-/** A JSON text with this literal in the place that `which` selects. */
+/** A JSON text with this literal instead of the value that `which` selects. */
 const withLiteral = (
   text: string,
   place: number,
@@ -411,7 +411,7 @@ const withHeader = ({ headers, ...answer }: Answer, name: string, value: string 
   headers: [...headers.filter(([one]) => one !== name), ...(value === undefined ? [] : [[name, value] as const])]
 })
 
-/** A correct answer with a faulty content. */
+/** A correct response with changed content. */
 const changedAnswer = (answer: Answer, change: Change): Answer => {
   switch (change.kind) {
     case "value":
@@ -445,7 +445,7 @@ const changedAnswer = (answer: Answer, change: Change): Answer => {
 const lengthBy = (value: string, length: number): string =>
   /^[+-]\d\d/.test(value) ? String(Math.max(0, length + Number(value))) : value
 
-/** The bytes of an answer with these changes, and their delivery. */
+/** The bytes of a response with these changes, and their delivery. */
 export const delivered = (right: Answer, all: ReadonlyArray<Change>): Delivery => {
   const answer = all.reduce(changedAnswer, right)
   const of = <K extends Change["kind"]>(kind: K) =>

@@ -1,4 +1,4 @@
-/** The sandbox's vendors behind a proxy, which corrupts the answers to marked requests. */
+/** A proxy in front of the sandbox's vendors, which corrupts the responses to marked requests. */
 import { createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import { delivered } from "./Fault.ts"
@@ -6,9 +6,9 @@ import type { Answer, Change } from "./Fault.ts"
 
 export interface Proxy {
   readonly url: string
-  /** Changes to the answers of requests that contain this text. The same text always gets the same changes. */
+  /** Changes of responses, by a text in their request. The same text always gets the same changes. */
   readonly faults: Map<string, ReadonlyArray<Change>>
-  /** Changes to the answers of requests without such a text: polls of a job. */
+  /** Changes of responses to requests without such a text, which are polls of a job. */
   ambient: ReadonlyArray<Change>
   /** Ends all connections. */
   readonly hangUp: () => void

@@ -1,4 +1,4 @@
-/** Makes every call to hostile vendors, and judges the client's answers. */
+/** Makes every call to hostile vendors, and judges the client's responses. */
 import fc from "fast-check"
 import { misfit } from "../Schema.ts"
 import { calls } from "./Calls.ts"
@@ -26,22 +26,22 @@ export interface Counts {
   slowest_ms: number
 }
 
-/** Timeout of a call: a vendor is silent for at most two seconds, and failovers try another. */
+/** Timeout of a call, in milliseconds. A vendor is silent for at most two seconds, and failovers try another one. */
 const limit_ms = 75_000
-/** The service waits five minutes for images if polls of their vendor fail, because other calls' faults also affect the polls. */
+/** The service waits five minutes for images if polls fail. Other calls' faults also affect the polls. */
 const waiting_ms = 330_000
 
-/** Texts that a client must not see: the vendor's key, and internal details. */
+/** Texts that must not reach a client: the vendor's key, and internal details. */
 const secret =
   /sk-vendor-key|\n\s+at [\w.<>]+ ?\(|node_modules|is not a function|Cannot read propert|UND_ERR|ECONNRE|HPE_/
 
 export const isSecret = (text: string, sent: ReadonlyArray<Change>): boolean => {
   const found = secret.exec(text)?.[0]
-  // A vendor's own text within an answer is relayed.
+  // A vendor's own text within a response is relayed.
   return found !== undefined && !JSON.stringify(sent).includes(found)
 }
 
-/** The fault of a stream; `undefined` if there is none. A stream must end by its protocol, with an error in its shape, or by a cut. */
+/** The fault of a stream, or `undefined`. A stream must end by its protocol, with an error in its shape, or by a cut. */
 const wrongInStream = (protocol: NonNullable<Call["stream"]>, text: string, isCut: boolean): string | undefined => {
   if (protocol === "other" || isCut) return undefined
   const events = text.split(/\r?\n\r?\n/).flatMap((event) => {
@@ -116,7 +116,7 @@ export const send = async (
       const found = wrongInStream(call.stream, body, isCut)
       return found === undefined ? undefined : wrong("a stream with a wrong end", found)
     }
-    // Audio is relayed as it arrives, so a broken input breaks the answer.
+    // Audio is relayed as it arrives, so a broken input breaks the response.
     if (isCut) return type.startsWith("audio/") ? undefined : wrong("a truncated answer", "")
     if (
       documented[type] === undefined &&
@@ -172,7 +172,7 @@ const follow = async ({ key, service }: World, call: Call, body: string): Promis
   }
 }
 
-/** Calls with the faults of their vendor. */
+/** Calls with their vendor's faults. */
 export const plans = (named: string, patient: boolean): fc.Arbitrary<Plan> =>
   fc.record({
     call: fc.constantFrom(

@@ -1,4 +1,4 @@
-/** A deployment with hostile vendors: the service in a separate process, and a proxy that corrupts the answers of the sandbox's vendors. */
+/** A deployment with hostile vendors: the service in a separate process, and a proxy that corrupts the responses of the sandbox's vendors. */
 import { Effect, Exit, Scope } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -19,7 +19,7 @@ export interface World {
   readonly routes: ReadonlyArray<Route>
   readonly person: Person
   readonly key: string
-  /** The faults at rest: those of `restOf`, and sums that differ from the cost of calls. */
+  /** The faults at rest: the faults from `restOf`, and sums that differ from the cost of calls. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
@@ -125,7 +125,7 @@ export const make = async (): Promise<World> => {
   }
 }
 
-/** Faults of the sums: the remaining credit must be the initial credit minus the cost of calls, and no call may cost more than its reservation. */
+/** Faults of sums. The remaining credit must be the initial credit minus the calls' cost, and no call may cost more than its reservation. */
 const sumsOf = async (service: Service, { tenant_id, token }: Person): Promise<ReadonlyArray<string>> => {
   const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
   let cost = 0n

@@ -1,4 +1,4 @@
-/** Events of the payment processor. Unsigned events change nothing. Signed events take effect, once, in any order. */
+/** Sends events of the payment processor. Unsigned events must change nothing. Signed events must take effect once, in any order. */
 import fc from "fast-check"
 import type { Answer } from "../../../test/support/Service.ts"
 import { hostileTexts, literals, placesIn } from "../Hostile.ts"
@@ -228,7 +228,7 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
   const live = async () => {
     const { events, left } = sample(lives(payer.tenant_id))
     due += left
-    // Some arrive at the same time.
+    // Sends them in concurrent pairs.
     for (let at = 0; at < events.length; at += 2)
       await Promise.all(
         events.slice(at, at + 2).map(async (body) => {

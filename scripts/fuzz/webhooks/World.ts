@@ -1,4 +1,4 @@
-/** A sandbox's service, and the people in the payment processor's events. */
+/** A sandbox's service, with the people of the payment processor's events. */
 import { createHmac } from "node:crypto"
 import { webhookSecret } from "../../../src/sandbox/PaymentWorld.ts"
 import { start } from "../../../test/support/Service.ts"
@@ -8,7 +8,7 @@ import type { AtRest } from "../Rest.ts"
 
 export interface World {
   readonly service: Service
-  /** `honest` is credited by nothing unsigned; `payer` pays and has refunds and disputes; signed nonsense names `nonsense`. */
+  /** Only unsigned events name `honest`, who must get no credit. `payer` has payments, refunds and disputes. Signed nonsense names `nonsense`. */
   readonly people: Readonly<Record<"honest" | "payer" | "nonsense", Person>>
   readonly deliver: (body: Buffer | string, signature: string | undefined) => Promise<Answer>
   readonly rest: () => Promise<AtRest>

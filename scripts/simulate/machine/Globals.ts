@@ -1,6 +1,5 @@
 /**
- * The implicit inputs of simulated code: time, timers and randomness, of JavaScript and Node. The machine replaces all of them permanently in this
- * process.
+ * The implicit inputs of simulated code: time, timers and randomness of JavaScript and Node. The machine replaces them permanently in this process.
  */
 import { createRequire, syncBuiltinESMExports } from "node:module"
 import type { Machine, Timer } from "./Machine.ts"
@@ -10,7 +9,7 @@ const require = createRequire(import.meta.url)
 
 type Callback = (...args: ReadonlyArray<unknown>) => void
 
-/** The used part of a Node timer. */
+/** The part of a Node timer that the service uses. */
 class Timeout {
   private timer: Timer | undefined
   private readonly machine: Machine
@@ -21,7 +20,7 @@ class Timeout {
   constructor(machine: Machine, callback: () => void, millis: number, repeats: boolean) {
     this.machine = machine
     this.callback = callback
-    // As in Node: an invalid or too large delay is one millisecond.
+    // As in Node, an invalid or too large delay becomes one millisecond.
     this.millis = millis >= 1 && millis <= 2 ** 31 - 1 ? Math.trunc(millis) : 1
     this.repeats = repeats
     this.refresh()
@@ -58,9 +57,9 @@ class Timeout {
 
 const timersOf = (machine: Machine) => {
   let immediates = new Map<object, () => void>()
-  /** The immediates of this turn. One that another clears does not run. */
+  /** The immediates of this turn. An immediate can clear another before it runs. */
   let due = new Map<object, () => void>()
-  /** Runs all of them in one turn, in order, like Node. */
+  /** Runs all immediates in one turn, in order, like Node. */
   const runImmediates = () => {
     due = immediates
     immediates = new Map()
@@ -159,7 +158,7 @@ const replaceChance = (machine: Machine, seed: string): void => {
   const web = globalThis.crypto
   Object.defineProperty(web, "getRandomValues", { value: fill })
   Object.defineProperty(web, "randomUUID", { value: uuid })
-  // It computes on other threads, so each result is a turn.
+  // WebCrypto computes on other threads, so each result is a turn.
   const { subtle } = web
   const prototype = Object.getPrototypeOf(subtle) as Record<string, (...args: Array<unknown>) => Promise<unknown>>
   for (const name of Object.getOwnPropertyNames(prototype)) {
@@ -171,7 +170,7 @@ const replaceChance = (machine: Machine, seed: string): void => {
   }
 }
 
-/** HTTP parsers are compiled on other threads; here immediately. */
+/** Node compiles HTTP parsers on other threads. Here they are compiled immediately. */
 const replaceCompiler = (): void => {
   const { Instance, Module } = WebAssembly
   Object.assign(WebAssembly, {
@@ -185,7 +184,7 @@ const replaceCompiler = (): void => {
 
 type Compressed = (error: unknown, bytes?: Buffer) => void
 
-/** zlib computes immediately instead of on other threads; its callback is a turn. No story uses zlib streams, so they are unchanged. */
+/** zlib computes immediately instead of on other threads, and its callback is a turn. zlib streams are unchanged, because no story uses them. */
 const replaceCompression = (machine: Machine): void => {
   const zlib = require("node:zlib") as Record<string, unknown>
   for (const [name, work] of Object.entries(zlib)) {
@@ -203,7 +202,7 @@ const replaceCompression = (machine: Machine): void => {
   }
 }
 
-/** Replaces everything. Code loaded earlier keeps the names it imported. */
+/** Replaces all of them. Code that was loaded earlier keeps its imported names. */
 export const replace = (machine: Machine, seed: string): void => {
   replaceCompiler()
   replaceTimers(machine)

@@ -1,13 +1,13 @@
 /**
- * The machine of a simulation: its time, its timers, and the order of all work. A turn is one piece of work (a fiber, a packet, a timer). Node's own
- * queues are drained between two turns, so only the seed decides the order.
+ * A simulation's machine: its time, its timers, and the order of all work. A turn is one unit of work (a fiber, a packet, a timer). The machine
+ * drains Node's own queues between two turns, so only the seed decides the order.
  */
 import { random } from "./Random.ts"
 import type { Random } from "./Random.ts"
 
 export type Turn = () => void
 
-/** Node's own, before the replacement (`Globals`). */
+/** Node's own function, before the replacement (`Globals`). */
 const realImmediate = setImmediate
 
 export interface Timer {
@@ -18,11 +18,11 @@ export interface Timer {
 /** The start time of a simulation: 2027-01-10T00:00:00Z. */
 const beginning = Date.UTC(2027, 0, 10)
 
-/** How often a timer that is due soon runs before available work: a slow machine. */
+/** The probability that a timer that is due soon runs before available work, as on a slow machine. */
 const slowness = 1 / 200
 const slowMax = 100
 
-/** Ten times the turns of any story; more mean an endless loop. */
+/** The maximum number of turns, ten times the turns of any story. More turns mean an endless loop. */
 const turnsMax = 500_000
 
 export class Machine {
@@ -31,7 +31,7 @@ export class Machine {
   /** The offset of the wall clock. */
   offset = 0
   turns = 0
-  /** Turns chosen among several, by the seed. */
+  /** The number of turns that the seed chose among several. */
   choices = 0
   random: Random
   private readonly ready: Array<Turn> = []
@@ -66,7 +66,7 @@ export class Machine {
     this.timers.remove(timer)
   }
 
-  /** Work that Node does on other threads. Its result is a turn. Several results have separate turns, in the order of the calls. */
+  /** Waits for work on Node's other threads. Each result is a separate turn, in the order of the calls. */
   native<A>(work: Promise<A>): Promise<A> {
     return new Promise((resolve, reject) => {
       const place = this.results.push(undefined) - 1
@@ -82,7 +82,7 @@ export class Machine {
     })
   }
 
-  /** Runs turns until the condition holds, no work is left, or the time is over. Returns whether it holds. */
+  /** Runs turns until the condition holds, no work is left, or the time is over. Returns whether the condition holds. */
   async run(until: () => boolean, millisMax = Number.POSITIVE_INFINITY): Promise<boolean> {
     const end = this.now + millisMax
     for (;;) {

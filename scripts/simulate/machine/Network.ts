@@ -1,6 +1,6 @@
 /**
- * A simulated network in place of Node's sockets: `net.connect` and `net.Server.listen` meet here. Written data arrives in pieces and at times that
- * the seed decides. Sockets of a dead owner are reset.
+ * A simulated network in place of Node's sockets, for `net.connect` and `net.Server.listen`. The seed decides in which chunks and at which times
+ * written data arrives. Sockets of a dead owner are reset.
  */
 import http from "node:http"
 import { createRequire, syncBuiltinESMExports } from "node:module"
@@ -10,19 +10,19 @@ import type { Machine } from "./Machine.ts"
 
 const require = createRequire(import.meta.url)
 
-/** The owner of a socket or port, which dies with it. `undefined` is the outside world, which does not die. */
+/** The owner of a socket or port, which ends with its owner. `undefined` is the outside world, which never ends. */
 export type Owner = object | undefined
 
 type Connect = (...args: ReadonlyArray<unknown>) => Socket
 
-/** How often an arriving piece is smaller than the written data, and how often it is all waiting data. */
+/** The probability that an arriving chunk is smaller than the written data, and that it has all waiting data. */
 const pieces = { part: 0.1, all: 0.5 }
-/** How much one end buffers before the other end has to wait. */
+/** The bytes that one end buffers before the other end has to wait. */
 const windowBytes = 64 * 1024
 
 const problem = (code: string): Error => Object.assign(new Error(code), { code, syscall: "simulated" })
 
-/** A connection's own end: after this many bytes sent or received by its client. */
+/** Ends a connection after its client has sent or received this many bytes. */
 export interface Cut {
   readonly sent?: number | undefined
   readonly received?: number | undefined
@@ -88,9 +88,9 @@ export class Socket extends Duplex {
     const written = typeof bytes === "string" ? Buffer.from(bytes, encoding) : bytes
     this.bytesWritten += written.length
     this.active()
-    // There is no other end left to receive it.
+    // No other end is left to receive it.
     if (!this.connecting && this.peer === undefined) return done()
-    // The sender's buffer accepts it. Beyond its capacity, the writer waits.
+    // The sender's buffer accepts the data. Beyond its capacity, the writer waits.
     if (this.writableLength < windowBytes) {
       this.waiting.push({ bytes: written, taken: undefined })
       done()
@@ -109,7 +109,7 @@ export class Socket extends Duplex {
     const { peer } = this
     this.peer = undefined
     if (peer !== undefined) {
-      // Data written before an orderly end still arrives. Otherwise the other end learns that this one is gone.
+      // Data written before a normal end still arrives. Otherwise the other end sees a reset.
       const orderly = this.writableFinished && error === null
       if (orderly) this.lastWords(peer)
       else this.machine.add(() => peer.gone())
@@ -118,7 +118,7 @@ export class Socket extends Duplex {
     this.machine.add(() => this.emit("close_simulated"))
   }
 
-  /** The other end is gone without notice. */
+  /** The other end disappeared without a close. */
   gone(): void {
     if (this.destroyed) return
     this.peer = undefined
@@ -134,7 +134,7 @@ export class Socket extends Duplex {
     })
   }
 
-  /** Delivers the next piece to the other end, in a separate turn. */
+  /** Delivers the next chunk to the other end, in a separate turn. */
   flow(): void {
     if (this.arriving || this.connecting || this.waiting.length === 0 || this.peer === undefined || this.peer.full)
       return
@@ -242,9 +242,9 @@ interface Listener {
 }
 
 export class Network {
-  /** The owner of the code that requests a socket or port, as far as the address reveals it. */
+  /** The presumed owner of the code that requests a socket or port. */
   owner: Owner
-  /** Ports of the outside world. Unless told otherwise, a client that connects to one is the service. */
+  /** Ports of the outside world. By default, a client that connects to one is the service. */
   readonly listeners = new Map<number, Listener>()
   readonly sockets = new Set<Socket>()
   readonly machine: Machine
@@ -277,7 +277,7 @@ export class Network {
     return socket
   }
 
-  /** Everything of this owner is gone instantly. */
+  /** Ends all sockets and ports of this owner instantly. */
   lose(owner: object): void {
     for (const [port, listener] of this.listeners) if (listener.owner === owner) this.listeners.delete(port)
     this.owner = undefined
@@ -300,7 +300,7 @@ export const install = (network: Network): void => {
   const connect: Connect = (...args) => {
     const { callback, port } = addressIn(args)
     const isOutside = network.listeners.get(port)?.owner === undefined
-    // The remains of an ended life reach no one.
+    // Code of an ended life cannot connect.
     const isReachable = !isOutside || network.owner !== undefined
     const socket = network.connect(isReachable ? port : 0, isOutside ? network.owner : undefined)
     if (callback !== undefined) socket.once("connect", callback)

@@ -1,4 +1,4 @@
-/** Seeded randomness: the same seed gives the same numbers on every machine. */
+/** Seeded randomness. The same seed gives the same numbers on every machine. */
 import { createHash } from "node:crypto"
 
 export interface Random {
@@ -6,13 +6,13 @@ export interface Random {
   readonly next: () => number
   /** A whole number from 0 to below `count`. */
   readonly below: (count: number) => number
-  /** Whether something of this probability happens. */
+  /** Returns true with this probability. */
   readonly chance: (probability: number) => boolean
   readonly pick: <A>(items: ReadonlyArray<A>) => A
   readonly bytes: (count: number) => Buffer
 }
 
-/** The generator sfc32, its state a hash of the seed. */
+/** The generator sfc32. Its initial state is a hash of the seed. */
 export const random = (seed: string): Random => {
   const state = createHash("sha256").update(seed).digest()
   let [a, b, c, d] = [0, 4, 8, 12].map((at) => state.readInt32LE(at)) as [number, number, number, number]

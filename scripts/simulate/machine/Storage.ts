@@ -1,19 +1,19 @@
-/** The disk beneath the real SQLite driver: files in memory, and faults of the writer thread's connection at each of its statements. */
+/** The disk beneath the real SQLite driver. Files are in memory. Faults occur at the statements of the writer thread's connection. */
 import Sqlite from "better-sqlite3"
 import { copyFileSync, existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Machine } from "./Machine.ts"
 
-/** The point in a writer's transaction at which something happens. `after_commit`: the commit is complete, whatever is reported. */
+/** A point in a writer's transaction. `after_commit`: the commit is complete, regardless of the reported result. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
 /** The event at that point. */
 export type Mishap =
-  /** The disk, or another process, refuses it with this SQLite code. */
+  /** The disk or another process causes this SQLite code. */
   | { readonly error: string }
-  /** The process is gone. */
+  /** The process ends. */
   | "crash"
-  /** The thread is gone. */
+  /** The thread ends. */
   | "thread"
 
 export interface StorageFault {
@@ -23,7 +23,7 @@ export interface StorageFault {
   readonly mishap: Mishap
 }
 
-/** Thrown in a dead process: code that catches it can do nothing more. */
+/** Thrown in a dead process. Code that catches it can have no further effect. */
 export class Gone extends Error {}
 
 export class Storage {
@@ -38,7 +38,7 @@ export class Storage {
   private reads: Array<{ left: number; readonly until: number; readonly error: string }> = []
   private holds: Array<{ readonly until: number; readonly way: "to" | "from" }> = []
   private readonly machine: Machine
-  /** Connections of the writer: alive, or gone. */
+  /** The writer's connections, open or gone. */
   readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
   /** Read connections of services. */
   readonly readers = new WeakSet<Sqlite.Database>()
@@ -59,12 +59,12 @@ export class Storage {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
-  /** A read fails after this many others; with a period, every later read in it fails. */
+  /** A read fails after this many other reads. With a period, every later read in the period fails. */
   failReads(after: number, millis: number, error: string): void {
     this.reads.push({ left: after, until: this.machine.now + millis, error })
   }
 
-  /** Messages to or from the thread are delayed for this period, as by a hanging fsync. */
+  /** Delays messages to or from the thread for this period, as a hanging fsync does. */
   holdFor(millis: number, way: "to" | "from"): void {
     this.holds.push({ until: this.machine.now + millis, way })
   }
@@ -91,12 +91,12 @@ export class Storage {
     })
   }
 
-  /** The same for the serving thread. */
+  /** The driver's class for the serving thread. */
   get readerDriver(): unknown {
     return driver((db) => this.readers.add(db))
   }
 
-  /** Copies the files as they are on disk into a new folder. Earlier connections lose them. */
+  /** Copies the files on disk into a new folder. Earlier connections lose them. */
   survive(file: string, folder: string): string {
     mkdirSync(folder, { recursive: true })
     const copy = join(folder, "tollgate.db")
@@ -107,7 +107,7 @@ export class Storage {
     return copy
   }
 
-  /** Whether each commit was durable when it was answered. Other commits are lost with the power. */
+  /** Whether commits are durable before their response. Other commits are lost with the power. */
   private isDurable(): boolean {
     const { writer } = this
     if (writer === undefined || !writer.open) return true
@@ -121,7 +121,7 @@ export class Storage {
     const db = this.writer
     this.writers.set(db, "gone")
     this.writer = undefined
-    // Closing the connection rolls back the thread's transaction. It must not happen during one of its statements.
+    // Closing the connection rolls back the thread's transaction. It must not happen during a statement.
     this.machine.add(() => db.close())
   }
 

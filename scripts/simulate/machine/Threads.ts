@@ -1,11 +1,11 @@
-/** `node:worker_threads` within this thread: a worker is its script, evaluated again. Ports carry copies, each message in a separate turn. */
+/** `node:worker_threads` within this thread. A worker's script is evaluated again. Ports carry copies, each message in a separate turn. */
 import { EventEmitter } from "node:events"
 import type { Machine } from "./Machine.ts"
 
 /** Runs a script with the modules for its `require`. */
 export type RunScript = (threads: object) => void
 
-/** The storage faults (`Storage`) that the thread's messages notice. */
+/** The storage faults (`Storage`) that delay the thread's messages. */
 export interface Patience {
   /** The time until which messages to, or from, a thread are held. */
   readonly holdUntil: (way: "to" | "from") => number
@@ -34,7 +34,7 @@ class Port extends EventEmitter {
   postMessage(message: unknown, transferred: ReadonlyArray<unknown> = []): void {
     const { other } = this
     if (this.dead || other === undefined || other.dead) return
-    // A message with transferred objects is not copied, nor is the rest of it.
+    // A message with transferred objects is not copied.
     other.messages.push(transferred.length > 0 ? message : structuredClone(message))
     other.schedule()
   }
@@ -60,7 +60,7 @@ class Port extends EventEmitter {
       try {
         this.emit("message", message)
       } catch (error) {
-        // No one caught it, so the thread or process ends.
+        // The error was not caught, so the thread or process ends.
         if (this.onThrown === undefined) throw error
         this.onThrown(error as Error)
       }
@@ -111,13 +111,13 @@ export class Threads {
     this.runScript = runScript
   }
 
-  /** The process is gone, with its threads. */
+  /** Ends the process with its threads. */
   lose(): void {
     this.dead = true
     for (const worker of this.workers) worker.lose()
   }
 
-  /** A thread ends by itself, like one that runs out of memory. Its undelivered messages are lost. */
+  /** Ends a thread, as if it ran out of memory. Its undelivered messages are lost. */
   endOne(): void {
     const [worker] = this.workers
     if (worker === undefined) return
@@ -160,7 +160,7 @@ export const moduleOf = (threads: Threads): object => ({
   receiveMessageOnPort: (port: Port) => port.take()
 })
 
-/** For a worker's own messages: nothing holds them back. */
+/** For a worker's own messages, which are never delayed. */
 const noPatience: Patience = { holdUntil: () => 0 }
 
 class SimulatedWorker extends EventEmitter {

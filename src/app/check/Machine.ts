@@ -3,12 +3,12 @@
  *
  * Where the specification is silent:
  * - Less than 1 GB of free disk is a warning, less than 100 MB a failure. SQLite needs room for its log, and a full disk stops every call.
- * - The clock is compared with the `Date` of answers from the configured upstreams. A difference above 5 s is a warning, above 60 s a failure,
- *   because sign-in tokens and signatures are refused then.
- * - The newest file of the backup folder counts as the newest backup. One older than 26 hours is a warning.
+ * - The clock is compared with the `Date` of responses from the configured upstreams. A difference above 5 s is a warning. Above 60 s it is a
+ *   failure, because sign-in tokens and signatures are then rejected.
+ * - The newest file of the backup folder counts as the newest backup. An age above 26 hours is a warning.
  */
 import { Either, Effect } from "effect"
-import { readdirSync, statfsSync, statSync } from "node:fs"
+import { existsSync, readdirSync, statfsSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -18,7 +18,7 @@ import * as Files from "../../storage/sqlite/Files.ts"
 export interface Examined {
   readonly subject: string
   readonly result: "ok" | "warning" | "failure"
-  /** The finding, and the remedy if there is one. */
+  /** The finding, with a remedy if one is known. */
   readonly finding: string
 }
 
@@ -28,6 +28,8 @@ const failure = (subject: string, finding: string): Examined => ({ subject, resu
 
 /** Permissions of the data folder and its files. */
 export const permissions = (facts: EnvironmentFacts): Examined => {
+  if (!existsSync(facts.data_dir))
+    return warning("permissions", `${facts.data_dir} does not exist yet: the first start creates it`)
   const open = Files.shared(DataFolder.placeOf(facts))
   return open.length === 0
     ? ok("permissions", `${facts.data_dir} is private`)
@@ -71,10 +73,10 @@ export const database = ({ database: location }: EnvironmentFacts): Effect.Effec
 export const runtime = (version: string): Examined =>
   ok("versions", `tollgate ${version}, Node.js ${process.versions.node}`)
 
-/** The difference between this clock and those of others, by their `Date` headers. */
+/** The difference between this clock and the upstreams' clocks, by their `Date` headers. */
 export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now: number }>): Examined => {
-  if (dates.length === 0) return warning("clock", "no upstream answered with a date to compare with")
-  // A `Date` has whole seconds and includes the latency of the answer, so the smallest difference counts.
+  if (dates.length === 0) return warning("clock", "no upstream sent a date to compare with")
+  // A `Date` has whole seconds, and the response's latency adds to the difference, so the smallest difference counts.
   const seconds = Math.min(...dates.map(({ date, now }) => Math.abs(now - date))) / 1_000
   const finding = `it differs from the upstreams' clocks by ${Math.round(seconds)} s`
   if (seconds <= 5) return ok("clock", finding)

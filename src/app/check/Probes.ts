@@ -1,10 +1,10 @@
 /**
- * Tests the connections that a configuration names, without cost.
+ * Tests the connections that a configuration names. The probes cost nothing.
  *
  * Where the specification is silent:
- * - An upstream is asked for its list of models with its key. A refused key (401, 403) or no answer fails the check. Any other answer passes,
- *   because some vendors have no such list. For upstreams with AWS, Google Cloud or Entra credentials, the mail server and the processor, only the
- *   connection is tested.
+ * - The probe of an upstream requests its list of models with its key. A rejected key (401, 403) or a missing response fails the check. Any other
+ *   response passes, because some vendors have no such list. Upstreams with AWS, Google Cloud or Entra credentials, the mail server and the payment
+ *   processor only get a connection test.
  * - Each probe has ten seconds.
  */
 import * as GitHub from "../../upstream/identity/GitHub.ts"
@@ -18,9 +18,9 @@ export interface Probed {
   readonly entry: string
   /** The address that was tried. */
   readonly address: string
-  /** The fault and its remedy; undefined if the probe succeeded. */
+  /** The fault and its remedy; `undefined` if the probe succeeded. */
   readonly fault: string | undefined
-  /** The other side's clock in Unix milliseconds, if its answer had a date, and our clock at that moment. */
+  /** The server's clock in Unix milliseconds, if its response had a date, and our clock at that moment. */
   readonly date?: number | undefined
   readonly now: number
 }
@@ -75,7 +75,7 @@ const upstream = (name: string, settings: UpstreamEntry, variables: Variables): 
   if (settings.aws !== undefined || settings.google_cloud !== undefined || settings.entra !== undefined)
     return connects(entry, base_url)
   const key = (api_key_env === undefined ? api_key : variables[api_key_env]) ?? ""
-  const sent = key === "" ? {} : headerOf(credential ?? usualHeader(speaks[0]!), Redacted.make(key))
+  const sent = headerOf(credential ?? usualHeader(speaks[0]!), Redacted.make(key))
   const url = `${base_url.replace(/\/$/, "")}/models`
   return {
     entry,
@@ -83,7 +83,7 @@ const upstream = (name: string, settings: UpstreamEntry, variables: Variables): 
     run: async (signal) => {
       const { date, status } = await ask(url, { "anthropic-version": "2023-06-01", ...headers, ...sent }, signal)
       if (status !== 401 && status !== 403) return { fault: undefined, date }
-      const fault = `refuses the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `check the variable ${api_key_env}`}`
+      const fault = `rejects the key (${status}): ${api_key_env === undefined ? "set api_key_env" : `check the variable ${api_key_env}`}`
       return { fault, date }
     }
   }
@@ -96,7 +96,7 @@ const issuer = (name: string, address: string): Probe => {
     address: url,
     run: async (signal) => {
       const { date, status } = await ask(url, {}, signal)
-      return { fault: status === 200 ? undefined : `answers ${status}: is this the issuer's address?`, date }
+      return { fault: status === 200 ? undefined : `responds with ${status}: is this the issuer's address?`, date }
     }
   }
 }
@@ -131,7 +131,7 @@ const faultOf = (error: unknown): string => {
 
 const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
   Effect.tryPromise({ try: run, catch: faultOf }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `does not answer within ${patience}` }),
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `does not respond within ${patience}` }),
     Effect.merge,
     Effect.map((outcome) => (typeof outcome === "string" ? { fault: outcome } : outcome)),
     Effect.zipWith(Clock.currentTimeMillis, (outcome, now) => ({ entry, address, ...outcome, now }))

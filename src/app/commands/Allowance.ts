@@ -68,7 +68,7 @@ const rolloverOf = (text: string): Effect.Effect<Rollover, ReturnType<typeof ref
     : Effect.succeed({ up_to_usd })
 }
 
-/** The terms given by the options: a plan, or an amount and a period. */
+/** The allowance's terms from the options: a plan, or an amount and a period. */
 const termsOf = Effect.fnUntraced(function* (asked: {
   readonly amount: Option.Option<string>
   readonly period: Option.Option<"week" | "month">

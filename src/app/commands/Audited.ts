@@ -8,7 +8,7 @@ import { userName } from "./UserName.ts"
 /** The operating-system user. */
 export const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** A function that creates the audit entry of an action, for the action's transaction. */
+/** Returns a function that creates an action's audit entry. Add the entry to the action's transaction. */
 export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.map(
   Effect.all([operator, Clock.currentTimeMillis]),
   ([by, now]) =>
@@ -16,5 +16,5 @@ export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.ma
       Audit.entry(by, act, now)
 )
 
-/** The audit entry of an action, for its transaction. */
+/** Creates an action's audit entry, for its transaction. */
 export const audited = (act: Audit.Act): Effect.Effect<Statement> => Effect.map(auditedAt, (entry) => entry(act))

@@ -135,18 +135,21 @@ const platform = Layer.mergeAll(
   NodeTerminal.layer
 )
 
-/** `npm start` runs `serve`, so `npm start -- --quickstart` arrives as `serve --quickstart`: the same as `quickstart`. */
+/** Reads `serve --quickstart` as `quickstart`, because `npm start -- --quickstart` runs `serve` with that option. */
 const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
   argv[2] === "serve" && argv.includes("--quickstart")
     ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]
     : argv
+
+/** Options that may be repeated. */
+const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag"])
 
 /** Runs a command line. */
 export const run = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const argv = startedQuickly(given)
     const words = argv.slice(2)
-    const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && flag !== "--redirect-uri")
+    const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && !repeatable.has(flag))
     if (twice !== undefined) return yield* refuse(`${twice} is given twice`)
     const { known, name, unknown } = CommandLine.meant(allNames, words)
     if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}; it has ${known.join(", ")}`)

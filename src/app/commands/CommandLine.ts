@@ -1,4 +1,4 @@
-/** Helpers to print and read text: colors only for terminals, tables, safe text, and the lookup of a command's name. */
+/** Helpers for the terminal: colors, tables, safe text, and the lookup of a command's name. */
 import { Effect } from "effect"
 import type { Console } from "effect"
 
@@ -23,7 +23,7 @@ export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
     })
   })
 
-/** The flags of a command line, without their values. */
+/** A command line's flags without their values. */
 export const flags = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.flatMap((word) => /^--[a-z][a-z-]*/i.exec(word)?.[0].toLowerCase() ?? [])
 
@@ -33,8 +33,8 @@ export interface Commands {
 }
 
 /**
- * The longest command that the words name. If the next word should name a subcommand but does not, the result includes that word and the known
- * subcommands.
+ * The longest command that the words name. If the next word is not a subcommand although one is required, the result includes that word and the
+ * known subcommands.
  */
 export const meant = (
   commands: Commands,

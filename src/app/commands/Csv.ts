@@ -16,7 +16,7 @@ export interface Malformed {
 
 export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
 
-/** The column separator: the first of these characters in the header. Spreadsheets write semicolons if the decimal separator is a comma. */
+/** The first of these characters in the header separates columns. Spreadsheets write semicolons if the decimal separator is a comma. */
 const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
 
 /** Parses the rows of a CSV file, without empty lines. */
@@ -62,7 +62,7 @@ export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
   }
 }
 
-/** A cell that no spreadsheet reads as a formula. */
+/** Escapes a cell so that no spreadsheet reads it as a formula. */
 export const cell = (text: string): string => {
   const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain

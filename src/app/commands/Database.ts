@@ -8,8 +8,8 @@ import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Applies missing migrations and returns them. It needs exclusive use of the database: an upgrade changes tables to which a running earlier version
- * still writes.
+ * Applies missing migrations and returns them. It needs exclusive use of the database, because an upgrade changes tables that a running earlier
+ * version still writes.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
@@ -23,7 +23,7 @@ export const upgrade = (facts: EnvironmentFacts, applied: number) =>
     return yield* Engine.migrate(facts.database)
   }).pipe(Effect.scoped)
 
-/** Upgrades an existing database, whether or not a service is running. Only `migrate` creates a new one. */
+/** Upgrades an existing database. A service of this version may be running. Only `migrate` creates a new database. */
 export const upToDate = (facts: EnvironmentFacts) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -48,7 +48,7 @@ export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
     ? Effect.succeed(database.path)
     : refuse(`${database.shown} is not a file: use ${instead}, or your provider's tool`)
 
-/** On SQLite, a service reads again when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), which also poll. */
+/** On SQLite, a service notices a change when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), and nodes also poll. */
 export const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"
     ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`

@@ -22,7 +22,7 @@ const options = {
   json
 }
 
-/** Whether the secret opens the database's sealed values. It opens the database, so the database must be up to date. */
+/** Whether the secret opens the database's sealed values. The database must be up to date, because the check opens it. */
 const secret = (facts: EnvironmentFacts): Effect.Effect<Examined> =>
   Secret.fits(facts).pipe(
     Effect.provide(database(facts)),

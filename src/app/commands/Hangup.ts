@@ -4,7 +4,7 @@ let isHeard = false
 let hasCome = false
 let onHangup: (() => void) | undefined
 
-/** From here on SIGHUP does not end the process. */
+/** After this call SIGHUP does not end the process. */
 export const hear = (): void => {
   if (isHeard) return
   isHeard = true
@@ -14,7 +14,7 @@ export const hear = (): void => {
   })
 }
 
-/** Calls the handler for each SIGHUP, including one that has already arrived. Returns a function that stops this. */
+/** Calls `reload` for each SIGHUP, including one that has already arrived. Returns a function that stops this. */
 export const answer = (reload: () => void): (() => void) => {
   hear()
   onHangup = reload

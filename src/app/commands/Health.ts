@@ -10,8 +10,8 @@ export const command = Command.make("health", {}, () =>
     const url = `http://${hostOf(anyAddress[host] ?? host)}:${port}/readyz`
     const status = yield* Effect.tryPromise({
       try: async (signal) => (await fetch(url, { signal })).status,
-      catch: () => refuse(`nothing answers at ${url}`)
-    }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => refuse(`${url} does not answer`) }))
+      catch: () => refuse(`there is no response from ${url}`)
+    }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => refuse(`${url} does not respond`) }))
     if (status !== 200) return yield* refuse(`${url} answers ${status}`)
     yield* Console.log(`${url} answers 200`)
   })

@@ -1,4 +1,4 @@
-/** `tollgate help`: lists the guides, or prints one in full. */
+/** `tollgate help`: lists the guides or prints one. */
 import { Args, Command } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { guides, isGuide, textOf } from "../guides/Guides.ts"

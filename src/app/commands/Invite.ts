@@ -1,4 +1,4 @@
-/** `tollgate invite`: mails a link, to a person's own console or to join a tenant. */
+/** `tollgate invite`: mails a link that opens a person's own console, or that joins a tenant. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"

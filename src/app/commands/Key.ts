@@ -1,13 +1,14 @@
 /** `tollgate key`: API keys of tenants. */
 import { Command, Options } from "@effect/cli"
-import { Console, Effect, Layer, Option } from "effect"
+import { Console, Effect, Either, Layer, Option, Schema } from "effect"
 import { randomBytes } from "node:crypto"
 import { knownModels } from "../CallNames.ts"
 import { calls, readFile, serviceInfo } from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as DeploymentSecret from "../../storage/secret/DeploymentSecret.ts"
-import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { ApplicationId, TenantId } from "../../kernel/Ids.ts"
+import { KeyTags } from "../../kernel/Labels.ts"
 import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Application } from "../../people/tenants/Application.ts"
@@ -30,7 +31,7 @@ const keysOf = (facts: EnvironmentFacts) =>
     Layer.provideMerge(database(facts))
   )
 
-/** A key as `--json` prints it, amounts in USD. Only limited keys have the fields of limits. */
+/** A key as `--json` prints it. Amounts are in USD. Only limited keys have the limit fields. */
 const keyOf = (key: Application) => ({
   id: key.id,
   name: key.name,
@@ -46,11 +47,12 @@ const keyOf = (key: Application) => ({
     reserved_usd: toDecimal(key.reserved_usd ?? 0n)
   }),
   ...(key.expires_at !== undefined && { expires_at: toIso(key.expires_at) }),
-  ...(key.allowed_models !== undefined && { allowed_models: key.allowed_models })
+  ...(key.allowed_models !== undefined && { allowed_models: key.allowed_models }),
+  ...(key.tags !== undefined && { tags: key.tags })
 })
 type Key = ReturnType<typeof keyOf>
 
-const columns = ["ID", "KEY", "MADE", "USED", "SPENT", "LIMIT", "ENDS", "MODELS", "NAME"]
+const columns = ["ID", "KEY", "MADE", "USED", "SPENT", "LIMIT", "ENDS", "MODELS", "TAGS", "NAME"]
 
 const rowOf = (key: Key): ReadonlyArray<string> => [
   key.id,
@@ -61,8 +63,12 @@ const rowOf = (key: Key): ReadonlyArray<string> => [
   key.spending_limit_usd === undefined ? "" : `${key.spending_limit_usd} ${periods[key.spending_limit_period!]}`,
   key.expires_at?.slice(0, 16) ?? "",
   CommandLine.printable(key.allowed_models?.join(",") ?? ""),
+  CommandLine.printable(pairsOf(key.tags ?? {}).join(",")),
   CommandLine.printable(key.name)
 ]
+
+const pairsOf = (tags: Readonly<Record<string, string>>): ReadonlyArray<string> =>
+  Object.entries(tags).map(([name, value]) => `${name}=${value}`)
 
 const periods = { month: "a month", total: "in all" } as const
 
@@ -80,7 +86,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   })
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
-/** Rooms that create a key. Its hash needs the deployment's secret. */
+/** The services that create a key. A key's hash needs the deployment's secret. */
 const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   Layer.merge(Applications.layer, Tenants.layer).pipe(
     Layer.provide(
@@ -105,6 +111,10 @@ const limits = {
     Options.withDescription("the models it may call, separated by commas; all by default. --config checks the names"),
     Options.optional
   ),
+  tags: Options.text("tag").pipe(
+    Options.withDescription("name=value, a tag of all its calls; may be repeated"),
+    Options.repeated
+  ),
   expires: Options.text("expires").pipe(
     Options.withDescription("its last day (2027-01-31, to its end in UTC), or an RFC 3339 time"),
     Options.optional
@@ -116,9 +126,24 @@ interface Limits {
   readonly period: Option.Option<"month" | "total">
   readonly models: Option.Option<string>
   readonly expires: Option.Option<string>
+  readonly tags: ReadonlyArray<string>
 }
 
-const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }: Limits) {
+const tagsOf = Effect.fnUntraced(function* (pairs: ReadonlyArray<string>) {
+  const tags = new Map<string, string>()
+  for (const pair of pairs) {
+    const shown = `--tag ${CommandLine.printable(pair.slice(0, 200))}`
+    const end = pair.indexOf("=")
+    if (end < 0) return yield* refuse(`${shown}: must be name=value`)
+    const name = pair.slice(0, end)
+    if (tags.has(name)) return yield* refuse(`${shown}: the tag ${CommandLine.printable(name)} has a value already`)
+    tags.set(name, pair.slice(end + 1))
+  }
+  const read = Schema.decodeUnknownEither(KeyTags)(Object.fromEntries(tags))
+  return Either.isRight(read) ? read.right : yield* refuse(`--tag: ${InvalidRequest.ofDecoding(read.left).rule}`)
+})
+
+const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period, tags }: Limits) {
   if (Option.isSome(period) && Option.isNone(limit))
     return yield* refuse(`--period ${period.value}: needs --limit, the spending limit of a period`)
   const end = Option.isSome(expires) ? yield* endOf(expires.value) : undefined
@@ -131,14 +156,15 @@ const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period }
       spending_limit_period: Option.getOrElse(period, () => "total" as const)
     }),
     ...(end !== undefined && { expires_at: end }),
-    ...(Option.isSome(names) && { allowed_models: names.value })
+    ...(Option.isSome(names) && { allowed_models: names.value }),
+    ...(tags.length > 0 && { tags: yield* tagsOf(tags) })
   }
 })
 
-/** The option for each field that the service refuses. */
+/** The command's option for each field that the service may reject. */
 const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
 
-/** A refusal in terms of the command's options. */
+/** Converts a refusal to a message about the command's options. */
 const inOptions = (problem: InvalidRequest) => {
   const option = optionsOf[problem.field]
   if (option === undefined) return refuse(problem.message)
@@ -162,7 +188,7 @@ const keyCreate = Command.make(
       const facts = yield* fromEnvironment
       const application = {
         name: yield* oneLine("--name", name),
-        description: "made by the operator",
+        description: "created by the operator",
         ...(yield* limitsOf(asked))
       }
       const entry = yield* auditedAt
@@ -185,7 +211,7 @@ const keyCreate = Command.make(
       if (Option.isSome(asked.models) && Option.isNone(config))
         yield* Console.error("--models was not compared with the service's models: --config FILE does so")
     })
-).pipe(Command.withDescription("Make an API key for the tenant's owner; prints the key once"))
+).pipe(Command.withDescription("Create an API key for the tenant's owner; prints the key once"))
 
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {

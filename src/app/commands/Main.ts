@@ -1,11 +1,11 @@
-/** Runs one command as a process. `serve` with no option but `--config` starts without loading the command-line library. */
+/** Runs one command as a process. `serve` without options other than `--config` does not load the command-line library. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import { serveArguments } from "./ServeArguments.ts"
 import { exitCode, reported } from "./Report.ts"
 import * as Serve from "./Serve.ts"
 
-// New files are private to this user: the database holds other people's money.
+// New files are private to this user, because the database holds other people's money.
 process.umask(0o077)
 
 // A closed pipe (`| head`) is not a failure of the command.

@@ -1,4 +1,4 @@
-/** Help of one command: its full name, its purpose, and a line for each subcommand and option. */
+/** Prints a command's help: its full name, its purpose, and a line for each subcommand and option. */
 import { CliConfig } from "@effect/cli"
 import type { HelpDoc, Span } from "@effect/cli"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
@@ -44,7 +44,7 @@ interface Term {
 const optional = "This setting is optional."
 const repeated = /^This option (may|must) be repeated/
 
-/** Omits the first paragraph, which describes the type that the term already names. */
+/** Omits the first paragraph, because it describes the type that the term names. */
 const termOf = ([span, doc]: readonly [Span.Span, HelpDoc.HelpDoc]): Term => {
   const paragraphs = paragraphsOf(doc).slice(1)
   return {
@@ -58,7 +58,7 @@ const config = { ...CliConfig.defaultConfig, showBuiltIns: false }
 
 const helpOf = (command: Descriptor) => partsOf(CommandDescriptor.getHelp(command, config))
 
-/** The purpose of a command: the paragraph of its description. */
+/** A command's purpose, from the paragraph of its description. */
 const purposeOf = (command: Descriptor): string =>
   helpOf(command).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value)] : []))[0] ?? ""
 

@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Builds a new version's indexes on large tables. The service may start at the same time. */
+/** Builds a new version's indexes on large tables. The service may start meanwhile. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(

@@ -1,4 +1,4 @@
-/** `tollgate models`: the catalogue's models with their prices, and differences of a configuration from them. */
+/** `tollgate models`: lists the catalogue's models and prices, and compares a configuration with them. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Option, Schema } from "effect"
 import { open, settingOf } from "../../upstream/catalogue/Catalogue.ts"
@@ -74,7 +74,7 @@ const listed = (lines: ReadonlyArray<PriceLine>): string => {
 
 // ---- differences of a configuration -------------------------------------------------------------------------------------------------
 
-/** A price line that differs; null on the side that lacks it. */
+/** A price line that differs. The price is null on the side that lacks the line. */
 interface Difference extends Omit<ShownLine, "usd"> {
   readonly configured_usd: string | null
   readonly catalogue_usd: string | null
@@ -94,7 +94,7 @@ const knownOf = (catalogue: Catalogue, file: ConfigFile, { id, routes }: Model):
   return catalogue.find(id)
 }
 
-/** Differing prices of tokens. Prices per request are the deployment's own and not compared. */
+/** Token prices that differ. Prices per request are the deployment's own and are not compared. */
 const differencesOf = (own: ReadonlyArray<PriceLine>, known: ReadonlyArray<PriceLine>): ReadonlyArray<Difference> => {
   const tokens = (lines: ReadonlyArray<PriceLine>) =>
     new Map(lines.filter(({ quantity }) => quantity !== "requests").map((line) => [nameOf(shown(line)), shown(line)]))
@@ -156,7 +156,7 @@ const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   ]
 }
 
-/** Prices from another source of the catalogue that differ. */
+/** Differing prices from another of the catalogue's sources. */
 const doubtOf = ({ differs }: KnownModel): ReadonlyArray<string> =>
   differs === undefined
     ? []

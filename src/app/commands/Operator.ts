@@ -18,7 +18,7 @@ import { userName } from "./UserName.ts"
 const sessionsOf = (facts: EnvironmentFacts) =>
   OperatorSessions.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
 
-/** The service's public URL: from the given configuration file, otherwise from the running service of DATA_DIR, otherwise from HOST and PORT. */
+/** The service's public URL. Sources, in this order: the configuration file, the running service of DATA_DIR, HOST and PORT. */
 const publicUrl = Effect.fnUntraced(function* (facts: EnvironmentFacts, config: Option.Option<string>) {
   const file = Option.isNone(config) ? undefined : yield* Config.readFile(config.value)
   const url = file?.public_url ?? (yield* RunningAddress.find(facts)) ?? Config.listeningUrl(facts)

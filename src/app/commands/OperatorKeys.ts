@@ -37,7 +37,7 @@ const scopesIn = (text: string) => {
   return unknown === undefined
     ? Effect.succeed(words.filter(isScope))
     : refuse(
-        `--scopes: ${CommandLine.printable(unknown) || "an empty name"} is none of ${Scope.literals.join(", ")} (separated by commas)`
+        `--scopes: ${CommandLine.printable(unknown) || "an empty name"} is not one of ${Scope.literals.join(", ")} (separated by commas)`
       )
 }
 
@@ -85,7 +85,7 @@ const keyCreate = Command.make(
       yield* Console.log(made.management_key)
       yield* Console.error(`created ${made.id}, valid until ${toIso(made.expires_at)}: the key is not shown again`)
     })
-).pipe(Command.withDescription("Make a management key; prints the key once"))
+).pipe(Command.withDescription("Create a management key; prints the key once"))
 
 const keyList = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Options that several commands share, and their refusals. */
+/** Options that several commands share, with their error messages. */
 import { Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { amountMax, fromDecimal, toDecimal } from "../../kernel/Money.ts"
@@ -15,7 +15,7 @@ export const printed = (document: object) => Console.log(JSON.stringify(document
 
 export const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
 
-/** Credit to book. Refuses an amount that would be rounded or that the books cannot hold. */
+/** Parses credit to book. Rejects an amount that would be rounded or that the books cannot hold. */
 export const amountOf = (text: string, flag = "--amount"): Effect.Effect<Nano, ConfigProblem> => {
   const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
   return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
@@ -32,7 +32,7 @@ export const tooLarge = (amount: string) => `--amount ${amount}: the balance wou
 
 const textMax = 200
 
-/** One line of text for the ledger or for people. */
+/** Checks one line of text for the ledger or for people. */
 export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed
@@ -40,7 +40,7 @@ export const oneLine = (flag: string, text: string): Effect.Effect<string, Confi
     : Effect.succeed(trimmed)
 }
 
-/** The end of a day, or an instant. */
+/** Parses a day, as its end, or an instant. Returns Unix milliseconds. */
 export const endOf = (text: string, flag = "--expires"): Effect.Effect<number, ConfigProblem> => {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
   const at = parse(isDay ? `${text}T00:00:00Z` : text)

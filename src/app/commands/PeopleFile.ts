@@ -1,11 +1,11 @@
 /**
- * The file of `tollgate people import`: one person per line, below a header line.
+ * Reads the file of `tollgate people import`, which has a header line and then one person per line.
  *
  * Where the specification is silent:
- * - Columns are separated by commas, semicolons or tabs, whichever occurs first in the header line.
- * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are refused.
- * - `team` is the external id of a tenant, and the name of a tenant that the import creates. So another import, and a PUT by external id, refer to
- *   the same team.
+ * - The first comma, semicolon or tab of the header line is the column separator.
+ * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are rejected.
+ * - `team` is a tenant's external id. If the import creates the tenant, `team` is also its name. A later import or a PUT by external id therefore
+ *   finds the same team.
  * - Every line is checked before the first person is created. An error names the line and column of the wrong cell.
  */
 import { Effect, Either, Schema } from "effect"
@@ -42,7 +42,7 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
   const unknown = names.findIndex((name) => !(columns as ReadonlyArray<string>).includes(name))
   if (unknown !== -1)
     return refuse(
-      `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is none of ${columns.join(", ")}`
+      `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is not one of ${columns.join(", ")}`
     )
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
   if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} occurs twice`)
@@ -51,7 +51,7 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
   return Effect.succeed(names as ReadonlyArray<Column>)
 }
 
-/** A person of a row, or the column that is wrong and the rule. */
+/** Reads a row. Left: the wrong column and its rule. */
 const personOf = (
   cellOf: (column: Column) => string
 ): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
@@ -72,7 +72,7 @@ const personOf = (
   return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
-/** The people of a file. One wrong line refuses the whole file. */
+/** Reads the people of a file. One wrong line rejects the whole file. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
   if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)

@@ -30,7 +30,7 @@ interface Import {
 /** The external id of a key created by an import. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
-/** Creates the missing teams. If they have no owner, it refuses before the first one. */
+/** Creates the missing teams. Fails before the first one if they have no owner. */
 const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   const { tenants } = yield* Provisioning
   const named = [...new Set(people.flatMap(({ team }) => team ?? []))]
@@ -48,7 +48,7 @@ const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   return missing.length
 })
 
-/** A person's new key as a line of the file; `undefined` if an earlier import created it. */
+/** Creates a person's key and returns its line of the key file; `undefined` if an earlier import created the key. */
 const keyLine = Effect.fnUntraced(function* (by: Operator, name: string, email: string, tenant_id: TenantId) {
   const service = yield* Provisioning
   const { api_key } = yield* service.keys.put(by, keyIdOf(email), { tenant_id, name: "import" })
@@ -68,7 +68,7 @@ const importOne = Effect.fnUntraced(function* (asked: Import, listed: PeopleFile
   return { made: person.created, keyed: line !== undefined, lettered }
 })
 
-/** Creates the people one by one. Each key is in the file before the next person is created, since no later import can show it. */
+/** Creates the people one by one. Each key is in the file before the next person is created, because no later import can show the key. */
 const importAll = Effect.fnUntraced(function* (asked: Import) {
   const teams = yield* teamsOf(asked)
   const done = yield* Effect.forEach(asked.people, (listed) =>

@@ -16,7 +16,7 @@ import * as Secret from "../Secret.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import * as V8 from "../V8.ts"
 
-/** Stops first: calls without a client get ten seconds from the stop signal, not from the end of the last answer. */
+/** Stops first. Calls without a client get ten seconds from the stop signal, not from the end of the last response. */
 const closing = Layer.scopedDiscard(
   Effect.flatMap(Deployment, (deployment) => Effect.addFinalizer(() => deployment.closing))
 )
@@ -24,7 +24,7 @@ const closing = Layer.scopedDiscard(
 const server = (facts: EnvironmentFacts) =>
   Layer.unwrapEffect(Effect.map(Deployment, ({ serving }) => NodeServer.layerServing(facts, serving)))
 
-/** `read` reads the configuration again for a reload. Without it, reloads are off. */
+/** `read` reads the configuration again for a reload. Without `read`, reloads are off. */
 export const service = (facts: EnvironmentFacts, file: ConfigFile, read?: Deployments.Read) =>
   closing.pipe(
     Layer.provideMerge(server(facts)),

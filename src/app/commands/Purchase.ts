@@ -14,7 +14,7 @@ import { database } from "./Database.ts"
 import { amountOf, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** `Purchases` without a payment processor, for commands that run while the service runs. */
+/** `Purchases` without a payment processor. A command may use it while the service runs. */
 export const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide([Tenants.layer, Ledger.layer]),

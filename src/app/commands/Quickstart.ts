@@ -1,12 +1,12 @@
 /**
- * `tollgate quickstart`: from nothing to a paid call. It writes a configuration from the vendors whose keys are in the environment or from a local
- * server, creates a person with credit and an API key, and serves.
+ * `tollgate quickstart`: writes a configuration, creates a person with credit and an API key, and serves. Its models come from a local server or
+ * from vendors with a key in the environment.
  *
  * Where the specification is silent:
  * - An existing configuration file is served unchanged.
- * - Without a vendor's key in the environment, the terminal asks for one or for a local server's address. A key typed there is stored in the
+ * - Without a vendor's key in the environment, the command prompts for a key or for a local server's address. It stores a typed key in the
  *   configuration file, which only its owner can read.
- * - A key is printed once, at the start that creates it. Later starts print how to create another; `--json` then has `null`.
+ * - A key is printed once, at the start that creates it. Later starts print how to create another key, and `--json` then has `null`.
  */
 import { Command, Options, Prompt } from "@effect/cli"
 import { Console, Duration, Effect, Option, Redacted } from "effect"
@@ -74,7 +74,7 @@ const askedEmail = Prompt.text({
   validate: (text) => (isEmail(text) ? Effect.succeed(text) : Effect.fail("must be an email address"))
 })
 
-/** Models to serve: of the vendors in the environment and of the given local server. */
+/** The vendors in the environment and the given local server, as sources of models. */
 const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, asks: boolean) {
   const known = inEnvironment(process.env)
   if (known.length > 0 || Option.isSome(upstream))

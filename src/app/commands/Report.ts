@@ -23,7 +23,7 @@ const logging = (level: LogLevel.LogLevel) =>
     Logger.minimumLogLevel(level)
   )
 
-/** Runs a command with its log on stderr. An error is printed there as one or two lines, and the command fails with `refused`. */
+/** Runs a command with its log on stderr. Prints an error there as one or two lines and fails with `refused`. */
 export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
   Effect.gen(function* () {
     // A command that needs the environment reports its errors itself.
@@ -46,7 +46,7 @@ export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effec
     CommandLine.plainly
   )
 
-/** One sentence for an error: its own message, or the meaning of a database error. `LOG_LEVEL=debug` shows the stack. */
+/** Describes an error in one sentence: its own message, or the meaning of a database error. `LOG_LEVEL=debug` shows the stack. */
 const wordsOf = (error: unknown, database: Location | undefined): string => {
   if (database !== undefined && Engine.isFault(database, error) && !isWorded(error))
     return Engine.wordsOf(database, error)
@@ -60,7 +60,7 @@ const wrappers: ReadonlySet<unknown> = new Set(["SqlError", "UnknownException"])
 const isWorded = (error: unknown): error is { readonly message: string } =>
   typeof error === "object" && error !== null && "_tag" in error && !wrappers.has(error._tag) && "message" in error
 
-/** The exit code. An interrupted service has succeeded; any other interrupted command has not (130). */
+/** The exit code. An interrupted service exits with 0, any other interrupted command with 130. */
 export const exitCode = (exit: Exit.Exit<unknown, unknown>, argv: ReadonlyArray<string>): number =>
   Exit.isSuccess(exit)
     ? 0

@@ -1,6 +1,6 @@
 /**
- * `tollgate reseal`: continues a deployment under a new secret after the old one was lost. Balances, ledger, usage, transfers and teams stay.
- * Everything protected by the secret starts over. The service must be stopped.
+ * `tollgate reseal`: continues a deployment under a new secret after the old secret was lost. Balances, ledger, usage, transfers and teams stay.
+ * The command ends all values that the old secret protected. The service must be stopped.
  */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -32,7 +32,7 @@ import type { Location } from "../../storage/database/Location.ts"
 import { audited } from "./Audited.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** The effect on each kind of protected value. `undefined`: the kind has no row of its own. */
+/** The effect on each kind of protected value; `undefined` if the kind has no row of its own. */
 const endings: Record<Protected, Ending | undefined> = {
   api_key: apiKeysEnd,
   run_key: runKeysEnd,
@@ -80,7 +80,7 @@ const run = Effect.gen(function* () {
   yield* writer.submit({ postings: [], statements })
 })
 
-/** Copies a SQLite file. Operators of PostgreSQL make their own copy. */
+/** Copies a SQLite file. Operators of PostgreSQL create their own copy. */
 const snapshotOf = (location: Location) =>
   Effect.gen(function* () {
     if (location.engine === "postgres") return []

@@ -15,4 +15,4 @@ export const command = Command.make("rotate-keys", {}, () =>
     const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate([entry])).pipe(Effect.provide(layer))
     yield* Console.log(`${kid} signs from now on; a running service uses it within an hour; existing tokens stay valid`)
   })
-).pipe(Command.withDescription("Make a new signing key for access tokens; serve does so every 30 days"))
+).pipe(Command.withDescription("Create a new signing key for access tokens; serve does so every 30 days"))

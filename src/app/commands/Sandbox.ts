@@ -1,6 +1,6 @@
 /**
- * A service with the outside world in its process. The outside world starts first and provides the configuration. Loaded only without a
- * configuration file.
+ * Runs a service with the outside world in the same process. The outside world starts first and provides the configuration. This module is loaded
+ * only if there is no configuration file.
  *
  * Where the specification is silent:
  * - A sandbox keeps its demo key in `DATA_DIR/demo.json`, because the service stores only hashes of keys.

@@ -20,7 +20,7 @@ export interface Served {
   readonly file: ConfigFile
 }
 
-/** `greet` runs once the deployment serves. */
+/** `greet` runs as soon as the deployment serves. */
 export const serve = <E = never, R = never>(
   config: string | undefined,
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
@@ -57,12 +57,14 @@ const serveDeployment = <E, R>(
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
       yield* Effect.logInfo(`sign-in with ${name}: its redirect URI is ${address}`)
     yield* reloading
-    yield* RunningAddress.note(facts, file.public_url ?? url)
+    const store = yield* RunningAddress.note(facts, file.public_url ?? url)
+    const { configuration, serving } = yield* Deployment
+    serving.onReplaced(() => store(configuration().public_url ?? url))
     yield* greet({ url, file })
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)
 
-/** SIGHUP reloads the configuration. A refusal is logged. */
+/** Reloads the configuration on SIGHUP. A rejected configuration is logged. */
 const reloading = Effect.gen(function* () {
   const { reload } = yield* Deployment
   const run = Runtime.runFork(yield* Effect.runtime<never>())
@@ -72,7 +74,7 @@ const reloading = Effect.gen(function* () {
   )
 })
 
-/** Imported dynamically, so that a deployment does not load the sandbox. */
+/** Imports the sandbox dynamically, because a deployment does not need it. */
 const serveSandbox = (facts: EnvironmentFacts) =>
   Effect.flatMap(
     Effect.promise(() => import("./Sandbox.ts")),

@@ -3,7 +3,7 @@ import { userInfo } from "node:os"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** A user without a name, as in some containers, is identified by its uid. */
+/** Some containers have users without a name. Their uid identifies them. */
 export const userName = (): string => {
   try {
     const name = CommandLine.printable(userInfo().username).trim().slice(0, nameMax)

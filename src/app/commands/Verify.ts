@@ -25,7 +25,7 @@ export const progress = Effect.map(
       print((seconds) => `${rows} of ${of} entries and records after ${seconds} s`)
 )
 
-/** Verifies the database and records the result in it. Never writes to a damaged file. */
+/** Verifies the database and records the result in it. It never writes to a damaged file. */
 const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {
   const sql = yield* SqlClient
   const before = since ? yield* Verifications.lastHeld(sql) : undefined

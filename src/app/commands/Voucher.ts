@@ -70,7 +70,7 @@ const voucherCreate = Command.make(
         return yield* printed({ vouchers: made.map((voucher) => ({ ...shownOf(voucher), code: voucher.code })) })
       for (const { code } of made) yield* Console.log(code)
     })
-).pipe(Command.withDescription("Make codes that are worth credit; they are shown only once"))
+).pipe(Command.withDescription("Create codes that are worth credit; they are shown only once"))
 
 const voucherList = Command.make(
   "list",

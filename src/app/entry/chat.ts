@@ -1,4 +1,4 @@
-/** `tollgate/chat`: metered model answers in each client protocol (chat and text completions, messages, responses), whole or streamed. */
+/** `tollgate/chat`: metered model calls in each client protocol (chat and text completions, messages, responses), with or without streaming. */
 import { Layer } from "effect"
 import { Chat } from "../../calls/chat/Chat.ts"
 import { Messages } from "../../calls/messages/Messages.ts"

@@ -16,7 +16,7 @@ type Methods =
 /** The methods by group. A named type, because its full declaration is too long for the compiler. */
 export interface Client extends Methods {}
 
-/** A client of the service at this address. Its methods are the routes; its errors are the documented ones. */
+/** A client of the service at this address. Its methods are the routes and fail with the documented errors. */
 export const make = (baseUrl: string): Effect.Effect<Client, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
 

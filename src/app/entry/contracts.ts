@@ -1,6 +1,6 @@
 /**
- * `tollgate/contracts`: the types of the services: interfaces (`LedgerContract`), requests, answers and refusals. Types only; the other entry points
- * have the values. Each of them imports this one, so that a host's declarations can name every type.
+ * `tollgate/contracts`: types only, such as the services' interfaces (`LedgerContract`), requests, results and refusals. The other entry points
+ * export the values. Each of them imports this one, so a host's declarations can name every type.
  */
 export type {
   Authorization,

@@ -1,4 +1,4 @@
-/** `tollgate/database`: the database of the layers: a file, memory, a host's SQLite database, or PostgreSQL. */
+/** `tollgate/database`: the layers' database, which is a file, memory, a host's SQLite database, or PostgreSQL. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Layer } from "effect"
@@ -23,14 +23,14 @@ export type { Connections, Location, PostgresDatabase, SqliteFile } from "../../
 export type { Finding } from "../../books/ledger/rules/Check.ts"
 
 /**
- * A SQLite file, migrated, with the writer on its own thread. For one server at a time: an upgrade changes tables to which an earlier version still
- * writes.
+ * A migrated SQLite file, with the writer on its own thread. Only one server may use it, because an upgrade changes tables that an earlier version
+ * still writes.
  */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
 
 /**
- * A PostgreSQL database, migrated, for any number of nodes. `url` is `postgres://user:password@host/database`; `node` is this node's name, by default
- * the host; `connections` sets their number and timeouts.
+ * A migrated PostgreSQL database for any number of nodes. `url` is `postgres://user:password@host/database`. `node` is this node's name, by default
+ * the host. `connections` sets the number and the timeouts of connections.
  */
 export const layerPostgres = (
   url: Redacted.Redacted,

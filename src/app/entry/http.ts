@@ -8,9 +8,9 @@
  *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
  *     )
  *
- * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. It listens before the service is built, and holds requests that
- * arrive in between for up to ten seconds; then it answers 503. Any other server of the platform works too: the router serves the same routes. The
- * platform's own servers leave such a request without an answer.
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. It listens before the service is built. It holds earlier
+ * requests for up to ten seconds and then responds with 503. The router serves the same routes on any other server of the platform, but those
+ * servers never respond to requests that arrive before the service is built.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -50,9 +50,9 @@ export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Servi
   Effect.flatMap(Service, (service) => service.beneath(prefix))
 
 /**
- * The service at a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Paths with the prefix belong to the service: routes, errors,
- * `/openapi.json` and `/docs`. Everything else stays the host's: routes, middleware of its `HttpApi`, answers to unknown paths, documents. Middleware
- * of the host's whole server (`HttpApiBuilder.serve(middleware)`) applies to both, except for requests of `layerServer`'s fast lane.
+ * The service at a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Under the prefix, the service handles routes, errors,
+ * `/openapi.json` and `/docs`. The host handles all other paths with its own routes, documents and `HttpApi` middleware. Middleware of the host's
+ * whole server (`HttpApiBuilder.serve(middleware)`) applies to both, but not to the requests of `layerServer`'s fast lane.
  */
 export const mounted = (prefix: Prefix) =>
   HttpApiBuilder.middleware(
@@ -76,7 +76,7 @@ const beneath =
     Effect.gen(function* () {
       const { app: service, lane } = Context.get(yield* Effect.provide(Layer.build(face(prefix)), rooms), Face)
       yield* (yield* Lanes).add(prefix, lane)
-      // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
+      // @effect-diagnostics-next-line returnEffectInGen:off -- created once, it serves every request
       return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         request.url === request.originalUrl && isBeneath(prefix, request.url)
           ? Effect.provideService(

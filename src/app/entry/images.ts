@@ -1,4 +1,4 @@
-/** `tollgate/images`: generated images, answered when complete, charged once. */
+/** `tollgate/images`: generated images, charged once. A call returns when its images are complete. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Images } from "../../calls/images/Images.ts"

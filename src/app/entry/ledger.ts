@@ -1,4 +1,4 @@
-/** `tollgate/ledger`: the books without metering: operations on billing accounts, balances and entries; exact, durable, with one writer. */
+/** `tollgate/ledger`: the books without metering. It has operations on billing accounts, balances and entries. One writer makes them durable. */
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import "./contracts.ts"
 

@@ -1,4 +1,4 @@
-/** `tollgate/organisations`: shared tenants: members, roles, invitations, plans and seats. */
+/** `tollgate/organisations`: shared tenants with members, roles, invitations, plans and seats. */
 import { Layer } from "effect"
 import { Outbox } from "../../people/mail/Outbox.ts"
 import { Belonging } from "../../people/tenants/Belonging.ts"

@@ -13,7 +13,7 @@ export { PriceList } from "../../books/prices/PriceList.ts"
 export { Payments } from "../../upstream/payments/Payments.ts"
 export type { PaymentSettings } from "../../upstream/payments/Payments.ts"
 
-/** Purchases. Needs a database, `Payments` (the processor, or none) and `PriceList`. */
+/** Purchases. Needs a database, `Payments` and `PriceList`. */
 export const layer = Purchases.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)

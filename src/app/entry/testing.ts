@@ -20,8 +20,8 @@
  *
  *     checkLedger({ make: ledger, without: ["limits", "teams", "escrow"], amountMax: 1_000_000_000_000n })
  *
- * Both make a fresh implementation for each story, run operations concurrently, and reject with the shortest failing story. `stories` and `length`
- * set the amount of work; `seed` repeats a run.
+ * Both suites create a new implementation for each story, run operations concurrently, and reject with the shortest failing story. `stories` and
+ * `length` set the amount of work, and `seed` repeats a run.
  */
 import "./contracts.ts"
 export { apply, empty } from "../../testing/LedgerModel.ts"

@@ -18,7 +18,7 @@ export type { Move, TransferId, TransferStatus } from "../../money/transfers/Sta
 export * from "../../money/transfers/Problems.ts"
 export { fields as settings, layer as layerSettings, TransferLimits } from "../../money/transfers/Settings.ts"
 
-/** Transfers, with accounts and the outbox. Needs a database, the secret, `Mail` (a server, or none), `PriceList` and `ServiceInfo`. */
+/** Transfers, with accounts and the outbox. Needs a database, the secret, `Mail`, `PriceList` and `ServiceInfo`. */
 export const layer = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),

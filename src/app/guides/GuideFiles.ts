@@ -1,4 +1,4 @@
-/** Reads the guides' Markdown: next to this module, from the package, or next to the bundle. The executable replaces this module. */
+/** Reads the guides' Markdown from the source, the package or the bundle's folder. The executable replaces this module. */
 import { readFileSync } from "node:fs"
 
 const folder = (module: string): string => {

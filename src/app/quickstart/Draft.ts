@@ -1,23 +1,23 @@
 /**
- * The configuration that `tollgate quickstart` writes: one screen of JSON, with a line for each upstream and model.
+ * Writes the configuration of `tollgate quickstart`: one screen of JSON, with a line for each upstream and model.
  *
  * Where the specification is silent:
- * - A model of a local server costs 0.10 USD per million prompt tokens and 0.40 USD per million answer tokens, so that credit and limits have an
- *   effect. Change the price in the file.
+ * - A local server's model costs 0.10 USD per million prompt tokens and 0.40 USD per million answer tokens. Without prices, credit and limits would
+ *   have no effect. Change the prices in the file.
  */
 import { vendors } from "./Vendors.ts"
 import type { Vendor } from "./Vendors.ts"
 import type { LocalServer } from "./LocalServer.ts"
 
 export interface Sources {
-  /** `key` is the vendor's key, if it is not in the environment. */
+  /** `key` is the vendor's key if the environment does not have it. */
   readonly vendors: ReadonlyArray<Vendor & { readonly key?: string }>
   readonly local: LocalServer | undefined
 }
 
 export const localPrice = { prompt_usd_per_million: "0.10", completion_usd_per_million: "0.40" }
 
-/** More models would make the file longer than a screen; the operator adds them. */
+/** The maximum number of local models. More models would make the file longer than a screen. */
 const localMax = 20
 const outputMax = 16_384
 
@@ -44,7 +44,7 @@ const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
   }))
 ]
 
-/** JSON on one line, with spaces. Texts in JSON have no line breaks of their own. */
+/** JSON on one line, with spaces. Strings in JSON contain no line breaks. */
 const lineOf = (value: unknown): string => JSON.stringify(value, null, 1).replaceAll(/\n */g, " ")
 
 /** The text of the file. */
@@ -54,7 +54,7 @@ export const textOf = (sources: Sources): string => {
   return `{\n  "upstreams": {\n${upstreams.join(",\n")}\n  },\n  "models": [\n${models.join(",\n")}\n  ]\n}\n`
 }
 
-/** The refusal if no source of models was found. */
+/** The error message if there is no source of models. */
 export const noSource =
   "no vendor is known. Set the key of one in the environment " +
   `(${vendors.map(({ variable }) => variable).join(", ")}), or name a local server: ` +

@@ -2,7 +2,7 @@
  * The first person of a deployment, with credit and an API key.
  *
  * Where the specification is silent:
- * - The person is created once. A second `tollgate quickstart` with the same address finds the person and their key, and grants no further credit.
+ * - The person is created once. A second `tollgate quickstart` with the same address finds the person and key, and grants no further credit.
  */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -18,7 +18,7 @@ import type { Act } from "../../operations/operator/Audit.ts"
 export interface FirstPerson {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
-  /** Undefined if an earlier start made the key: only its hash is stored. */
+  /** `undefined` if an earlier start created the key, because only its hash is stored. */
   readonly api_key: string | undefined
 }
 
@@ -53,7 +53,7 @@ export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, 
   return { account_id, tenant_id, api_key } satisfies FirstPerson
 })
 
-/** Credit comes before the key, so the next start completes a start that was interrupted between the two. */
+/** Grants the credit before the key is created, so the next start can complete an interrupted one. */
 const giveOnce = Effect.fnUntraced(function* (tenant_id: TenantId, credit: Nano, audited: Wanted["audited"]) {
   const ledger = yield* Ledger
   const account = billingAccountOf(tenant_id)

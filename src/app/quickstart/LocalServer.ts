@@ -1,4 +1,4 @@
-/** Asks an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp) which models it serves. */
+/** Requests the list of models from an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp). */
 import { Effect, Either, ParseResult, Schema } from "effect"
 import { ConfigProblem } from "../../kernel/Setting.ts"
 
@@ -8,14 +8,14 @@ export interface LocalModel {
 }
 
 export interface LocalServer {
-  /** The address under which it answered, such as `http://127.0.0.1:11434/v1`. */
+  /** The address that responded, such as `http://127.0.0.1:11434/v1`. */
   readonly base_url: string
   readonly models: ReadonlyArray<LocalModel>
 }
 
-/** For servers that do not report the maximum prompt length. */
+/** The context length of servers that do not report one, in tokens. */
 const contextPreset = 32_768
-/** Limits on the time and the size of a server's model list. */
+/** Limits on the time and size of a server's model list. */
 const patience = "10 seconds"
 const bytesMax = 4_000_000
 
@@ -43,7 +43,7 @@ const modelsIn = (text: string): Either.Either<ReadonlyArray<LocalModel>, string
   Schema.decodeUnknownEither(Listed)(text).pipe(
     Either.mapBoth({
       onLeft: (error) =>
-        `it answers no list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
+        `it returns no list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
       onRight: ({ data }) =>
         data
           .filter(({ id }) => isChat(id))
@@ -72,8 +72,8 @@ const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, stri
       return `it cannot be reached (${cause?.code ?? cause?.message ?? message})`
     }
   }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `it does not answer within ${patience}` }),
-    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it answers ${status}`)))
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `it does not respond within ${patience}` }),
+    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it responds with ${status}`)))
   )
 
 const withPassword = new ConfigProblem({

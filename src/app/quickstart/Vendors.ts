@@ -1,10 +1,10 @@
 /**
- * Vendors that `tollgate quickstart` knows: the variable of their key, their upstream, and a few of their models. The catalogue has limits and
- * prices of the models; a test checks that each is there.
+ * Vendors that `tollgate quickstart` knows, each with its key's variable, its upstream and a few models. The catalogue has the models' limits and
+ * prices, and a test checks that it contains each model.
  */
 
 export interface Vendor {
-  /** The name of the upstream, and of the vendor in the catalogue. */
+  /** The upstream's name, and the vendor's name in the catalogue. */
   readonly name: string
   readonly variable: string
   readonly upstream: {

@@ -1,4 +1,4 @@
-/** Backup of the database file while it is served, and restore while it is not. */
+/** Backs up the database file while the service uses it, and restores it while the service is stopped. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
@@ -27,7 +27,7 @@ export class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly me
 
 const failed = (message: string) => new BackupFailed({ message })
 
-/** The newest migration of a file that must exist and contain books. */
+/** The newest migration of a file. Fails if the file does not exist or contains no books. */
 const held = (file: string) =>
   Effect.filterOrFail(
     Opening.look(file, { writing: false }),
@@ -80,7 +80,7 @@ const copy = (file: string, to: string) =>
     Effect.scoped,
     (vacuum) => Effect.zipRight(blank(to), vacuum),
     Effect.catchAllCause((cause) =>
-      // A write error concerns the copy, any other error the source.
+      // A write error concerns the copy. Any other error concerns the source.
       failed(`${file} could not be copied: ${Opening.wordsOf(isWriting(cause) ? to : file, cause)}`)
     )
   )
@@ -120,8 +120,8 @@ const check = (verify: Verify) =>
   Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
 
 /**
- * Replaces `file` by the copy `from`, after verifying the copy. Returns the new name of the old file. No process may be serving `file`. The copy
- * itself does not change.
+ * Replaces `file` by the copy `from`, after verifying the copy. Returns the new name of the old file. No process may use `file`. The copy itself does
+ * not change.
  */
 export const restore = (
   from: string,
@@ -139,7 +139,7 @@ export const restore = (
     })
     const whole = Effect.gen(function* () {
       yield* backup(from, fresh)
-      // Migrates the file, as a start does.
+      // Migrate the file, like the start of the service.
       const wrong = yield* check(verify).pipe(
         Effect.provide(Sql.layer(fresh)),
         Effect.scoped,
@@ -170,7 +170,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   }
   const previous = old === undefined ? undefined : `${file}.replaced-${now}`
   if (old !== undefined) fold(file)
-  // Move the log before its database: SQLite would apply it to another database of that name.
+  // Move the log before its database, since SQLite would apply it to another database of that name.
   for (const tail of tails.toReversed()) {
     if (previous !== undefined && existsSync(file + tail)) renameSync(file + tail, previous + tail)
     else rmSync(file + tail, { force: true })
@@ -179,7 +179,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Checkpoints the database, so that it is a single file. A damaged database stays unchanged. */
+/** Checkpoints the database into a single file. A damaged database stays unchanged. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })

@@ -22,7 +22,7 @@ import * as SqliteEnd from "../../storage/copy/SqliteEnd.ts"
 import { keyOf, sliceOf } from "../../storage/copy/Tables.ts"
 import type { End, Row, Source, Table, Target } from "../../storage/copy/Tables.ts"
 
-/** The command cannot run; the message is for the operator. */
+/** The command cannot run. The message is for the operator. */
 export class CopyRefused extends Data.TaggedError("CopyRefused")<{ readonly message: string }> {}
 
 const refused = (message: string) => new CopyRefused({ message })
@@ -51,7 +51,7 @@ export interface Progress {
 
 export type Report = (what: "copied" | "compared", progress: Progress) => Effect.Effect<void>
 
-/** How the copy began: from the start, resumed, or restarted because the source was written to since. */
+/** How the copy began: from the start, resumed, or restarted because the source has changed. */
 export type Beginning = "new" | "resumed" | "anew"
 
 /** Both databases, migrated, and locked for this process until the scope closes. */
@@ -131,12 +131,12 @@ const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
   ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
 })
 
-/** Writes a slice and returns the next one, which is read at the same time. `done`: the progress after this slice. */
+/** Writes a slice while reading the next one, which it returns. `done` is the progress after this slice. */
 const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
   await target.write(table, slice, [table.name, JSON.stringify(done)], () => {
-    // If the slice cannot be written, the result of the next one is never read.
+    // If the write fails, the rejection of the read must not stay unhandled.
     if (done.whole !== true) read().catch(() => {})
   })
   return done.whole === true ? [] : read()
@@ -169,7 +169,7 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
   return (marks === undefined ? "new" : "anew") satisfies Beginning as Beginning
 })
 
-/** Tables with at most this many rows are read whole to detect writes to the source. */
+/** Tables with at most this many rows are read completely to detect writes to the source. */
 const smallMax = 50_000
 
 /**
@@ -200,7 +200,7 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
   ] as const)
     for (const [table, names] of one) {
       const known = other.get(table)
-      // The tables that only PostgreSQL has describe its nodes.
+      // Tables that only PostgreSQL has describe its nodes.
       if (known === undefined && !tables.some(({ name }) => name === table)) continue
       const missing =
         known === undefined ? table : [...names].find((name) => !settledColumns.has(name) && !known.has(name))
@@ -221,5 +221,5 @@ export const prove = ({ move, source, tables, target }: Opened, report: Report):
     }).pipe(Effect.mapError((error) => refusedByEither(move, error)))
   })
 
-/** Marks the copy as finished: the target may be served. */
+/** Marks the copy as finished, so that the target may be used. */
 export const release = ({ move, target }: Opened): Effect.Effect<void, CopyRefused> => at(move.to, target.release)

@@ -1,4 +1,4 @@
-/** Compares a copy with its source: reads and compares every row of every table. */
+/** Compares every row of a copy with its source. */
 import { Effect } from "effect"
 import { Digest, entriesTable } from "../ledger/audit/Digest.ts"
 import type { DigestTotals } from "../ledger/audit/Digest.ts"
@@ -8,7 +8,7 @@ import type { End, Row, Table } from "../../storage/copy/Tables.ts"
 export interface Proof {
   readonly rows: number
   readonly ledger: DigestTotals
-  /** A sentence for each table and each account that differs. */
+  /** One sentence for each table or account that differs. */
   readonly differences: ReadonlyArray<string>
 }
 

@@ -1,4 +1,4 @@
-/** Log lines about calls. They contain facts only, never a call's content. */
+/** Log lines about calls. They contain facts, never a call's content. */
 import { Effect } from "effect"
 import { isProblem } from "../../kernel/Problem.ts"
 import type { CallFacts } from "../ledger/rules/Transaction.ts"
@@ -6,8 +6,8 @@ import type { CallFacts } from "../ledger/rules/Transaction.ts"
 export const refusedCall = "a call was refused"
 
 /**
- * Marks problems that the gate has logged; the HTTP lanes log the others. It is a property because within a span Effect replaces an error
- * by a proxy, which has the same properties but another identity.
+ * Marks the problems that the gate has logged. The HTTP lanes log the others. The mark is a property because Effect wraps an error inside a span
+ * in a proxy, which keeps the properties but not the identity.
  */
 const logged = Symbol("tollgate/gate/logged")
 

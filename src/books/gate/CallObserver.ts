@@ -1,7 +1,4 @@
-/**
- * Reports every settled call to the metrics. Reservations released because their process ended are not reported: that process never
- * learned how the call ended.
- */
+/** Reports every settled call to the metrics. Reservations released because their process ended are not reported: no process saw those calls end. */
 import { Context } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import type { CallFacts, CallOutcome } from "../ledger/rules/Transaction.ts"

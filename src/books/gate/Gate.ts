@@ -1,18 +1,18 @@
 /**
- * The credit gate. A metered call runs inside `meter`: its upper bound is reserved on disk, the provider is called with an `Admission`, and
- * the call ends exactly once, charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` makes
- * one, and only ending it gives the `Metered` that `meter` expects back.
+ * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and gives the call an `Admission`. The
+ * call ends exactly once, charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` creates one, and only
+ * ending it returns the `Metered` that `meter` expects.
  *
  * Where the specification is silent:
- * - An API key's list of models uses the names of usage records: a chat model's id (for `auto`, the chosen model), the provider of a search,
- *   the model of any other tool. Any other model gets 403 `model_not_allowed`, before anything is reserved.
+ * - An API key's list of models uses the model names of usage records: a chat model's id (for `auto`, the chosen model), a search's provider, or any
+ *   other tool's model. Any other model gets 403 `model_not_allowed`, before anything is reserved.
  * - The bound is too low only if an upstream does more than requested. The charge then takes the available balance, and the record shows the
  *   rest as `uncollected`.
  * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
- *   reservation. The provider reports the seconds of a transcription; the figure is accepted up to the reservation. A decision's tokens are
- *   accepted up to the bytes of the request plus 100,000. A larger figure, or an invalid number, is charged at the bound. Without a figure,
- *   audio costs its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The record then says
- *   that it is estimated.
+ *   reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are
+ *   accepted up to the request's bytes plus 100,000. A larger figure or an invalid number is charged at the bound. Without a figure, audio costs its
+ *   counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as
+ *   estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, identity, Layer, Option } from "effect"
 import type { Capability } from "../../kernel/Capabilities.ts"
@@ -52,11 +52,11 @@ import { refusedCall, told } from "./CallLog.ts"
 import { CallObserver } from "./CallObserver.ts"
 import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
-import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, RateLimitReached } from "./Problems.ts"
+import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, noteRates, RateLimitReached } from "./Problems.ts"
 import type { GateRefusal } from "./Problems.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
-/** A request for admission. */
+/** A request to the gate to admit a call. */
 export interface Claim {
   readonly caller: Caller
   readonly usage_type: "inference" | "tool"
@@ -68,33 +68,32 @@ export interface Claim {
   /** The most that the call can cost. The gate reserves this, or the balance if that is lower, but never less than `least`. */
   readonly most: Nano
   readonly least: Nano
-  /** A payer who can afford this is preferred over one who can afford only `least`. Default: the first who can afford `least` pays. */
+  /** The first payer who can afford this pays, otherwise the first who can afford `least`. Default: `least`. */
   readonly enough?: Nano | undefined
-  /** For budgets. */
+  /** The capability, which budgets may match. */
   readonly capability?: Capability | undefined
-  /** Everything that may serve the call, `model` and `provider` first: the same list for the same claims. Absent if nothing else may. */
-  readonly ways?: ReadonlyArray<Way> | undefined
-  /** The tokens that the call may use, for budgets of tokens. It gets at least `least`. */
-  readonly tokens?: { readonly least: number; readonly most: number } | undefined
-  /** Tags and end user, beside those of the caller, which win. */
-  readonly labels?: Labels | undefined
-  /** The version of the price that applies to the call. */
-  readonly price?: string | undefined
   /**
-   * Statements that commit or fail with the call's admission. If one does not match its rows, the call is refused with
-   * `BooksUnavailable`.
+   * The models and providers that may serve the call, `model` and `provider` first. Equal claims share one list. Absent if no others may serve it.
    */
+  readonly ways?: ReadonlyArray<Way> | undefined
+  /** The tokens that the call may use, for token budgets. An admitted call gets at least `least`. */
+  readonly tokens?: { readonly least: number; readonly most: number } | undefined
+  /** The request's tags and end user. The caller's own labels take precedence. */
+  readonly labels?: Labels | undefined
+  /** The version of the call's price. */
+  readonly price?: string | undefined
+  /** Statements that commit or fail with the call's admission. If one does not match its rows, the gate refuses the call with `BooksUnavailable`. */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
   /** The value of `X-Request-Id`, for the usage record. Default: the `request_id` in the fiber's log annotations. */
   readonly request_id?: string | undefined
-  /** The call may outlive the process: its reservation stays until the call ends (see `hold` and `resume`). */
+  /** Whether the call may outlive the process. Its reservation then stays until the call ends (`hold`, `resume`). */
   readonly held?: boolean | undefined
 }
 
 declare const admitted: unique symbol
 declare const metered: unique symbol
 
-/** The measured outcome of a call; the gate adds the time it took and the request. */
+/** The measured outcome of a call. The gate adds the latency and the request id. */
 export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
 /** The recorded result of a settled call. */
@@ -104,44 +103,44 @@ export interface Receipt {
   readonly charged: Nano
   /** The payer's balance after the charge. */
   readonly balance: Nano
-  /** Who paid. */
+  /** The source that paid. */
   readonly payer: Source
-  /** The rate limits of the call, on the receipt of an answer; absent if no budget counts it. */
+  /** The call's rate limits. Only the receipt passed to `answer` has them, and only if a budget counts the call. */
   readonly rates?: RatesAt | undefined
 }
 
 /**
- * The right to call a provider once, at a cost of up to `reserved`.
+ * The right to call a provider once, for at most `reserved`.
  *
- * The first outcome given for a call is final. While the books cannot be written, the settlement is retried in the background with the same
- * outcome until it is written. An answer waits ten seconds for it (`SettlementPatience`), then fails with `BooksUnavailable`; the call is
- * still charged.
+ * The first outcome given for a call is final. While the books cannot be written, the gate retries the settlement in the background with the same
+ * outcome. The response waits ten seconds for it (`SettlementPatience`), then fails with `BooksUnavailable`, although the call will still be
+ * charged.
  */
 export interface Admission {
   readonly [admitted]: true
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
-  /** The tokens that budgets leave to the call; `undefined` if none limits them. */
+  /** The tokens that budgets leave to the call; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
-  /** The tightest limits of requests and tokens among its budgets, now; `undefined` if no budget counts the call. */
+  /** The tightest current request and token limits among the call's budgets; `undefined` if no budget counts the call. */
   readonly rates: RatesAt | undefined
-  /** Whether budgets leave this way of the claim open, by its place in `ways`. */
+  /** Whether the budgets allow the way at this index of the claim's `ways`. */
   readonly mayServe: (place: number) => boolean
-  /** The refusal of the ways that budgets have taken away; `undefined` if all are open. */
+  /** The refusal by the first budget that bars a way; `undefined` if all ways are open. */
   readonly barred: BudgetExceeded | RateLimitReached | undefined
-  /** Logs that this upstream failed and the call is tried with the next one. */
+  /** Logs that this upstream failed and that the call moves to the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** For calls that do not stream: the answer is read to its end even if the caller disconnects. */
+  /** For calls that do not stream. The response is then read to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
-  /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
+  /** Ends the call. When this returns, charge, entry, usage record and sums are on disk. Further calls change nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /** Like `settle`, with statements that commit or fail with it. On `Conflict` (a statement did not match its rows) the call stays open. */
   readonly settleBeside: (
     measured: Measured,
     beside: ReadonlyArray<Statement>
   ) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
-  /** Ends the call and answers with `value`, made from the receipt. */
+  /** Ends the call and returns the value that `value` computes from the receipt. */
   readonly answer: <A>(
     measured: Measured,
     value: (receipt: Receipt) => A
@@ -149,13 +148,13 @@ export interface Admission {
   /** Returns the value now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Returns the value and leaves a `held` call open. The code that resumes the call ends it. The statements store the data needed to resume it. They
-   * are written like a settlement, with retries in the background, even if the answer does not wait.
+   * Returns the value and leaves a `held` call open. The code that resumes the call ends it. `beside` stores the data for resuming it, and is written
+   * like a settlement, with retries in the background.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
 
-/** A value whose call is settled or certain to be settled. */
+/** The value of a call that is settled or certain to be settled. */
 export interface Metered<A> {
   readonly [metered]: true
   readonly value: A
@@ -163,10 +162,10 @@ export interface Metered<A> {
 
 export interface GateContract {
   /**
-   * Admits the claim and runs the call. After the admission it can be interrupted only while it waits for an upstream (`upstream/wire/Wire`) or in
-   * its own `Effect.interruptible`, so the call is settled even if its caller disconnects. A stream that has begun is read for up to ten more
-   * seconds, any other call to its end. The received part is charged. The interrupting fiber waits for the settlement, unless it uses
-   * `Effect.disconnect`. A call that fails costs 0 and leaves a record with `success: false`. If interruption ended it, its error is
+   * Admits the claim and runs the call. After the admission the call can be interrupted only while it waits for an upstream (`upstream/wire/Wire`) or
+   * inside its own `Effect.interruptible`. It is therefore settled even if its caller disconnects. A stream that has begun is read for up to ten more
+   * seconds, any other call to its end, and the received part is charged. The interrupting fiber waits for the settlement, unless it uses
+   * `Effect.disconnect`. A call that fails costs 0 and leaves a record with `success: false`. The error of an interrupted call is
    * `client_disconnected`.
    */
   readonly meter: <A, E, R>(
@@ -174,51 +173,48 @@ export interface GateContract {
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) => Effect.Effect<A, E | GateRefusal, R>
   /**
-   * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes that are never free check this before
-   * they read a long body. It reserves nothing, so `meter` may still refuse.
+   * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes that are never free check this before they read a long
+   * body. It reserves nothing, so `meter` may still refuse.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
-   * Refuses a caller whose calls `meter` would refuse at any cost and balance: their own billing account is missing or inactive, or no
-   * active account may pay. For free requests that reach a provider.
+   * Refuses a caller if `meter` would refuse even a free call: the caller's own billing account is missing or inactive, or no active
+   * account may pay. For free requests that reach a provider.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /** The admission of a held call that is still open; `undefined` if it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
-  /**
-   * Whether a held call has lost its process: the call has ended, or the run that admitted it has. The code that finds it should then
-   * resume it.
-   */
+  /** Whether a held call has ended or has lost the run that admitted it. The code that finds such a call should then resume it. */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
   /** Whether a run has ended and its reservations must be released. Never true for a held call. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
-   * Releases the reservations of ended runs, at cost 0 and with `error_type` `interrupted`, and returns their number. Held calls stay
-   * reserved. The layer does this when it opens, and `layerJobs` once a minute.
+   * Releases the reservations of ended runs, at cost 0 and with `error_type` `interrupted`, and returns their number. Held calls stay reserved. The
+   * layer does this when it opens, and `layerJobs` once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Tells the gate that the host is closing. A call of a disconnected caller gets ten more seconds, then it is aborted and costs nothing. The end of
-   * the layer implies this. A host that first waits for its own requests calls it earlier.
+   * Notifies the gate that the host is closing. The calls of disconnected callers get ten more seconds, then they are aborted and cost nothing.
+   * Closing the layer implies this. A host that waits for its own requests first should call it before that.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until the upstreams of all disconnected callers have been read and every ended call is settled. */
+  /** Waits until the calls of all disconnected callers are over and every ended call is settled. */
   readonly idle: Effect.Effect<void>
-  /** The number of ended calls whose settlement is not written yet. */
+  /** The number of ended calls without a written settlement. */
   readonly unsettled: Effect.Effect<number>
 }
 
-/** The longest that closing the gate waits for open upstreams and unwritten settlements. */
+/** The maximum time that closing the gate waits for open upstreams and unwritten settlements. */
 export const drainLimit = Duration.seconds(15)
 
-/** How long an answer waits for its settlement while the books cannot be written. */
+/** The maximum time that a response waits for its settlement while the books cannot be written. */
 export class SettlementPatience extends Context.Reference<SettlementPatience>()("tollgate/gate/SettlementPatience", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}
 
 /**
- * Called when a settlement takes longer than the patience; the wait then continues instead of failing. For fibers that keep waiting after
- * their caller got an answer.
+ * Called when a settlement takes longer than the patience. The wait then continues instead of failing. For fibers that keep waiting after their
+ * caller has its response.
  */
 export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tollgate/gate/OnLateSettlement", {
   defaultValue: (): (() => void) | undefined => undefined
@@ -227,14 +223,11 @@ export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tol
 export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>() {
   /** The gate. When it opens, it releases the reservations of ended runs. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
-  /**
-   * Releases the reservations of runs that end later. Needed if programs share a database, or if the database could not be written when the
-   * gate opened.
-   */
+  /** Releases the reservations of runs that end later. Needed if programs share a database, or if it could not be written when the gate opened. */
   static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
 }
 
-/** Every node does this when another node's lease lapses. A call still ends once, because its reservation is released once. */
+/** Every node runs this when another node's lease lapses. A call still ends once, because its reservation is released once. */
 const reclaiming = Effect.gen(function* () {
   const { reclaim } = yield* Gate
   const { node } = yield* Runs
@@ -258,7 +251,7 @@ const make = Effect.gen(function* () {
   const patience = Duration.toMillis(yield* SettlementPatience)
   const tracing = yield* Tracing
 
-  /** Ended calls whose settlement is not written yet. */
+  /** Ended calls without a written settlement. */
   const unsettled = new Map<string, Unsettled>()
   let closed = false
   const to_its_end = new ToItsEnd()
@@ -322,7 +315,7 @@ const make = Effect.gen(function* () {
   const submit: Books["submit"] = ({ beside, posting }) =>
     writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside })
 
-  /** The receipt of a call that other code, or an unanswered attempt, has already settled. */
+  /** The receipt of a call that other code, or an attempt without a reply, has already settled. */
   const recorded: Books["recorded"] = ({ call, payer = noPayer }) =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -340,12 +333,12 @@ const make = Effect.gen(function* () {
       return receipt === undefined ? recorded(ending) : Effect.succeed(receipt)
     })
 
-  /** Retries in the background. Returns like `write`, but waits no longer than the patience. */
+  /** Like `write`, but retries in the background and waits no longer than the patience. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
       if (one === undefined) {
-        // The provider answered after the gate closed: nothing would retry.
+        // The provider responded after the gate closed, so no retry is possible.
         if (closed) return Effect.zipRight(abandoned(ending), new BooksUnavailable())
         if (unsettled.size === 0)
           fibers.run(Effect.logError("a settlement could not be written and is retried in the background"))
@@ -373,7 +366,7 @@ const make = Effect.gen(function* () {
     Effect.flatMap(OnLateSettlement, (onLate) =>
       Effect.async((resume) => {
         const late = () => (onLate === undefined ? resume(new BooksUnavailable({ maybe_written: true })) : onLate())
-        // Process time: a real client waits even if a test controls the clock.
+        // Real time, because the client waits even if a test controls the clock.
         const timer = setTimeout(late, Math.max(0, patience - (performance.now() - one.ending.since)))
         one.waiting.push((exit) => {
           clearTimeout(timer)
@@ -394,7 +387,7 @@ const make = Effect.gen(function* () {
     to_its_end
   }
 
-  // Written with callbacks, because every further step of a fiber costs a third of a microsecond, on every call.
+  // Written with callbacks, because each additional fiber step costs every call a third of a microsecond.
   const meter = <A, E, R>(claim: Claim, call: Asked<A, E, R>["call"]) =>
     Effect.uninterruptible(
       Effect.suspend(() =>
@@ -424,7 +417,7 @@ const make = Effect.gen(function* () {
   const reserve = <A, E, R>(asked: Asked<A, E, R>): Effect.Effect<A, E | GateRefusal | BooksUnavailable, R> => {
     const { claim, id, sources } = asked
     const { beside, enough, least, most, tokens } = claim
-    // The call counts as open from here on: a client that disconnects during the reservation does not stop it.
+    // From here on the call counts as open. A client that disconnects during the reservation does not stop it.
     fibers.begin()
     const posting = {
       _tag: "Reserve",
@@ -453,14 +446,14 @@ const make = Effect.gen(function* () {
     { claim, id, now, request_id, sources }: Asked<unknown, unknown, unknown>,
     refusal: RefusalByPosting["Reserve"] | Conflict | BooksUnavailable
   ): Effect.Effect<never, Exclude<GateRefusal, ModelNotAllowed>> => {
-    // A row that `beside` needs has just disappeared: the client may retry the whole request.
+    // A row that `beside` needs has just disappeared. The client may retry the whole request.
     if (refusal._tag === "Conflict") return new BooksUnavailable()
     if (refusal._tag !== "BooksUnavailable") {
       const problem = refused(refusal, claim.least, sources, now)
       const millis = clock.unsafeCurrentTimeMillis() - now
       return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
     }
-    // If the reservation was written after all, release it as soon as possible.
+    // The reservation may have been written. If so, release it as soon as possible.
     if (refusal.maybe_written) {
       const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
       fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
@@ -472,7 +465,7 @@ const make = Effect.gen(function* () {
     const { call, claim, id, now, request_id } = asked
     const admitted = new Admitted(id, now, source, amount, books, request_id, factsOf(claim))
     admitted.within = within
-    // Suspended, so an error thrown by the host's function also ends the call.
+    // Suspend, so that an error thrown by the host's function also ends the call.
     const called = Effect.suspend(() => call(admitted))
     if (!tracing) return ended(admitted, called)
     return Effect.flatMap(CallSpan.begin(claim.endpoint, claim.model, claim.provider), (span) => {
@@ -481,22 +474,25 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** Ends a call without an outcome as a failure. */
+  /** Runs the call. A call that ends without an outcome is settled as a failure. */
   const ended = <A, E, R>(admitted: Admitted, called: Effect.Effect<Metered<A>, E, R>): Effect.Effect<A, E, R> =>
     Effect.matchCauseEffect(called, {
       onSuccess: ({ value }) => {
         fibers.end()
         return Effect.succeed(value)
       },
-      onFailure: (cause) =>
-        Effect.ensuring(admitted.fail(cause), Effect.sync(fibers.end)).pipe(
-          Effect.zipRight(admitted.tell("a call failed", Cause.squash(cause))),
+      onFailure: (cause) => {
+        const problem = Cause.squash(cause)
+        if (isProblem(problem)) noteRates(problem, admitted.rates)
+        return Effect.ensuring(admitted.fail(cause), Effect.sync(fibers.end)).pipe(
+          Effect.zipRight(admitted.tell("a call failed", problem)),
           Effect.zipRight(Effect.failCause(cause))
         )
+      }
     })
 
   const resume = Effect.fnUntraced(function* (call: string) {
-    // Already ended: the outcome is final.
+    // The call has ended, and its outcome is final.
     const one = unsettled.get(call)
     if (one !== undefined) return one.admitted
     const open = yield* calls.find(call)
@@ -579,7 +575,7 @@ const make = Effect.gen(function* () {
 /** The maximum number of cached kinds of call per caller. */
 const kindsMax = 1_000
 
-/** The facts of a claim. Equal facts give the same object, which crosses to the writer's thread only once (`books/ledger/write/Codec`). */
+/** The claim's facts. Equal facts share one object, which crosses to the writer's thread only once (`books/ledger/write/Codec`). */
 const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   const known = new WeakMap<Caller, Map<string, ClaimedFacts>>()
   return (claim) => {
@@ -613,7 +609,7 @@ const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   }
 }
 
-/** The `error_type` of a call that was refused because its reservation was late, although the reservation was written in the end. */
+/** The `error_type` of a call that was refused because its reservation was late. The reservation was written in the end. */
 export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
@@ -628,15 +624,15 @@ const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (
 const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
 
-/** The run of a held call: this prefix and the name of the run that admitted it. */
+/** The prefix in a held call's run, followed by the name of the run that admitted it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
-/** Whether a run's name marks a held call, which a job resumes. (An earlier version wrote the prefix alone.) */
+/** Whether a run's name marks a held call, which a job resumes. An earlier version wrote only the prefix. */
 const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 
-/** A settlement to write. Without a posting: statements for a call that stays open. */
+/** A settlement to write. Without a posting, it holds statements for a call that stays open. */
 interface Ending {
   readonly call: string
   readonly payer: Source | undefined
@@ -646,14 +642,14 @@ interface Ending {
   readonly since: number
 }
 
-/** An ended call whose settlement is not written yet. */
+/** An ended call without a written settlement. */
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending
   readonly waiting: Array<(exit: Exit.Exit<Receipt, Conflict | BooksUnavailable>) => void>
 }
 
-/** A call that waits for its reservation. */
+/** A call before its reservation. */
 interface Asked<A, E, R> {
   readonly claim: Claim
   readonly call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
@@ -667,7 +663,7 @@ interface Asked<A, E, R> {
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall
-  /** The settlement of a call that began at `at`. `payer` may be unknown if the call costs nothing. */
+  /** The settlement of a call admitted at `at`. `payer` may be unknown if the call costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -685,7 +681,7 @@ interface Books {
   readonly to_its_end: ToItsEnd
 }
 
-/** The receipt of a written ending; `undefined` if the call was settled before. */
+/** The receipt of a written settlement; `undefined` if the call had already been settled. */
 const receiptIn = ([result]: ReadonlyArray<Result>, { payer = noPayer, posting }: Ending): Receipt | undefined =>
   result?._tag === "Settled"
     ? { usage_id: result.usage_id, charged: result.collected, balance: result.balance, payer }
@@ -693,7 +689,7 @@ const receiptIn = ([result]: ReadonlyArray<Result>, { payer = noPayer, posting }
       ? nothing
       : undefined
 
-/** Logs a settlement that is no longer retried: the operator must follow up its cost. */
+/** Logs a settlement that is no longer retried, so that the operator can follow up its cost. */
 const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Cause.empty): Effect.Effect<void> =>
   Effect.logFatal("a settlement was not written", ...(Cause.isEmpty(cause) ? [] : [cause])).pipe(
     Effect.annotateLogs(
@@ -703,7 +699,7 @@ const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Caus
     )
   )
 
-/** Created only when a call has ended or is certain to end. */
+/** Created when a call has ended or is certain to end. */
 class MeteredValue<A> implements Metered<A> {
   declare readonly [metered]: true
   readonly value: A
@@ -713,11 +709,11 @@ class MeteredValue<A> implements Metered<A> {
   }
 }
 
-/** An admission. It stores its call's outcome. */
+/** An admission that stores its call's outcome. */
 class Admitted implements Admission {
   declare readonly [admitted]: true
   private receipt: Receipt | undefined
-  /** The first outcome given. Nothing replaces it. */
+  /** The first outcome given, which is final. */
   private ending: Ending | undefined
   readonly call: string
   readonly at: number
@@ -725,13 +721,13 @@ class Admitted implements Admission {
   readonly reserved: Nano
   private readonly books: Books
   private readonly request_id: string | undefined
-  /** Facts for the log; unknown for a resumed call. */
+  /** Facts for the log; `undefined` for a resumed call. */
   private readonly facts: CallFacts | undefined
-  /** Facts for the metrics; unknown for a call that was refused because its reservation was late. */
+  /** Facts for the metrics; `undefined` for a call that was refused because its reservation was late. */
   private readonly observed: ObservedFacts | undefined
   /** Present if traces are collected. */
   span: CallSpan.CallSpan | undefined
-  /** Set if budgets count the call. */
+  /** Present if budgets count the call. */
   within: Within | undefined
 
   constructor(
@@ -798,7 +794,7 @@ class Admitted implements Admission {
     return this.settled(measured, beside, identity)
   }
 
-  /** Each further step of the fiber would cost a third of a microsecond, so `use` runs where the settlement arrives. */
+  /** Runs `use` when the settlement arrives, because another fiber step would cost a third of a microsecond. */
   private settled<A>(
     measured: Measured,
     beside: ReadonlyArray<Statement>,
@@ -840,10 +836,10 @@ class Admitted implements Admission {
     return cause._tag === "Fail" ? exit : Effect.zipRight(abandoned(ending, cause), exit)
   }
 
-  /** Called when the settlement was written or refused. A refused or merely held call has not ended. */
+  /** Called when the settlement was written or refused. A call stays open if its settlement was refused, or if it was only held. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
-      // The database refused the settlement. Let the call end as a failure, or its credit would stay reserved.
+      // The database refused the settlement. Let the call fail, so that its credit does not stay reserved.
       if (!Cause.isInterruptedOnly(exit.cause)) this.ending = undefined
       return
     }
@@ -900,7 +896,7 @@ class Admitted implements Admission {
     })
   }
 
-  /** Ends the call as a failure, unless it already has an outcome, written or not. */
+  /** Ends the call as a failure, unless it already has an outcome. */
   fail(cause: Cause.Cause<unknown>): Effect.Effect<void> {
     return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void
   }
@@ -916,7 +912,7 @@ const refused = (
   if (refusal._tag === "BudgetReached") return short(refusal, now)
   if (refusal._tag === "LimitReached")
     return new InsufficientCredits({ available: refusal.available, required, payer, reason: "key_limit" })
-  // The caller's own account, if missing or inactive, refuses outright.
+  // If the caller's own account is missing or inactive, the gate refuses without trying other payers.
   return refusal._tag === "InsufficientCredits"
     ? new InsufficientCredits({
         available: refusal.available,
@@ -927,7 +923,7 @@ const refused = (
     : new InsufficientCredits({ available: 0n, required, payer, reason: "account_not_active" })
 }
 
-/** The refusal of a budget: 429 if it renews within the hour or when a call ends, else 402. */
+/** The refusal by a budget: 429 if the budget limits open calls, or counts tokens or requests per minute or hour, otherwise 402. */
 const short = (
   { budget, left, limit, name, of_everyone, period, renews_at, unit }: Shortage,
   now: number
@@ -961,7 +957,7 @@ export const failure = (error_type: string): Measured => ({
 })
 
 const failed = <E>(cause: Cause.Cause<E>): Measured => {
-  // The caller has disconnected: their fiber was interrupted.
+  // The fiber was interrupted because the caller disconnected.
   if (Cause.isInterruptedOnly(cause) && !Cause.isEmpty(cause)) return failure("client_disconnected")
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   return failure(isProblem(error) ? (error.body.code ?? error._tag) : "internal_error")

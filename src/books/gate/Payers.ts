@@ -1,4 +1,4 @@
-/** The payers of a call: the billing account of the credential's tenant (`layerOwnOnly`), plus teams (`Pooling.layerPayers`). */
+/** The payers of a call: the billing account of the credential's tenant (`layerOwnOnly`) and those of teams (`Pooling.layerPayers`). */
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -14,14 +14,14 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * The payers of a call, in the order of charging. Runs before every call, so implementations should cache. Return the same object for equal
- * answers: the writer caches by identity.
+ * The payers of a call, in the order of charging. Runs before every call, so implementations should cache. Return the same object for an equal
+ * result, because the writer caches by identity.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,
   (caller: Caller) => Effect.Effect<ReadonlyArray<Source>>
 >() {
-  /** Only the credential's tenant pays; teams never pay for their members. */
+  /** The credential's tenant pays for every call. Teams never pay for their members. */
   static readonly layerOwnOnly = Layer.sync(Payers, () => {
     const known = new WeakMap<Caller, Effect.Effect<ReadonlyArray<Source>>>()
     return (caller: Caller) => {

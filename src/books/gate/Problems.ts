@@ -9,13 +9,13 @@ import { rateHeaders } from "./RateHeaders.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
 /**
- * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
- * key's limit leaves too little.
+ * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API key's
+ * limit leaves too little.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
 const fields = {
-  /** The largest credit that a payer has left, or the rest of the API key's limit; 0 if no account may pay. */
+  /** The most credit that any payer has left, or the rest of the API key's limit; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
   /** The minimum that the call needs; 0 if the request has not been read yet. */
   required: Schema.BigIntFromSelf,
@@ -65,19 +65,19 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
   })
 }) {}
 
-/** The shortage of a budget for a call. */
+/** The fields of a refusal by a budget. */
 const shortage = {
   budget_id: Schema.String,
   unit: Schema.Literal("usd", "tokens", "requests", "concurrent"),
-  /** Absent for a budget that counts all tenants, as are the limit and its rest: USD, tokens, requests or open calls. */
+  /** Name, limit and rest (in `unit`) are absent for a budget that counts all tenants. */
   budget_name: Schema.optional(Schema.String),
   limit: Schema.optional(Schema.String),
   left: Schema.optional(Schema.String),
-  /** The begin of the next period; absent if the budget has one period for all time. */
+  /** The start of the next period; absent if the budget never renews or limits open calls. */
   renews_at: Schema.optional(Moment)
 } as const
 
-/** A budget leaves too little for the call. */
+/** A budget in USD, or one with a period of more than an hour, leaves too little for the call. */
 export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
   status: 402,
   error: "a budget leaves too little for this call",
@@ -85,10 +85,10 @@ export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", 
   fields: shortage
 }) {}
 
-/** The same at the instant of the refusal, which the body does not show. */
+/** The fields with the instant of the refusal, in milliseconds. The body omits the instant. */
 const shortageAt = { ...shortage, at: Schema.Number } as const
 
-/** A budget of tokens, requests or open calls is used up for the moment. */
+/** A limit of open calls is reached, or a budget per minute or hour leaves too few tokens or requests. */
 export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReached", {
   status: 429,
   error: "a budget admits no more calls at the moment",
@@ -102,15 +102,25 @@ export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReac
   headers: (refusal) => rateHeaders(ratesIn(refusal))
 }) {}
 
-/** The rates that refuse a call; none if its budget limits open calls. */
+/** The exhausted rate. Has only the instant if the budget limits open calls or counts all tenants. */
 const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof shortageAt>): RatesAt =>
   limit !== undefined && (unit === "requests" || unit === "tokens")
     ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }
     : { at }
 
-/** The rates that a refusal is about; `undefined` if it is about none. */
-export const ratesOfRefusal = (problem: ProblemInstance<string>): RatesAt | undefined =>
-  problem._tag === "RateLimitReached" ? ratesIn(problem as RateLimitReached) : undefined
+/** Failures after an admission, with the rate limits of their calls. */
+const ratesOfFailures = new WeakMap<object, RatesAt>()
+
+/** Notes the rate limits of an admitted call on its failure. The instance must belong to this call alone. */
+export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
+  if (rates !== undefined) ratesOfFailures.set(problem, rates)
+}
+
+/** The rate limits of a refused or failed call; `undefined` if none are known. */
+export const ratesOfProblem = (problem: ProblemInstance<string>): RatesAt | undefined => {
+  const noted = ratesOfFailures.get(problem)
+  return problem._tag === "RateLimitReached" ? { ...noted, ...ratesIn(problem as RateLimitReached) } : noted
+}
 
 /** The API key's list of models does not include this one. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {
@@ -120,7 +130,7 @@ export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed
   fields: { model: Schema.String, allowed_models: Schema.Array(Schema.String) }
 }) {}
 
-/** Every refusal of the gate: the caller cannot pay, may not call the model, or the books cannot be written. */
+/** Every refusal of the gate. */
 export const GateRefusal = Schema.Union(
   InsufficientCredits,
   BudgetExceeded,

@@ -1,17 +1,17 @@
-/** Response headers about the rate limits of a call, by the names that clients of the models' protocols read. */
+/** Response headers for a call's rate limits, as clients of the models' protocols expect them. */
 import { toIso } from "../../kernel/Moment.ts"
 import type { Rate, Rates } from "../ledger/rules/Budget.ts"
 
 type Headers = Readonly<Record<string, string>>
 
-/** Rates, and the instant from which their headers count seconds. */
+/** Rates at an instant, in milliseconds since 1970. Headers with durations count from it. */
 export interface RatesAt extends Rates {
   readonly at: number
 }
 
 const none: Headers = {}
 
-/** The header names of a unit. Built once, because every metered call with a budget sends them. */
+/** The header names for a unit, built once because every metered call with a budget sends them. */
 const namesOf = (name: (field: string) => string) => ({
   limit: name("limit"),
   remaining: name("remaining"),
@@ -61,7 +61,7 @@ const add = (
   if (rate.resets_at > 0) headers[names.reset] = reset(rate)
 }
 
-/** Whether a header, by its lower-case name, is about rate limits. */
+/** Whether a header is about rate limits. `name` is in lower case. */
 export const isRateHeader = (name: string): boolean =>
   name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")
 

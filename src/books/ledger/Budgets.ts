@@ -1,4 +1,4 @@
-/** Budgets as other rooms read them. `SetBudget` and `SetLimit` change them. */
+/** Queries for budgets. `SetBudget` and `SetLimit` change them. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { budgetOf, selection } from "./rows/Budgets.ts"
@@ -25,7 +25,7 @@ export const budgetsOf = (
     ? Effect.succeed([])
     : rowsOf(sql, "id IN (SELECT value FROM json_each(?))", [JSON.stringify(ids)], now)
 
-/** The budgets of a tenant (`kind` `budget`), or those of all tenants (`null`), in their state at `now`. */
+/** A tenant's budgets of kind `budget`, in their state at `now`. `null` selects the operator's budgets that count all tenants. */
 export const budgetsOfTenant = (
   sql: SqlClient,
   tenant: string | null,
@@ -35,7 +35,7 @@ export const budgetsOfTenant = (
     ? rowsOf(sql, "kind = 'budget' AND tenant_id IS NULL", [], now)
     : rowsOf(sql, "kind = 'budget' AND tenant_id = ?", [tenant], now)
 
-/** Budgets that have reached a part of their limit at which people are told, as the last booking left them. */
+/** Budgets that have reached a notification threshold, in their state after the last booking. */
 export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budget>> =>
   Effect.map(
     Effect.orDie(

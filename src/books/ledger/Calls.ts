@@ -1,4 +1,4 @@
-/** Queries about metered calls, for the gate and for rooms that store their own data with a call. */
+/** Queries for metered calls, used by the gate and by rooms that store data with a call. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ export interface OpenCall {
   /** When the call was admitted. */
   readonly at: number
   readonly run: string
-  /** As claimed at its admission. */
+  /** The model claimed at its admission. */
   readonly model: string
   readonly provider: string
 }
@@ -38,7 +38,7 @@ export interface Calls {
   readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
-  /** The active ones among these billing accounts. */
+  /** The subset of these billing accounts that is active. */
   readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 
@@ -104,10 +104,7 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
     )
 }))
 
-/**
- * `open`: it has a reservation. `ended`: it has a usage record, with this `error_type` if it failed. `unknown`: the books have no such
- * call.
- */
+/** `open`: it has a reservation. `ended`: it has a usage record, with this `error_type` if it failed. `unknown`: the books have no such call. */
 export type CallState =
   | { readonly _tag: "open" }
   | { readonly _tag: "ended"; readonly error_type: string | null }

@@ -1,6 +1,6 @@
 /**
- * The books: billing accounts, their entries, and one operation for each posting. An operation is a transaction: it is durable when it
- * answers, or refused without effect. To combine several postings in one transaction, use `Writer`.
+ * The books: billing accounts, their entries, and one operation for each posting. An operation is a transaction. When it succeeds, its changes are
+ * durable. When it fails, it has no effect. To combine several postings in one transaction, use `Writer`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -34,20 +34,20 @@ export interface Totals {
   readonly open_calls: number
   /** When the oldest open call was admitted; `null` if no call is open. */
   readonly oldest_at: number | null
-  /** When `verify` last found the books correct; `null` if it never did. `findings` counts the findings of its last run. */
+  /** When `verify` last found the books correct; `null` if it never did. `findings` is the number of findings in its last run. */
   readonly verified_at: number | null
   readonly findings: number
 }
 
-/** The arguments of an operation: its posting. The description of the entry is optional. */
+/** The arguments of an operation: its posting, with an optional description of the entry. */
 export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
 type Words<A> = A extends { readonly description: string }
   ? Omit<A, "description"> & { readonly description?: string }
   : A
 
 /**
- * A posting as a transaction. `beside` are statements of other rooms that commit or fail with it. It fails with `Conflict` if one of them
- * does not match its rows.
+ * Commits a posting as a transaction. `beside` holds statements of other rooms that commit or fail with it. Fails with `Conflict` if one of them does
+ * not match its rows.
  */
 export interface Operation<Tag extends Posting["_tag"]> {
   (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
@@ -64,8 +64,8 @@ export interface LedgerContract {
   /** Credits an account from outside: a purchase, a grant. Returns its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes back unreserved credit. A purchase is taken from giftable credit first, a grant (`admin`) only from granted credit. Returns the
-   * amount taken. With `payment`, the account owes the rest.
+   * Takes back unreserved credit. A purchase is taken from giftable credit first, a grant (`admin`) from granted credit. Returns the amount taken.
+   * With `payment`, the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
   /** Begins a period of an allowance (`Renewing`) and takes back the unused part of the previous one. */
@@ -74,20 +74,20 @@ export interface LedgerContract {
   readonly escrow: Operation<"Escrow">
   /** Releases escrowed credit to the recipient (`transfer_release`) or returns it to the sender (`transfer_return`). */
   readonly endEscrow: Operation<"EndEscrow">
-  /** Sets an API key's spending limit, including its spending in the current period so far; `null` removes the limit. */
+  /** Sets an API key's spending limit, which also counts earlier charges in the current period. `null` removes the limit. */
   readonly setLimit: Operation<"SetLimit">
-  /** Makes a budget, changes its terms, or ends it (`null`). */
+  /** Creates a budget, changes its terms, or removes it (`null`). */
   readonly setBudget: Operation<"SetBudget">
-  /** Reserves credit for a call on the first source that can pay. `Gate.meter` reserves and settles a whole call. */
+  /** Reserves credit for a call from the first source that can pay. `Gate.meter` reserves and settles a whole call. */
   readonly reserve: Operation<"Reserve">
-  /** Ends a call: releases its reservation, charges its cost and records its usage. Settling it again changes nothing. */
+  /** Ends a call: releases its reservation, charges its cost and records its usage. Repeated settlements change nothing. */
   readonly settle: Operation<"Settle">
   readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
   /** Accounts by id, in one query. Missing accounts are omitted. */
   readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
   /**
-   * Newest first, optionally filtered by source. Without a filter the cost is the same at any depth: a page is a range of numbers, and the
+   * Newest first, optionally filtered by source. Without a filter the cost is the same at any depth, because a page is a range of numbers and the
    * last number is the total. With a filter the cost grows with the number of entries that are not charges.
    */
   readonly entries: (id: BillingAccountId, page: PageOf, sources?: EntrySources) => Effect.Effect<EntryPage>
@@ -117,7 +117,7 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
 }
 
 /**
- * The maximum number of filtered pages read concurrently. While their index is being built (`storage/engine/Indexes`), each scans every entry of all
+ * The maximum number of filtered pages read concurrently. Until their index is built (`storage/engine/Indexes`), each read scans every entry of all
  * accounts, and other requests need connections too.
  */
 const scansMax = 2

@@ -1,4 +1,4 @@
-/** Sums of the usage records of runs. */
+/** Usage sums of runs. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { fromRow } from "../../kernel/Money.ts"
@@ -12,7 +12,10 @@ export interface ModelSum {
   readonly completion_tokens: number
 }
 
-/** The calls of these runs by the model that served them, highest cost first. Every call of a run has a budget. Both indexes are partial. */
+/**
+ * The calls of these runs, summed by the model that served them, highest cost first. Every call of a run has a budget, so the query can use partial
+ * indexes.
+ */
 export const usageOfRuns = (
   sql: SqlClient,
   tenant: string,

@@ -1,12 +1,11 @@
 /**
- * The lines of a price, and how they divide the figures of a call. No token is charged twice: the lines for details (cached tokens,
- * reasoning) subtract their tokens from the totals, and the lines for the totals charge the rest.
+ * The lines of a price, and how they divide a call's figures. No token is charged twice: the lines for details (cached tokens, reasoning) subtract
+ * their tokens from the totals, and the lines for the totals charge the rest.
  *
  * Where the specification is silent:
  * - Tokens of a kind without its own line are charged like the kind that contains them. One-hour cache writes use the line for cache writes,
  *   and cached audio the line for cached tokens, if it exists. All other kinds count as prompt or completion tokens.
- * - A line with `above` replaces the line of the same quantity if the prompt has more tokens than that. It then applies to all tokens of the
- *   call.
+ * - A line with `above` replaces the same quantity's line if the prompt has more tokens than that. It then applies to all tokens of the call.
  */
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
@@ -14,7 +13,7 @@ import type { Line, UnitPrice } from "../../kernel/Price.ts"
 import { detailNames } from "../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../kernel/TokenDetails.ts"
 
-/** The figure of a usage record that a line charges. */
+/** A figure in a usage record that a line can charge. */
 export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "requests" | TokenDetail
 
 /** A price for each unit of a quantity. */
@@ -23,9 +22,9 @@ export interface PriceLine {
   /** The name of one unit: `token`, `second`, `image`. */
   readonly unit: string
   readonly price: UnitPrice
-  /** The line applies only if the prompt has more tokens than this. */
+  /** If set, the line applies only to prompts with more tokens than this. */
   readonly above?: number | undefined
-  /** The factors included in the price, as decimals; absent at list price. */
+  /** The factors included in the price, as decimals; absent for the list price. */
   readonly factors?: ReadonlyArray<string> | undefined
 }
 
@@ -43,7 +42,7 @@ export interface Billed extends Line {
   readonly line: PriceLine
 }
 
-/** For each kind of token, the kind that contains it. Its line applies if the kind has no line. */
+/** For each kind of token, the kind that contains it. The containing kind's line applies if the kind has no line. */
 const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
   cached_audio_tokens: "cached_tokens",
   cached_tokens: "prompt_tokens",
@@ -110,7 +109,7 @@ const totalOf = (detail: TokenDetail): Quantity => {
 /** The charge for the figures at these lines. */
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
 
-/** Display names of units. The units of other quantities are named by their line. */
+/** Display names of units. For other quantities, the line names the unit. */
 export const unitWords: { readonly [Q in Quantity]?: string } = {
   prompt_tokens: "prompt token",
   completion_tokens: "completion token",

@@ -1,6 +1,6 @@
 /**
- * Factors on prices: a markup or a discount, as an exact decimal. A factor multiplies each unit price before a charge is summed and rounded,
- * so it is included in the price's version, in the reserved bound and in the explanation of the charge.
+ * Factors on prices: a markup or a discount, as an exact decimal. A factor multiplies each unit price before a charge is summed and rounded. It is
+ * therefore part of the price's version, the reserved bound and the explanation of the charge.
  *
  * Where the specification is silent:
  * - A unit price has at most 18 decimal places. If a factor needs more, the product is rounded half-up once, in the price's version.

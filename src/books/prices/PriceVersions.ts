@@ -1,6 +1,6 @@
 /**
- * The prices at which calls were charged. Each version's id is a hash of its lines, and usage records contain the id. So a charge can be
- * recomputed years later, whatever the current price.
+ * The prices of past charges. Each version's id is a hash of its lines, and usage records contain the id. A charge can therefore be recomputed years
+ * later, even if the price has changed.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"

@@ -24,6 +24,7 @@ import type { Room } from "../../kernel/Room.ts"
 import { UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { namesOf } from "../../upstream/models/Provider.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
+import { forEndUser } from "../metered/EndUser.ts"
 import { labelled, meteredRoutes } from "../metered/Routes.ts"
 import { chargeHeader, rateHeadersOf } from "../metered/ReceiptHeaders.ts"
 import { ImagesApi } from "./Api.ts"
@@ -177,7 +178,9 @@ const generation = Effect.gen(function* () {
     body_bytes_max: bodyBytesMax,
     answer: (caller, inbound, beside) =>
       Effect.map(
-        Effect.flatMap(read(inbound), (request) => images.generate({ caller, request, beside })),
+        Effect.flatMap(read(inbound), (request) =>
+          Effect.flatMap(forEndUser(caller, request), (caller) => images.generate({ caller, request, beside }))
+        ),
         replyOf
       ),
     // The first response was not stored, but its job exists.
@@ -207,8 +210,9 @@ const creations = Effect.gen(function* () {
     answer: (caller, inbound, beside) =>
       Effect.flatMap(readCreation(inbound), (creation) =>
         withRoom(inbound, creation, (room) =>
-          Effect.flatMap(images.create({ caller, creation, beside }), (job) =>
-            openAiReplyOf(images, job, creation.response_format, room)
+          forEndUser(caller, creation).pipe(
+            Effect.flatMap((caller) => images.create({ caller, creation, beside })),
+            Effect.flatMap((job) => openAiReplyOf(images, job, creation.response_format, room))
           )
         )
       ),
@@ -234,8 +238,9 @@ const edits = Effect.gen(function* () {
           () => `images/edits ${fingerprint()}`,
           (beside) =>
             withRoom(inbound, creation, (room) =>
-              Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
-                openAiReplyOf(images, job, creation.response_format, room)
+              forEndUser(caller, creation).pipe(
+                Effect.flatMap((caller) => images.create({ caller, creation, endpoint: "images/edits", beside })),
+                Effect.flatMap((job) => openAiReplyOf(images, job, creation.response_format, room))
               )
             ),
           (call) => made(images, caller, inbound, call, creation),

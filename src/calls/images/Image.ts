@@ -1,6 +1,7 @@
 /** Image generation by the direct route: request and response. */
 import { Schema } from "effect"
 import { imageSizes, isImage } from "../media/Model.ts"
+import { endUserFields } from "../metered/EndUser.ts"
 
 export type ImageSize = (typeof imageSizes)[number]
 
@@ -37,7 +38,8 @@ export const ImageRequest = Schema.Struct({
   provider: Schema.optionalWith(Schema.String, { nullable: true }),
   seed: Schema.optionalWith(wholeNumber, { nullable: true }),
   guidance_scale: Schema.optionalWith(Schema.JsonNumber, { nullable: true }),
-  num_inference_steps: Schema.optionalWith(wholeNumber, { nullable: true })
+  num_inference_steps: Schema.optionalWith(wholeNumber, { nullable: true }),
+  ...endUserFields
 }).annotations({ identifier: "ImageRequest" })
 export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 

@@ -2,16 +2,18 @@
  * Images with OpenAI's fields: the request, its translation for a provider, and the response.
  *
  * Where the specification is silent:
- * - A field that could change the images is refused if the provider does not support it. `user` has no effect and is not passed on. `quality` may be
- *   `auto` or `standard`, the default of OpenAI's models.
- * - `model` is a provider's id, alias or endpoint. Without it, the first provider is used.
- * - `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` means
+ * - A field that could change the images and is unknown to the provider is refused by name. `user` and `safety_identifier`
+ *   name the end user and are not passed on. `quality`
+ *   may be `auto` or `standard`, the default of OpenAI's models.
+ * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
+ * - `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
  *   `square_hd`.
  * - `response_format` is `url` by default. The URL is the vendor's, and the vendor decides when it expires.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
+import { endUserFields, endUserParts } from "../metered/EndUser.ts"
 import { OutputFormat } from "./Image.ts"
 import type { ImageSize } from "./Image.ts"
 import { priceOf } from "./Prices.ts"
@@ -58,7 +60,7 @@ export const OpenAiImageRequest = Schema.Struct({
   output_compression: nullable(only(uncompressed, 100)),
   partial_images: nullable(only(noParts, 0)),
   stream: nullable(only(whole, false)),
-  user: nullable(Schema.String)
+  ...endUserFields
 }).annotations({ identifier: "OpenAiImageRequest", ...strictly })
 
 /** The form fields of an edit, without its files. */
@@ -75,13 +77,13 @@ export const OpenAiEditFields = Schema.Struct({
   output_compression: Schema.optional(only(uncompressed, "100")),
   partial_images: Schema.optional(only(noParts, "0")),
   stream: Schema.optional(only(whole, "false")),
-  user: Schema.optional(Schema.String)
+  ...endUserParts
 }).annotations(strictly)
 
 /** A creation or an edit. An edit contains its images as data URIs. */
 export interface Creation extends Pick<
   typeof OpenAiEditFields.Type,
-  "prompt" | "model" | "n" | "size" | "response_format" | "output_format"
+  "prompt" | "model" | "n" | "size" | "response_format" | "output_format" | "user" | "safety_identifier"
 > {
   readonly images?: ReadonlyArray<string> | undefined
   readonly mask?: string | undefined

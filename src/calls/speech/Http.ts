@@ -13,6 +13,7 @@ import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { modelsOf, withModel } from "../../upstream/models/Provider.ts"
+import { forEndUser } from "../metered/EndUser.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
 import { headersOf } from "../metered/ReceiptHeaders.ts"
 import { SpeechApi, SpeechModelsApi } from "./Api.ts"
@@ -40,7 +41,8 @@ export const SpeechHttp = HttpApiBuilder.group(
     ) => {
       const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
         const request = yield* read(yield* inbound.read(bodyBytesMax))
-        return replyOf(yield* speech.speak({ caller, request, endpoint, beside }))
+        const named = yield* forEndUser(caller, request)
+        return replyOf(yield* speech.speak({ caller: named, request, endpoint, beside }))
       })
       return meteredRoute({ name: route, body_bytes_max: bodyBytesMax, answer: call, shape })
     }

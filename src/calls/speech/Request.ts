@@ -1,5 +1,6 @@
 /** Requests for speech, and the audio formats. */
 import { Schema } from "effect"
+import { endUserFields } from "../metered/EndUser.ts"
 
 /** The content type of each format. */
 export const formats = {
@@ -48,7 +49,8 @@ const manner = {
         message: () => `a text of up to ${inputMax} characters`
       })
     )
-  )
+  ),
+  ...endUserFields
 } as const
 const rest = { ...manner, provider: Schema.optional(Schema.String) } as const
 

@@ -1,5 +1,6 @@
 /** The form fields of the transcription routes, without the file, and the response. */
 import { Schema } from "effect"
+import { endUserParts } from "../metered/EndUser.ts"
 
 const text = Schema.optional(Schema.String)
 
@@ -20,7 +21,8 @@ const shared = {
         message: () => "a number from 0 to 2"
       })
     )
-  )
+  ),
+  ...endUserParts
 } as const
 
 const Language = Schema.optional(

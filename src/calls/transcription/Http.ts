@@ -18,6 +18,7 @@ import type { Caller } from "../../kernel/Caller.ts"
 import { envelope } from "../../kernel/Envelope.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { modelsOf, withModel } from "../../upstream/models/Provider.ts"
+import { forEndUser } from "../metered/EndUser.ts"
 import { headersOf } from "../metered/ReceiptHeaders.ts"
 import { labelled } from "../metered/Routes.ts"
 import { TranscriptionApi, TranscriptionModelsApi } from "./Api.ts"
@@ -72,8 +73,10 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
     )
 )
 
-/** Creates a route from its name (the scope of its idempotency keys), form fields, call, reply, and shape of refusals. */
-const route = <Fields, I>(
+type EndUser = Parameters<typeof forEndUser>[1]
+
+/** A route: its name (which scopes its idempotency keys), its form fields, the call, the reply, and the shape of its refusals. */
+const route = <Fields extends EndUser, I>(
   { disk, idempotency, ifAffordable, transcription }: Parts,
   name: string,
   schema: Schema.Schema<Fields, I>,
@@ -85,7 +88,8 @@ const route = <Fields, I>(
   const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
     const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
     const call = yield* asked(fields)
-    // A request for an unknown model is rejected first, even if its key was used before.
+    const named = yield* forEndUser(caller, fields)
+    // Refuse a request for an unknown model first, even if its key was used before.
     yield* transcription.quote(call, bytes)
     const audio = { name: file, content_type, path, length: bytes }
     return yield* idempotency.once(
@@ -94,7 +98,7 @@ const route = <Fields, I>(
       () => `${name} ${fingerprint}`,
       (beside) =>
         inbound.withRoom((room) =>
-          Effect.map(transcription.transcribe({ ...call, caller, audio, beside, room }), (transcript) =>
+          Effect.map(transcription.transcribe({ ...call, caller: named, audio, beside, room }), (transcript) =>
             replied(transcript, fields)
           )
         ),

@@ -1,4 +1,4 @@
-/** Annotations that say how an endpoint is served. */
+/** Annotations for serving an endpoint. */
 import { Context } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
@@ -8,14 +8,14 @@ export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/ht
   defaultValue: () => false
 }) {}
 
-/** For a GET endpoint where each call costs. HEAD is refused, because its response would be discarded. */
+/** For a GET endpoint with charged calls. HEAD is refused, because its response would be discarded. */
 export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
   defaultValue: () => false
 }) {}
 
 /**
- * Clients of the protocol first try to open a WebSocket with a GET of the path. The response is 426, after which they send the request by POST.
- * After a 405 they would retry for seconds.
+ * Clients of the protocol first try to open a WebSocket with a GET request. After a 426 response they send the request by POST. After a 405 they
+ * would retry for seconds.
  */
 export class RefusesWebSocket extends Context.Reference<RefusesWebSocket>()("tollgate/http/RefusesWebSocket", {
   defaultValue: () => false
@@ -29,18 +29,18 @@ export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
 /** The format of refusals in an endpoint's protocol, as that protocol's clients parse it. */
 export interface Shape {
   /**
-   * Writes the body; the status stays the problem's own. `request_id` is the value of `X-Request-Id`. Message, code and details are in an object
+   * Writes the body. The status stays the problem's own. `request_id` is the value of `X-Request-Id`. Message, code and details are in an object
    * `error`, where `problemBodyIn` finds them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
-  /** The protocol's own headers about rate limits, beside those of OpenAI's protocols. */
+  /** The protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
   readonly rateHeaders?: (rates: RatesAt) => Readonly<Record<string, string>>
   /** The name in the OpenAPI document, and the JSON schema. */
   readonly identifier: string
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** The body of the problem written in a shape; `undefined` if the body has no such shape. */
+/** The problem in a body of this shape; `undefined` for any other body. */
 export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   const shaped = (body as { readonly error?: unknown } | null)?.error
   if (typeof shaped !== "object" || shaped === null) return undefined

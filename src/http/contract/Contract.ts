@@ -1,6 +1,6 @@
 /**
- * The contract without groups. `Api` adds every group to it. Handlers add only their own group: the platform matches handlers by the contract's id
- * and the group's name.
+ * The contract without groups. `Api` adds every group to it. Handlers add only their own group, because the platform matches handlers by the
+ * contract's id and the group's name.
  */
 import { HttpApi } from "@effect/platform"
 

@@ -1,6 +1,6 @@
 /**
- * Parts of an endpoint's OpenAPI entry beyond its schemas: a working example, the headers of a metered route, the required scope. Contracts
- * annotate endpoints; `described` adds the annotations to the document.
+ * Parts of an endpoint's OpenAPI entry beyond its schemas: a working example, the headers of a metered route, the required scope. Contracts annotate
+ * endpoints, and `described` adds the annotations to the document.
  */
 import { HttpApi } from "@effect/platform"
 import { Context } from "effect"
@@ -19,8 +19,8 @@ export interface ExampleOf {
 }
 
 /**
- * The route is metered. `charge_known`: the charge is in a response header, because it is known before the response begins. `says_record`: so is
- * the id of the usage record, even for a response that does not stream.
+ * The route is metered. `charge_known`: the charge is known before the response begins, so a response header has it. `says_record`: a header has the
+ * usage record's id, even if the response does not stream.
  */
 export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
   defaultValue: (): { readonly charge_known: boolean; readonly says_record?: boolean } | undefined => undefined
@@ -34,7 +34,7 @@ export class Produces extends Context.Reference<Produces>()("tollgate/http/Produ
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
 
-/** For browsers: responds with pages, including refusals, and with redirects. */
+/** The route is for browsers. It responds with pages, even for refusals, and with redirects. */
 export class Browsed extends Context.Reference<Browsed>()("tollgate/http/Browsed", { defaultValue: () => false }) {}
 
 const idempotencyKey = {
@@ -63,7 +63,7 @@ const charge = {
   }
 }
 
-/** The usage record of the call. The charge of a streamed response is only there. */
+/** The header with the usage record's id. Only that record has the charge of a streamed response. */
 const usage = {
   "X-Usage-Id": {
     description: "The id of the call's usage record; a stream writes the record when it ends",
@@ -71,7 +71,7 @@ const usage = {
   }
 }
 
-/** For routes that models answer. Those are the routes that can stream. */
+/** The header of routes served by models, which are the routes that can stream. */
 const fallback = {
   "X-Fallback-Model": {
     description: "The model that answered in place of the requested one, percent-encoded; absent otherwise",
@@ -80,7 +80,7 @@ const fallback = {
   }
 }
 
-/** The rate limits of the call. Each is absent if no budget limits its unit. */
+/** The call's rate limit headers. They are absent if no budget limits the unit. */
 const rates = (unit: "Requests" | "Tokens") => ({
   [`X-RateLimit-Limit-${unit}`]: optional(
     `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
@@ -90,7 +90,7 @@ const rates = (unit: "Requests" | "Tokens") => ({
   [`X-RateLimit-Reset-${unit}`]: optional("The time until it renews: `1m30s`; absent if it never renews", "string")
 })
 
-/** The same by the names of Anthropic's protocol. */
+/** The call's rate limit headers in Anthropic's protocol. */
 const anthropicRates = (unit: "Requests" | "Tokens") => ({
   [`Anthropic-RateLimit-${unit}-Limit`]: optional(
     `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
@@ -176,7 +176,7 @@ export const described =
     return open(written) as Record<string, unknown>
   }
 
-/** Removes `additionalProperties: false`: unknown properties are ignored, or passed on to the model. */
+/** Removes `additionalProperties: false`, because unknown properties are ignored or passed on to the model. */
 const open = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(open)
   if (typeof value !== "object" || value === null) return value
@@ -190,7 +190,7 @@ const open = (value: unknown): unknown => {
 const decodeError = "#/components/schemas/HttpApiDecodeError"
 const invalidRequest = { $ref: "#/components/schemas/InvalidRequest" }
 
-/** The platform's errors about invalid input become `InvalidRequest`, like every refusal. */
+/** Replaces the platform's errors about invalid input by `InvalidRequest`. */
 const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   const body = responses["400"]?.content?.["application/json"]
   if (body === undefined) return
@@ -201,7 +201,7 @@ const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   else responses["400"] = { ...responses["400"], content: { "application/json": { schema: oneOf(all) } } }
 }
 
-/** Refusals of a body before its route sees it: too slow, too long, another encoding, or no room. */
+/** Adds the refusals of a body before its route reads it: too slow, too long, another encoding, or no room. */
 const bodyRefusals = ({ responses }: Operation): void => {
   for (const [status, name] of [
     ["408", "BodyTooSlow"],
@@ -230,12 +230,12 @@ const page = { "text/html": { schema: { type: "string" } } }
 const browsed = ({ responses }: Operation): void => {
   responses["303"] = { description: "Redirects the browser", headers: { Location: { schema: { type: "string" } } } }
   const { content, description = "A page that describes the problem" } = responses["400"] ?? {}
-  // A path parameter that cannot be decoded is refused in JSON.
+  // The refusal of an undecodable path parameter is JSON.
   responses["400"] = { description, content: { ...content, ...page } }
   responses["429"] ??= { description: "A page about the rate limit", content: page }
 }
 
-/** A text among the responses is the stream. */
+/** Documents a text response as the event stream. */
 const stream = ({ responses }: Operation): void => {
   const answer = responses["200"]!
   const whole = (answer.content?.["application/json"]?.schema.anyOf ?? []).filter(({ type }) => type !== "string")

@@ -1,4 +1,4 @@
-/** Refusals that any route may return. Those of a domain are in its own `Problems.ts`. */
+/** Refusals that any route may return. A domain's own refusals are in its `Problems.ts`. */
 import { Schema } from "effect"
 import { Busy } from "../../kernel/Busy.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -23,7 +23,7 @@ export class WebSocketNotServed extends Problem<WebSocketNotServed>()("WebSocket
   status: 426,
   error: "this path is not served by WebSocket: send a POST request",
   code: "upgrade_required",
-  // HTTP requires a 426 to name the served protocol in both headers. Node reads nothing after such a request, so the connection ends.
+  // HTTP requires both headers in a 426 response. Node does not read on after such a request, so the connection is closed.
   headers: () => ({ upgrade: "HTTP/1.1", connection: "upgrade, close" })
 }) {}
 

@@ -1,7 +1,7 @@
 /**
  * Captures a response for its Idempotency-Key, whole or while it streams, and replays it.
  *
- * A response of at least one kibibyte is stored compressed, and its stored headers say so (`content-encoding: gzip`). A replay decompresses it,
+ * A response of at least one kibibyte is stored compressed, and its stored headers contain `content-encoding: gzip`. A replay decompresses it,
  * because its client may not accept compression. Both run on a zlib thread.
  */
 import { Effect } from "effect"
@@ -13,26 +13,26 @@ import { ByteStream, ofReadable } from "../../upstream/wire/ByteStream.ts"
 import { IdempotencyAnswerLost } from "./Problems.ts"
 import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 
-/** Longer responses are not stored. */
+/** The maximum size of a stored response, in bytes. */
 export const answerBytesMax = 8 * 1024 * 1024
 
-/** Shorter responses are stored uncompressed. */
+/** The minimum size of a response that is compressed, in bytes. */
 const compressedMin = 1024
 
-/** The response for a key whose response was not kept: it was too long, was cut off, was never stored, or was deleted. */
+/** The response for a key without a stored response, because it was too long, cut off, never stored, or deleted. */
 export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
   refusal(new IdempotencyAnswerLost({ usage_id }))
 
 /** Converts a problem to the response of the key's route. */
 export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
 
-/** The response as stored: compressed if that makes it shorter. */
+/** The response to store, compressed if that makes it shorter. */
 export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<PackedAnswer> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const plain: PackedAnswer = { status, headers, body: bytes }
   if (bytes.length < compressedMin || encoding in headers) return Effect.succeed(plain)
   return Effect.async((resume) =>
-    // The default level takes twice as long and saves only another 5 %.
+    // The default level takes twice the time and saves only another 5 %.
     gzip(bytes, { level: constants.Z_BEST_SPEED }, (error, short) =>
       resume(
         Effect.succeed(
@@ -45,7 +45,7 @@ export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<P
   )
 }
 
-/** Replays the stored response of this row. */
+/** Replays the row's stored response. */
 export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Reply.Reply> => {
   const { [encoding]: how, ...stored } = JSON.parse(headers ?? "{}") as Record<string, string>
   // The rate limits of the first response are out of date.
@@ -67,7 +67,7 @@ export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Re
 const encoding = "content-encoding"
 
 /**
- * Stores the response. A whole response is stored before it is sent. A stream is collected while it passes, and its end waits until it is stored. A
+ * Stores the response. A whole response is stored before it is sent. A stream is collected as it passes, and its end waits until it is stored. A
  * stream is not stored if it breaks or its client disconnects. `run` runs an effect in the background.
  */
 export const capture = (

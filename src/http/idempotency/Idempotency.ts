@@ -2,27 +2,27 @@
  * Idempotency-Keys of metered routes: a repeated request with the same key gets the stored response and costs nothing. Only the HTTP layer knows
  * about this.
  *
- * A key is taken before the call. It is tied to the call in the transaction that admits the call. It is released if the call reached no provider:
- * a retry after a refusal is a new attempt, a retry after a call is not, whether or not the call was charged.
+ * A key is taken before the call, and tied to the call in the transaction that admits the call. It is released if the call reached no provider. A
+ * retry after a refusal is therefore a new attempt. A retry after a call is not, even if the call cost nothing.
  *
- * A key without a response is either in use by a request of this process, or abandoned: the process was killed, or the response could not be
- * stored. An abandoned key that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds (from the job that
- * the call created), else `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards.
+ * A key without a response is either in use by a request of this process, or abandoned: the process was killed, or the response could not be stored.
+ * An abandoned key that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds from the job that the call
+ * created. Without a job, the response is `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards.
  *
  * Where the specification is silent:
- * - A key belongs to a tenant, an account and a holder: the application of an API key, the OAuth client of a token, or the person's own sign-ins.
- *   An application can neither read another's response nor block its keys. The holder stays the same when a token is refreshed or the person signs
- *   in again, so a retry after that does not charge twice; a retry with another application's key is a different call. Keys of earlier versions
- *   have no holder: every credential of their account may use them until they are deleted.
- * - Keys are kept for seven days, and longer while their call is open. The response is stored as sent, a stream as its bytes. A response longer than
- *   8 MiB, or cut off, is not stored: the key then gets 409 `idempotency_answer_lost`, and the usage record named in `details.usage_id` shows the
- *   charge. A refusal before any provider was reached releases the key; a later failure is replayed.
- * - An account keeps up to 10,000 responses of 32 MiB in total, compressed (`idempotency` in the configuration). Beyond that its oldest responses
- *   are deleted. Their keys are kept as long as any other: a replay gets its response from the job that the call created, if there is one, else
- *   the same 409. No replay makes a second call.
- * - A key whose response was not stored (the process was killed, the books could not be written) gets its response from the job that its call
- *   created, if there is one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, even for an
- *   interrupted call at cost 0. No provider is called a second time.
+ * - A key belongs to a tenant, an account and a holder: the application of an API key, the OAuth client of a token, or the user's own sign-ins. An
+ *   application can neither read another's response nor block its keys. The holder stays the same when a token is refreshed or the user signs in
+ *   again, so a retry after that does not charge twice. A retry with another application's key is a different call. Keys of earlier versions have no
+ *   holder, and every credential of their account may use them until they are deleted.
+ * - Keys are kept for seven days, and longer while their call is open. The response is stored as sent, and a stream as its bytes. A response that is
+ *   longer than 8 MiB or was cut off is not stored. The key then gets 409 `idempotency_answer_lost`, and the usage record named in `details.usage_id`
+ *   shows the charge. A refusal before any provider was reached releases the key. A later failure is replayed.
+ * - An account keeps up to 10,000 responses of 32 MiB in total, compressed (`idempotency` in the configuration). Beyond that, its oldest responses
+ *   are deleted, but not their keys. A replay then gets its response from the job that the call created, if there is one, otherwise the same 409. No
+ *   replay makes a second call.
+ * - If a response was not stored (the process was killed, the books could not be written), the key gets it from the job that its call created.
+ *   Without a job, it gets 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, even for an interrupted call
+ *   at cost 0. No provider is called a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"
@@ -54,14 +54,14 @@ import { IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from
 
 export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
 
-/** Statements for the call's claim, which tie the key to the call. */
+/** Statements for the call's claim that tie the key to the call. */
 export type Beside = NonNullable<Claim["beside"]>
 
 export interface IdempotencyContract {
   /**
-   * Runs the call unless the request's key was already used. Without a key, just runs it. With a key, the body of up to `limit` bytes is read first:
-   * the same bytes on the same route are the same request. `resume` can respond for an earlier call without a stored response. `shape` is the shape
-   * of the route's refusals, because those are stored too.
+   * Runs the call unless the request's key was already used. Without a key, it always runs. With a key, the body of up to `limit` bytes is read
+   * first. The same bytes on the same route are the same request. `resume` can respond for an earlier call without a stored response. `shape` is the
+   * shape of the route's refusals, because those are stored too.
    */
   readonly onceOf: <E extends ProblemInstance<string>, R>(
     caller: Caller,
@@ -81,13 +81,13 @@ export interface IdempotencyContract {
     resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     refusal?: Answers.Refusal
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
-  /** Whether the key is unused. True without a key. */
+  /** Whether the key is unused, or absent. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
-  /** Deletes keys that are older than `lifetime` and whose calls have ended. `layerJobs` runs it. */
+  /** Deletes keys that are older than `lifetime`, if their calls have ended. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** How long a key is kept. It is kept longer while its call is open. */
+/** The minimum time that a key is kept. It is kept longer while its call is open. */
 export const lifetime = Duration.days(7)
 
 export const isKey = (key: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(key)
@@ -150,7 +150,7 @@ const free = ({ inUse }: Parts, key: Key): Effect.Effect<void> =>
     inUse.delete(key.id)
   })
 
-/** Stores the response, then frees the key. While the books cannot be written, this continues in the background and no request waits for it. */
+/** Stores the response, then frees the key. While the books cannot be written, this continues in the background and does not delay the request. */
 const store = (parts: Parts, key: Key, answer: StoredAnswer): Effect.Effect<void> =>
   Effect.flatMap(Answers.packed(answer), (packed) => storePacked(parts, key, packed))
 
@@ -178,7 +178,7 @@ const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: strin
   return yield* Answers.replay(row, row.status)
 })
 
-/** Takes the key, or finds the result of its earlier use: the response, and whether it must be stored. */
+/** Takes the key, or finds the response of its earlier use and whether that response must be stored. */
 const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
   { runs: { hasEnded, run }, sql }: Parts,
   key: Key,
@@ -238,18 +238,18 @@ const fail = Effect.fnUntraced(function* (
 ) {
   const row = yield* key.find
   const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
-  // A key that cannot be released now becomes abandoned. It is not tied to a call, so it can be used like a new one.
+  // A key that cannot be released now becomes abandoned. Since it is not tied to a call, it can be used like a new one.
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
     return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
   }
-  // The call was made and will be charged, so `BooksUnavailable` is not its final response.
+  // The call reached a provider and will be charged, so `BooksUnavailable` is not its final response.
   if (isUnavailable(cause)) return yield* free(parts, key)
   yield* store(parts, key, refusal(yield* problemOf(cause, true)))
 })
 
 /**
- * Returns the request's response, but `BooksUnavailable` once its settlement is late. The request then continues, and its response is stored for
- * the retry. A disconnecting client interrupts the request; its result is stored as well.
+ * Returns the request's response, or `BooksUnavailable` once its settlement is late. The request then continues, and its response is stored for the
+ * retry. A disconnecting client interrupts the request, and its result is stored as well.
  */
 const withinPatience = <E, R>(
   { fibers }: Parts,
@@ -329,7 +329,7 @@ const forget = Effect.fnUntraced(function* ({ keys }: Parts) {
   return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
 })
 
-/** A refusal in this route's shape, as stored. */
+/** A refusal in this route's shape, in its stored form. */
 export const refusalIn =
   (shape: Shape | undefined, request_id: string): Answers.Refusal =>
   (problem) => {

@@ -17,12 +17,12 @@ export interface Row {
   readonly request_hash: string
   /** The run of the process that uses the key. */
   readonly run: string
-  /** The call that the key was used for, once it was admitted. */
+  /** The call for which the key was used; `null` before its admission. */
   readonly call: string | null
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
-  /** The time when the response was stored. A row with this value but no status had a response that was deleted to make room (`StoredAnswers`). */
+  /** When the response was stored. A row with this value but no status had a response that was deleted (`StoredAnswers`). */
   readonly answered_at: number | null
 }
 
@@ -33,7 +33,7 @@ export interface StoredAnswer {
   readonly body: string | Buffer
 }
 
-/** A stored answer, compressed for the database. */
+/** A stored response, compressed for the database. */
 export interface PackedAnswer extends StoredAnswer {
   readonly body: Buffer
 }
@@ -41,7 +41,7 @@ export interface PackedAnswer extends StoredAnswer {
 /** Maximum number of old keys deleted in one transaction. */
 const forgottenAtOnce = 500
 
-/** The holder of keys from versions that stored none: every credential of their account may use them. */
+/** The holder of keys from versions without holders. Every credential of their account may use such keys. */
 const anyHolder = "any"
 
 interface Parts {
@@ -82,7 +82,7 @@ const keyOf = (parts: Parts, caller: Caller, key: string) => {
   const owner: Owner = { caller, key, holder, mine }
   return {
     account_id,
-    /** Equal for equal keys. */
+    /** Identifies the key. Equal keys have equal ids. */
     id: `${tenant_id} ${account_id} ${holder} ${key}`,
     ...takingOf(parts, owner),
     ...useOf(parts, owner)
@@ -114,7 +114,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
           )
         )
       ),
-    /** Takes this row's abandoned key, whose call reached no provider. */
+    /** Takes this row's abandoned key. Its call reached no provider. */
     takeAgain: (row: Row, request_hash: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         foundRow(
@@ -127,7 +127,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
           )
         )
       ),
-    /** Takes the key over from the given run, which has ended. */
+    /** Takes the key over from a run that has ended. */
     takeOver: (ended: string) =>
       foundRow(
         submit(
@@ -145,8 +145,8 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   const { run, sql } = parts
   return {
     /**
-     * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken over the key. That
-     * happens if this node was frozen and presumed dead. The other process may have made the call.
+     * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken over the key. That happens
+     * if this node was frozen and presumed dead. The other process may have made the call.
      */
     beside: (call: string): ReadonlyArray<Statement> => [
       statement(
@@ -167,7 +167,7 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   }
 }
 
-/** Deletes older keys whose call is not open. Returns whether there may be more. */
+/** Deletes keys from before `before`, except those of open calls. Returns whether there may be more. */
 const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
   const { sql } = parts
   const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
@@ -186,7 +186,7 @@ const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
   return open.length === 0 && old.length === forgottenAtOnce
 })
 
-/** Whether a call reached no provider: it was refused before its reservation turned out to be written. */
+/** Whether a call reached no provider, because it was refused before its reservation turned out to be written. */
 export const reachedNoProvider = (state: Calls.CallState): boolean =>
   state._tag === "ended" && state.error_type === refusedLate
 

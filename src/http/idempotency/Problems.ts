@@ -4,7 +4,7 @@ import { Problem } from "../../kernel/Problem.ts"
 
 /** The rule for a key. */
 const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
-/** Names the wrong header, as every 400 does. */
+/** Names the wrong header, like every 400. */
 const details = { field: "Idempotency-Key", rule } as const
 
 export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
@@ -35,8 +35,8 @@ export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("Idempot
 }) {}
 
 /**
- * The call was made, and charged if it cost anything. Its response was never stored, or was deleted to make room. `usage_id` names the call's
- * usage record if there is one.
+ * The call was made, and charged if it has a cost. Its response was never stored, or was deleted to make room. `usage_id` names the call's usage
+ * record if there is one.
  */
 export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("IdempotencyAnswerLost", {
   status: 409,

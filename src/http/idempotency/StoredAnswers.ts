@@ -2,8 +2,8 @@
  * Limits the disk space of an account's stored responses. Above the limit, the oldest responses are deleted until an eighth of the room is free.
  * Their keys stay, so a replay is refused and makes no second call.
  *
- * A process counts an account's responses in the database when it stores the first one, then adds those that it stores. It counts again after ten
- * minutes, because other nodes store responses of the same account.
+ * A process counts an account's responses in the database when it stores the first one, then adds each one that it stores. It counts again after ten
+ * minutes, because other nodes also store responses of the account.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Schema } from "effect"
@@ -17,7 +17,7 @@ export const StoredAnswersSettings = Schema.Struct({
   answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
     default: () => 10_000
   }),
-  /** Their maximum total size as stored (compressed). The longest response must fit several times. */
+  /** Their maximum total size after compression. The longest response must fit several times. */
   bytes_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(2 * answerBytesMax)), {
     default: () => 32 * 1024 * 1024
   })
@@ -43,7 +43,7 @@ interface Counted extends Sum {
 
 const countAgainAfter = Duration.toMillis("10 minutes")
 
-/** The maximum number of accounts whose sums a process caches. */
+/** The maximum number of accounts in a process's cache of sums. */
 const accountsMax = 10_000
 
 export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settings: StoredAnswersSettings) => {
@@ -74,7 +74,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settin
     )
 
   return {
-    /** Counts a newly stored response of the account, and makes room if the account has too many. */
+    /** Counts an account's new response, and makes room if the account has too many. */
     stored: Effect.fnUntraced(function* (account: string, bytes: number) {
       const now = yield* Clock.currentTimeMillis
       const before = sums.get(account)

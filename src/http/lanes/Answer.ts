@@ -8,10 +8,7 @@ import { CurrentCaller } from "./Caller.ts"
 export const answer = <A, E, R>(find: (caller: Caller) => Effect.Effect<A, E, R>) =>
   Effect.map(storable(Effect.flatMap(CurrentCaller, find)), (result) => envelope(result))
 
-/**
- * Any route that writes can fail with `BooksUnavailable`, so contracts do not declare it. It becomes a defect, which `Fault` turns into a
- * response.
- */
+/** Any route that writes can fail with `BooksUnavailable`, so contracts do not declare it. As a defect, `Fault` turns it into a response. */
 export const storable = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, BooksUnavailable>, R> =>
   Effect.catchAll(effect, (error) =>
     error instanceof BooksUnavailable ? Effect.die(error) : Effect.fail(error as Exclude<E, BooksUnavailable>)

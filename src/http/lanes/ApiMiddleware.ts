@@ -1,6 +1,6 @@
 /**
- * Middleware of all routes of the `HttpApi`: a request id and cross-origin headers on every response, preflight responses, body limits, and every
- * failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value, and internal errors.
+ * Middleware of all routes of the `HttpApi`. It adds a request id and cross-origin headers to every response, responds to preflights, limits bodies,
+ * and turns every failure into `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value, or an internal error.
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -49,7 +49,7 @@ interface Route {
   readonly pattern: RegExp
   /** The maximum body size; `undefined` if the handler reads the body. */
   readonly body_bytes_max: number | undefined
-  /** Whether its bodies count against the separate budget of open routes. */
+  /** Whether its bodies count against the separate budget for open routes. */
   readonly open: boolean
   readonly noHead: boolean
   readonly refusesWebSocket: boolean
@@ -81,7 +81,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
-/** The path as the router reads it: the part before `?`, `;` or `#`, with escapes decoded except those of separators. */
+/** The path, as the router reads it: the part before `?`, `;` or `#`, with escapes decoded, except for separators. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?;#]/, 1)[0]!
   try {
@@ -143,7 +143,7 @@ const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, 
       }
     ).pipe(
       Effect.catchAllCause((cause) =>
-        // An unknown method of an existing path. If the route matched, the failure is its own.
+        // The method is unknown on an existing path. If the route matched, the failure is the route's own.
         Effect.flatMap(
           problemOf(cause, Inbound.isGone(request), route === undefined ? methodsOf(samePath) : []),
           (problem) =>
@@ -165,7 +165,7 @@ const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, 
   })
 
 /**
- * The platform's server interrupts a request whose client disconnects, but does not notice it for a pipelined request: its response has no socket
+ * The platform's server interrupts a request when its client disconnects, but not a pipelined request, because its response does not have a socket
  * yet.
  */
 const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
@@ -190,7 +190,7 @@ const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
 
 // ---- responses ----------------------------------------------------------------------------------------------------------------
 
-/** Adds the exact digits of numbers, a refusal's reason phrase, and the headers of every response. */
+/** Adds exact digits of numbers, a refusal's reason phrase, and the common headers. */
 const whole = (
   response: HttpServerResponse.HttpServerResponse,
   request: HttpServerRequest.HttpServerRequest,
@@ -200,7 +200,7 @@ const whole = (
   const { body, status, statusText } = exact
   const reason =
     statusText ?? (body._tag === "Uint8Array" && isJson(body.contentType) ? reasonOf(status, body.body) : undefined)
-  // The platform's server for node leaves the phrase to node.
+  // The platform's server leaves the phrase to node.
   const node = Inbound.nodeOf(request)
   if (reason !== undefined && node !== undefined) node.response.statusMessage = reason
   return HttpServerResponse.setHeaders(
@@ -220,7 +220,7 @@ const withDigits = (response: HttpServerResponse.HttpServerResponse): HttpServer
     : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
 }
 
-/** Sends nothing to a disconnected client: the platform would wait for it to take the bytes. */
+/** Empties the response for a disconnected client, because the platform would wait for it to take the bytes. */
 const forNobody = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   if (body._tag === "Raw" && body.body instanceof Readable) body.body.destroy()
   return HttpServerResponse.empty({ status })
@@ -237,7 +237,7 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
 // ---- bodies -------------------------------------------------------------------------------------------------------------------
 
 /**
- * The request with a lazily read body: it is read once its sender is known, and refused with a problem if it is too large or unreadable. (The
+ * The request with a lazily read body. The body is read once its sender is known, and refused with a problem if it is too large or unreadable. (The
  * platform would close the connection in the first case and report a defect in the second.)
  */
 const withBody = (
@@ -245,7 +245,7 @@ const withBody = (
   route: Route | undefined,
   limits: RateLimitSettings
 ): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
-  // A path that only the router matches gets the lowest limit.
+  // A path that is not exactly a route's gets the lowest limit.
   const limit = route === undefined ? openBodyBytesMax : route.body_bytes_max
   if (limit === undefined || request.method === "GET" || request.method === "HEAD") return Effect.succeed(request)
   const read = Effect.orDie(

@@ -1,4 +1,4 @@
-/** The authentication methods of `Security` that need only a request's headers, for serving without the platform's router. */
+/** The authentication methods of `Security` that need only a request's headers. They work without the platform's router. */
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -9,10 +9,10 @@ export interface Headed {
   readonly header: (name: string) => string | undefined
 }
 
-/** Resolves the headers to a caller or a refusal at the time of the call. */
+/** Resolves the headers to the current caller or a refusal. */
 export type Authenticate = (request: Headed) => Effect.Effect<Caller, ProblemInstance<string>>
 
-/** The method of each security middleware, by the middleware's key. */
+/** The authentication method of each security middleware, by the middleware's key. */
 export class Authentication extends Context.Tag("tollgate/http/Authentication")<
   Authentication,
   ReadonlyMap<string, Authenticate>

@@ -9,11 +9,11 @@ export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<Cu
 /** The callers of requests in the router's lane, for the log, by request source. */
 const callers = new WeakMap<object, Caller>()
 
-/** The caller of a request, once its credential is accepted. */
+/** The request's caller, once the credential is accepted. */
 export const callerOf = ({ source }: HttpServerRequest.HttpServerRequest): Caller | undefined =>
   callers.get(source as object)
 
-/** Stores the caller of the current request for `callerOf`. */
+/** Stores the current request's caller for `callerOf`. */
 export const remembered = <E, R>(caller: Effect.Effect<Caller, E, R>) =>
   Effect.zipWith(HttpServerRequest.HttpServerRequest, caller, ({ source }, caller) => {
     callers.set(source as object, caller)

@@ -1,6 +1,6 @@
 /**
- * An isolated `HttpApi` application. The platform's builder collects the routes, the middleware and the router settings of all `HttpApi`s of a
- * program in three shared places; here they are created for this one only.
+ * An isolated `HttpApi` application. The platform's builder collects the routes, middleware and router settings of all `HttpApi`s in a program in
+ * three shared places. Here they are created for one application.
  */
 import { Etag, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
@@ -30,7 +30,7 @@ export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>(
     )
 }
 
-/** The services of `NodeHttpServer.layerContext` without processes, terminals and workers, which no request uses. */
+/** The services of `NodeHttpServer.layerContext`, except processes, terminals and workers, which requests do not use. */
 const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFileSystem.layer, NodePath.layer)
 
 const app = Effect.gen(function* () {

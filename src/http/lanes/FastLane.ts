@@ -41,7 +41,7 @@ export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
 
-/** How long a shutdown waits for calls of disconnected clients while their upstream is still being read. */
+/** The maximum time that a shutdown waits for the upstreams of disconnected clients' calls. */
 const drainLimit = Duration.seconds(15)
 
 /** The lane of an `HttpApi` with built handlers. An endpoint that is marked `Fast` but cannot be in a lane is a defect. */
@@ -105,7 +105,7 @@ const serve = (route: Route, request: IncomingMessage, response: ServerResponse)
   Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
 }
 
-/** A request in the lane. A class is cheaper than closures, and every call creates one. */
+/** A request in the lane. Every call creates one, and a class is cheaper than closures. */
 class Call {
   readonly id = RequestId.next()
   private readonly began = performance.now()
@@ -126,7 +126,7 @@ class Call {
   readonly begin = (inbound: Inbound.Inbound): void => {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
-    // Inside the effect, so that a thrown error gets a response too.
+    // Suspend, so that a thrown error also gets a response.
     const handled = Effect.suspend(() => {
       const caller = authenticate(inbound)
       return isDone(caller) ? this.handle(caller.value) : Effect.flatMap(caller, this.handle)
@@ -184,7 +184,7 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes of a server. Services add theirs; without `layerServer`, `add` does nothing. */
+/** The lanes of a server, to which services add their own. Without `layerServer`, `add` does nothing. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}
@@ -219,7 +219,7 @@ export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))
 
-/** Places the lanes before the newest listener. */
+/** Puts the lanes in front of the newest listener. */
 const placed = (server: Server, lanes: Lane): Effect.Effect<void, never, Scope.Scope> =>
   Effect.suspend(() => {
     const last = server.listeners("request").at(-1) as RequestListener

@@ -17,9 +17,8 @@ import {
 } from "../contract/Problems.ts"
 
 /**
- * Maps the cause of a failure to the problem for the response: the handler's own problem, including one raised as a defect; an unknown path, or a
- * path with only these methods; a value that its schema rejects; an unavailable database; otherwise an internal error. `gone`: whether the client has
- * disconnected.
+ * Maps a failure's cause to the problem for the response: the handler's own problem (even as a defect), an unknown path or method, a value that its
+ * schema rejects, an unavailable database, or otherwise an internal error. `gone`: whether the client has disconnected.
  */
 export const problemOf = (
   cause: Cause.Cause<unknown>,
@@ -29,14 +28,14 @@ export const problemOf = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
   const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
   if (isProblem(error)) return Effect.succeed(error)
-  // The database cannot currently serve a read. For writes, the writer refuses and logs once.
+  // The database cannot serve a read at the moment. For writes, the writer refuses and logs once.
   if (error instanceof SqlError && isStorageFault(error))
     return Effect.as(Effect.logDebug("the database cannot be read", cause), new BooksUnavailable())
   if (error instanceof PlatformRouteNotFound) {
     return Effect.succeed(methods.length > 0 ? new MethodNotAllowed({ allow: methods }) : new RouteNotFound())
   }
   if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(InvalidRequest.ofIssues(error.issues))
-  // Code that walks a value recurses as deeply as the input is nested.
+  // The depth of recursion follows the nesting of the input.
   return error instanceof Error && error.message.includes("Maximum call stack size exceeded")
     ? Effect.succeed(
         new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })

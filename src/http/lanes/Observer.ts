@@ -1,4 +1,4 @@
-/** Reports every finished request, for the metrics. */
+/** Reports every finished request to the metrics. */
 import { Context } from "effect"
 
 /** The contract's method and path, the status, and the duration in seconds. */

@@ -1,6 +1,6 @@
 /**
- * Raw routes: their handlers take the caller and the unparsed request, and return a `Reply`. A handler is written once, with `raw`. The platform's
- * router serves it; if the contract says `Fast`, the fast lane serves it as well.
+ * Raw routes. Their handlers take the caller and the unparsed request, and return a `Reply`. A handler is written once, with `raw`. The platform's
+ * router serves it, and so does the fast lane if the contract marks it `Fast`.
  */
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApiEndpoint, HttpServerRequest, HttpServerResponse } from "@effect/platform"
@@ -10,7 +10,7 @@ import { CurrentCaller } from "./Caller.ts"
 import * as Inbound from "../transport/Inbound.ts"
 import * as Reply from "../transport/Reply.ts"
 
-/** Needs no services when it runs. Its services are requested when its group is built. */
+/** A raw handler. It needs no services when it runs, because they are provided when its group is built. */
 export type RawHandler<E> = (caller: Caller, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E>
 
 /** The function that the platform's router calls. */
@@ -32,7 +32,7 @@ export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
   return routed
 }
 
-/** The raw handlers of an `HttpApi`, by `nameOf`. Without a layer they are not collected, and there is no fast lane. */
+/** The raw handlers of an `HttpApi`, by `nameOf`. Without a layer, they are not collected and there is no fast lane. */
 export class RawHandlers extends Context.Reference<RawHandlers>()("tollgate/http/RawHandlers", {
   defaultValue: (): Map<string, RawHandler<unknown>> | undefined => undefined
 }) {
@@ -50,7 +50,7 @@ interface Built {
   }>
 }
 
-/** `HttpApiBuilder.group` for a group with fast-lane endpoints: it also collects the raw handlers. */
+/** `HttpApiBuilder.group` for a group with fast-lane endpoints. It also collects the raw handlers. */
 export const group = ((
   api: never,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Log lines about calls refused before the gate logged them: without a valid credential, with an invalid body, or for an unknown model. Strangers
- * can cause them, so a process writes at most `linesMax` a second, and then the number of omitted lines.
+ * Log lines for calls refused before the gate could log them: without a valid credential, with an invalid body, or for an unknown model. Anyone can
+ * cause such lines, so a process writes at most `linesMax` per second, followed by the number of omitted lines.
  */
 import { Context, Effect, FiberRef, HashMap, Runtime } from "effect"
 import { isLogged, refusedCall } from "../../books/gate/CallLog.ts"
@@ -14,21 +14,21 @@ export const linesMax = 20
 export interface RefusedCall {
   /** The contract's method and path. */
   readonly route: string
-  /** The start of the request, in process time. */
+  /** The start of the request, from `performance.now()`. */
   readonly began: number
   /** Known once the credential is accepted. */
   readonly caller: Caller | undefined
   readonly problem: ProblemInstance<string>
 }
 
-/** Logs a refused call, unless it has a line already. */
+/** Logs a refused call, unless it already has a line. */
 export type LogRefused = (refused: RefusedCall) => Effect.Effect<void>
 
 export class RefusedCalls extends Context.Reference<RefusedCalls>()("tollgate/http/RefusedCalls", {
   defaultValue: (): LogRefused => make()
 }) {}
 
-/** A problem with its own line, or one of a disconnected client. */
+/** Whether a problem has its own line, or its client has disconnected. */
 const isKnown = (problem: ProblemInstance<string>): boolean =>
   isLogged(problem) || problem instanceof InternalError || problem instanceof ClientDisconnected
 
@@ -36,7 +36,7 @@ export const make = (): LogRefused => {
   let written = 0
   let left_out = 0
 
-  /** Ends the second that began with the first line. */
+  /** Closes the second that began with the first line. */
   const end = (runtime: Runtime.Runtime<never>) => (): void => {
     const count = left_out
     written = 0

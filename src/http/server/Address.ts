@@ -1,4 +1,4 @@
-/** The address that the service listens on. It is also read before anything else is loaded. */
+/** The address on which the service listens. It is also read before the service is loaded. */
 
 export interface Address {
   readonly host: string

@@ -1,9 +1,9 @@
 /**
- * Node's server on its port. It can listen before the service is loaded. Until then it responds to `GET /healthz` and holds every other request.
- * It imports nothing that is slow to load.
+ * Node's server on its port. It can listen before the service is loaded. Until then it responds to `GET /healthz` and holds all other requests. It
+ * imports only modules that load fast.
  *
  * Where the specification is silent:
- * - A request that is held for ten seconds is refused with 503, so its client can try another node.
+ * - A request that is held for ten seconds is refused with 503, so that its client can try another node.
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
@@ -57,7 +57,7 @@ export const make = (): Listener => {
   }
 }
 
-/** Holds events of one kind, and emits them again on release. */
+/** Holds events of one kind and emits them again on release. */
 const holder =
   (server: Server, event: (typeof events)[number], held: Set<() => void>) =>
   (first: unknown, second: unknown): void => {
@@ -71,7 +71,7 @@ const holder =
     hold(held, response, () => server.emit(event, request, response))
   }
 
-/** When the server begins to drain, closes the connections that have sent no request. */
+/** Closes the connections that have sent no request, when the server begins to drain. */
 const endSilent = (server: Server): void => {
   const silent = new Set<Socket>()
   server.on("connection", (socket) => {
@@ -93,7 +93,7 @@ interface Prepared extends Listener {
 let prepared: Prepared | undefined
 
 /**
- * Listens before the service is loaded. The service later takes the server with `take`. An error is ignored here: the service's own attempt
+ * Listens before the service is loaded. The service later takes the server with `take`. An error is ignored here, because the service's own attempt
  * reports it.
  */
 export const prepare = (address: Address): Promise<void> => {
@@ -112,7 +112,7 @@ export const prepare = (address: Address): Promise<void> => {
   })
 }
 
-/** The server for this address: the prepared one, otherwise a new one that does not listen yet. */
+/** The prepared server for this address, or a new one that does not listen yet. */
 export const take = ({ host, port }: Address): Listener => {
   const front = prepared
   if (front === undefined || front.address.host !== host || front.address.port !== port) return make()

@@ -1,9 +1,8 @@
 /**
- * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a lossless shutdown. (`Listener` is the
- * server itself.)
+ * The service on node's HTTP server (`Listener`): the fast lane first, the platform's router for everything else, and a lossless shutdown.
  *
  * Where the specification is silent:
- * - Paths are exact and case-sensitive. A request without a `Host` or with an expectation is served like any other.
+ * - Paths are exact and case-sensitive. A request without a `Host`, or with an unknown expectation, is served like any other.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
@@ -37,10 +36,10 @@ export interface ListenFailed {
   readonly message: string
 }
 
-/** How long a shutdown waits for responses in progress. */
+/** The maximum time that a shutdown waits for responses in progress, in milliseconds. */
 const drainLimit = 30_000
 
-/** The service on a port. */
+/** Serves on a port. */
 export const layer = (options: Address) =>
   Layer.unwrapEffect(
     Effect.map(Effect.flatMap(Face, listenerOf), (request) => layerServing(options, { request, onReplaced: () => {} }))
@@ -50,7 +49,7 @@ export const layer = (options: Address) =>
 export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
   Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
 
-/** The requests of a port. The services that serve them can be replaced. */
+/** Serves a port's requests. The services behind it can be replaced. */
 export interface Serving {
   readonly request: RequestListener
   /** Calls back after each replacement. */
@@ -72,11 +71,11 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
         request: serve,
         checkContinue: (request, response) => {
           awaitsContinue(request, response)
-          // A pipelined request waits for earlier responses. Node would otherwise queue its `100 Continue` behind its own response's headers.
+          // A pipelined request waits for earlier responses. Otherwise node would send its `100 Continue` after its response head.
           if (response.socket === null) response.once("socket", () => serve(request, response))
           else serve(request, response)
         },
-        // The server supports no other expectation: it just responds.
+        // Ignore all other expectations.
         checkExpectation: serve,
         connect: refuseTunnel,
         clientError: refuseBytes
@@ -107,8 +106,8 @@ const listen = (server: Server, options: Address) =>
   })
 
 /**
- * Stops accepting connections, lets requests in progress finish, and closes each connection once it is idle. A connection that has sent nothing
- * yet (browsers open these ahead of time) counts as idle too, unlike in node.
+ * Stops accepting connections, lets requests in progress finish, and closes each connection once it is idle. Unlike in node, a connection that has
+ * not sent anything yet counts as idle. Browsers open such connections ahead of time.
  */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
@@ -123,14 +122,14 @@ const close = (server: Server): Effect.Effect<void> =>
     server.emit("draining")
   })
 
-/** Responds even to bytes that are not an HTTP request, with the headers of every response. */
+/** Responds to bytes that are not an HTTP request, with the common headers. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   const under = underWay(socket)
   if (!socket.writable || error.code === "ECONNRESET" || under?.headersSent === true) {
     socket.destroy()
     return
   }
-  // A complete request came first. Its response is sent before the connection closes, and another response would be mistaken for it.
+  // A complete request came first. Send its response before closing, since the client would mistake any other response for it.
   if (under?.req.complete === true) {
     under.shouldKeepAlive = false
     return
@@ -151,7 +150,7 @@ const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
   ERR_HTTP_REQUEST_TIMEOUT: () => new HeadTooSlow()
 }
 
-/** A CONNECT request. This server is not a proxy. */
+/** Refuses a CONNECT request, because this server is not a proxy. */
 const refuseTunnel = (_request: unknown, socket: Duplex): void => end(socket, new MethodNotAllowed())
 
 const end = (socket: Duplex, problem: ProblemInstance<string>): void => {

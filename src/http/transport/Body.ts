@@ -1,4 +1,4 @@
-/** Parses bodies and queries of raw routes with a schema. Refusals have the same texts as elsewhere. */
+/** Parses bodies and queries of raw routes with a schema. Refusals have the same texts as on other routes. */
 import { Effect, Either, Schema } from "effect"
 import { parse, parseInPieces } from "./Json.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -9,7 +9,7 @@ export const json = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Eit
   return (bytes) => Either.flatMap(parse(bytes), (value) => Either.mapLeft(decode(value), InvalidRequest.ofDecoding))
 }
 
-/** Like `json`, for a body that may contain images. */
+/** Like `json`, but for a body that may contain images. */
 export const longJson = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Effect.Effect<A, InvalidRequest>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (bytes) =>

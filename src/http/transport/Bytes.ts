@@ -1,9 +1,9 @@
 /**
- * The bytes of request bodies and of whole upstream responses that the process holds at a time. They share one budget, including uploads stored on
- * disk, so that many large or stalled ones cannot exhaust memory. A body that arrives too slowly is refused.
+ * The byte budget of the process, for request bodies and whole upstream responses. Uploads stored on disk count as well. Without it, many large or
+ * stalled bodies could exhaust memory. A body that arrives too slowly is refused.
  *
- * Some room for a response is reserved before its upstream is called; without room the call is refused. A response that turns out to be long waits
- * for the rest of its room while its upstream is paused. It requests all of that room in one step, so responses never wait for each other. A response
+ * Some room for a response is reserved before its upstream is called. Without room, the call is refused. A response that turns out to be long
+ * waits for the rest of its room while its upstream is paused. It requests that room in one step, so responses never wait for each other. A response
  * that waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
@@ -12,8 +12,8 @@ import { Seconds } from "../../kernel/Setting.ts"
 
 export const BytesSettings = Schema.Struct({
   /**
-   * The budget. An eighth of it is reserved for short bodies, so calls continue while long bodies wait. No account may hold more of the rest than
-   * it leaves to the others. Once half of the budget is in use, this applies to short bodies too.
+   * The total budget. An eighth of it is reserved for short bodies, so calls continue while long bodies wait. No account may hold more of the rest
+   * than it leaves to the others. Once half of the budget is in use, this applies to short bodies too.
    */
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
@@ -23,18 +23,18 @@ export const BytesSettings = Schema.Struct({
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
 
-/** A body must deliver this many bytes in each window. */
+/** The number of bytes that a body must deliver in each window. */
 export const bytesAWindow = 64 * 1024
 
 /** The maximum length of a short body. */
 export const shortMax = 64 * 1024
 
-/** How long a long response waits for its room, in milliseconds. */
+/** The maximum time that a long response waits for its room, in milliseconds. */
 const patience = 30_000
 
-/** The part of the budget that one body or answer holds. */
+/** The part of the budget that one body or response holds. */
 export interface Share extends Room {
-  /** Releases all bytes and takes no more. */
+  /** Releases all bytes. The share cannot take any afterwards. */
   readonly release: () => void
 }
 
@@ -48,8 +48,8 @@ export interface Budget {
 
 export interface Budgets extends Budget {
   /**
-   * A separate budget, a sixteenth as large, for bodies of routes without a credential. Their holders are networks. No network may hold more than
-   * it leaves to the others, not even in short bodies: otherwise one network could keep all others from signing in.
+   * A separate budget for bodies of routes without a credential, a sixteenth of the size. Its holders are networks. No network may hold more than it
+   * leaves to the others, even in short bodies. Otherwise one network could keep all others from signing in.
    */
   readonly open: Budget
 }
@@ -158,7 +158,7 @@ class Held implements Share {
       bytes,
       granted: () => {
         clearTimeout(timer)
-        // Room is released inside the parser of one upstream. The parser of another must not run inside it.
+        // Room may be released inside one upstream's parser. Another upstream's parser must not run inside it.
         setImmediate(then, true)
       }
     }

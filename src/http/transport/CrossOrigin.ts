@@ -1,13 +1,15 @@
-/** Cross-origin access: any page may call, with any request headers. */
+/** Cross-origin access. Any page may send requests, with any headers. */
 
-/** Sent with every response. */
+/**
+ * Sent with every response. A page may read all response headers. Browsers accept the wildcard because no request of another origin carries
+ * credentials of the browser.
+ */
 export const crossOrigin = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers":
-    "X-Request-Id, X-Charge-Usd, X-Usage-Id, X-Fallback-Model, Retry-After, WWW-Authenticate, Allow, Idempotency-Replayed"
+  "access-control-expose-headers": "*"
 } as const
 
-/** The allowed headers if a preflight names none. */
+/** The allowed headers if a preflight does not name any. */
 const preset = "Authorization, Content-Type, Idempotency-Key, X-Title, HTTP-Referer"
 
 /** The maximum number of header names in a preflight. */

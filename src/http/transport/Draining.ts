@@ -5,7 +5,7 @@ import type { Socket } from "node:net"
 /** Callbacks by server, which has one listener for all of them. */
 const waiting = new WeakMap<Server, Set<() => void>>()
 
-/** Calls back once, when the response should end. The returned function cancels that. */
+/** Calls back once, when the response should end. The returned function cancels the callback. */
 export const whenDraining = (response: ServerResponse, then: () => void): (() => void) => {
   // Node sets this field on each of its sockets.
   const { server } = response.req.socket as Socket & { readonly server?: Server }

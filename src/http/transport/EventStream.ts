@@ -1,4 +1,4 @@
-/** A response of server-sent events: strings sent as they arrive, with backpressure from the client. */
+/** A response of server-sent events. Strings are sent as they arrive, with backpressure from the client. */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Duration, Effect, FiberId } from "effect"
 import { Readable } from "node:stream"
@@ -11,7 +11,7 @@ import type { Reply } from "./Reply.ts"
 /** The number of buffered bytes after which the client counts as behind. */
 const bufferMax = 64 * 1024
 
-/** How long to wait for a client that is behind. */
+/** The maximum wait for a client that is behind. */
 const patience = Duration.seconds(30)
 
 export class EventStream extends Readable {
@@ -57,8 +57,8 @@ export class EventStream extends Readable {
 }
 
 /**
- * Responds with a stream that `run` writes to in a separate fiber. It ends when `run` returns a reason (which the last event contains), the client
- * disconnects, or the server begins to stop. Then calls `closed` once.
+ * Responds with a stream that `run` writes to in a separate fiber. The stream ends when `run` returns a reason (sent in the last event), the client
+ * disconnects, or the server begins to stop. `closed` is then called once.
  */
 export const served = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -93,7 +93,7 @@ const endText = (reason: string): string => eventText("end", JSON.stringify({ re
 /** The stream as a response. */
 const replyOf = (stream: EventStream): Reply => ({
   status: 200,
-  // Asks proxies not to buffer the response.
+  // `x-accel-buffering` asks proxies not to buffer the response.
   headers: { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" },
   body: stream
 })
@@ -102,5 +102,5 @@ const replyOf = (stream: EventStream): Reply => ({
 export const eventText = (event: string, data: string, id?: string): string =>
   `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`
 
-/** A comment that keeps the connection open and shows each end that the other is alive. */
+/** A comment that keeps the connection open and shows that both ends are alive. */
 export const beatText = ": ping\n\n"

@@ -5,7 +5,7 @@ import { crossOrigin } from "./CrossOrigin.ts"
 import { phraseOf } from "./Reason.ts"
 import * as RequestId from "./RequestId.ts"
 
-/** How long a request is held, in milliseconds. */
+/** The maximum time that a request is held, in milliseconds. */
 const holdMax = 10_000
 
 /** Holds a request until release. Refuses it after `holdMax`. */
@@ -25,7 +25,7 @@ export const hold = (held: Set<() => void>, response: ServerResponse, pass: () =
 
 /**
  * Holds the requests of a host's server that listens before its application is built. Without a listener, node would drop a request and its client
- * would wait forever. The returned function passes the requests on; call it once the server has its own listener.
+ * would wait forever. Call the returned function once the server has its own listener, to pass the requests on.
  */
 export const holdUntilServed = (server: Server): (() => void) => {
   const held = new Set<() => void>()

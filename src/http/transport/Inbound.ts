@@ -1,4 +1,4 @@
-/** A request as raw routes read it: its headers, its body within a limit, and whether the client has disconnected. */
+/** A request for raw routes: its headers, its body within a limit, and whether the client has disconnected. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -13,8 +13,8 @@ import { PayloadTooLarge } from "../contract/Problems.ts"
 
 export interface Inbound {
   /**
-   * The value of `X-Request-Id`, for the log; undefined if the log already has it. (Annotating the whole request costs more than authenticating
-   * it, so the fast lane annotates only what is logged.)
+   * The value of `X-Request-Id`, for the log; `undefined` if the log already has it. The fast lane annotates only log lines, because annotating the
+   * whole request costs more than authenticating it.
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
@@ -27,9 +27,9 @@ export interface Inbound {
    * discards the rest of the body.
    */
   readonly stream: (limit: number) => Effect.Effect<Readable>
-  /** Sets the account or network that sends the body, before it is read, because its share of the budget is limited. */
+  /** Sets the account or network with the limited share of the budget. Call it before the body is read. */
   readonly heldBy: (holder: string) => void
-  /** Room for a response from the same budget. It is released when the effect ends. Room for a long response is released once the client has it. */
+  /** Room for a response from the same budget. It is released when the effect ends, or for a long response, once the client has it. */
   readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Whether the declared body is long or of unknown length. */
   readonly isLong: () => boolean
@@ -42,7 +42,7 @@ export const ofNode = (
   request_id?: string
 ): Inbound => new NodeInbound(request, response, bytes, request_id)
 
-/** A class that is also its own body source, because every call creates one. */
+/** The class is also its own body source, because every call creates one. */
 class NodeInbound implements Inbound, Body.Source {
   readonly request_id: string | undefined
   readonly incoming: IncomingMessage
@@ -143,7 +143,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
     }
     let holder: string | undefined
     const released = (share: Share) => Effect.sync(() => share.release())
-    // The end of such a response is not reported. Its body counts while it arrives, its response until it is returned.
+    // The end of such a response is not reported. Its request body counts while it arrives, and its response until it is returned.
     return {
       request_id: undefined,
       header,
@@ -208,9 +208,9 @@ const nothing: Share = {
   release: () => {}
 }
 
-/** Releases a body's room when its response or its connection ends. */
+/** A share for a body, released when its response or connection ends. */
 const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Share => {
-  // Its end is no longer reported.
+  // The end of this response is no longer reported.
   if (isOver(response)) return nothing
   const share = bytes.share(holder)
   whenOver(response, () => share.release())
@@ -218,9 +218,9 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back once a body declared to be short has arrived, and never if its connection ends first. Calls back immediately for all other bodies,
- * without a credential, and while many bodies are held: the credential is then checked before the body is read. A fiber that waits for a body must be
- * suspended and resumed, which takes 5 % of a call.
+ * Calls back once a body declared to be short has arrived, and never if its connection ends first. Calls back immediately for all other bodies, for
+ * requests without a credential, and while many bodies are held, so that the credential is checked before the body is read. Suspending and resuming a
+ * fiber that waits for a body would take 5 % of a call.
  */
 export const afterShortBody = (
   request: IncomingMessage,
@@ -236,7 +236,7 @@ export const afterShortBody = (
   const waits = length > 0 && length <= shortMax && shows
   if (!waits || encoding !== undefined || expect !== undefined || bytes.isTight()) return then(inbound)
   Body.whole(inbound, shortMax, (read) => {
-    // If the body was lost, so was the client.
+    // The body was lost because the client disconnected.
     if (Either.isLeft(read) && request.destroyed) return
     inbound.body = read
     then(inbound)

@@ -20,7 +20,7 @@ export interface Source {
   readonly incoming: Readable
   readonly share: Share
   readonly window_ms: number
-  /** Tells a client that sent `Expect: 100-continue` to continue. */
+  /** Sends `100 Continue` to a client that expects it. */
   readonly proceed: () => void
   /** Reads and discards the rest. */
   readonly discard: () => void
@@ -35,14 +35,14 @@ const unreadable = (rule: string) =>
 
 const encodings = new Set(["gzip", "x-gzip", "br", "deflate"])
 
-/** The decoder for an encoding. `deflate` means two formats; the first byte distinguishes them. */
+/** The decoder for an encoding. `deflate` means two formats, which the first byte distinguishes. */
 const decoderOf = (encoding: string, first: number): Transform => {
   if (encoding === "br") return createBrotliDecompress()
   if (encoding !== "deflate") return createGunzip()
   return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
 }
 
-/** Reads a body. A class instead of closures, because every call creates one. */
+/** Reads a body. It is a class instead of closures, because every call creates one. */
 abstract class Intake {
   private readonly source: Source
   private readonly limit: number
@@ -63,7 +63,7 @@ abstract class Intake {
     this.encoding = encoding === "identity" ? "" : encoding
   }
 
-  /** Returns whether it wants more now. */
+  /** Takes a chunk. Returns whether it can take more now. */
   protected abstract data(chunk: Buffer): boolean
   protected abstract end(): void
   protected abstract failed(problem: BodyProblem): void
@@ -99,7 +99,7 @@ abstract class Intake {
     ;(this.decoder ?? this.source.incoming).resume()
   }
 
-  /** Stops reading: no more of the body is needed. */
+  /** Stops reading, because the rest of the body is not needed. */
   stop(): void {
     if (this.over) return
     this.leave()
@@ -135,7 +135,7 @@ abstract class Intake {
   }
 
   private readonly onEnd = () => {
-    // From here on, received bytes survive the end of the connection.
+    // From here on, the received bytes stay valid if the connection ends.
     this.source.incoming.off("close", this.onLost)
     clearTimeout(this.timer)
     if (this.decoder === undefined) this.finish()
@@ -151,7 +151,7 @@ abstract class Intake {
   }
 
   private decode(chunk: Buffer): void {
-    // An endless body can decode to nothing.
+    // An endless body can decode to no bytes.
     if (this.came > this.limit) return this.fail(new PayloadTooLarge())
     const { incoming } = this.source
     if (this.decoder === undefined) {
@@ -165,7 +165,7 @@ abstract class Intake {
   }
 }
 
-/** Intakes that began in this turn of the event loop. A body that is complete by the end of the turn, as most short ones are, needs no timer. */
+/** Intakes that began in this event loop iteration. Most short bodies are complete by its end and need no timer. */
 let begun: Array<Intake> = []
 
 const watchBegun = () => {
@@ -188,7 +188,7 @@ const longMin = 1024 * 1024
 class Whole extends Intake {
   private readonly then: (read: Either.Either<Buffer, BodyProblem>) => void
   private readonly pieces: Array<Buffer> = []
-  /** Small pieces are copied into a block: a million one-byte pieces would take a hundred megabytes. */
+  /** Small chunks are copied into a block, because a million one-byte chunks would take a hundred megabytes. */
   private block: Buffer | undefined
   private from = 0
   private to = 0
@@ -209,7 +209,7 @@ class Whole extends Intake {
         piece.copy(this.all, this.come - piece.length)
         return true
       }
-      // More arrives than was declared.
+      // More bytes arrive than were declared.
       this.pieces.push(this.all)
       this.all = undefined
     }
@@ -261,7 +261,7 @@ const withoutMark = (bytes: Buffer): Buffer =>
 /** The body as a stream, read at the pace of its consumer. */
 export const streamed = (source: Source, limit: number): Readable => {
   const intake = new Streamed(source, limit)
-  // A reader may attach after the failure, and finds the error in `errored`.
+  // A reader that attaches after the failure finds the error in `errored`.
   intake.stream.on("error", () => {})
   intake.begin()
   return intake.stream
@@ -294,7 +294,7 @@ class Streamed extends Intake {
 
 const asking = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** Registers a request with `Expect: 100-continue`. Its client is told to continue when its body is read. */
+/** Registers a request with `Expect: 100-continue`. Its client gets `100 Continue` when its body is read. */
 export const awaitsContinue = (request: IncomingMessage, response: ServerResponse): void => {
   asking.set(request, response)
 }
@@ -307,7 +307,7 @@ export const proceed = (request: IncomingMessage): void => {
 
 // ---- unread bytes ---------------------------------------------------------------------------------------------------------
 
-/** The maximum length of an unread body that is discarded, so that a client that is still sending can read its response. */
+/** The maximum length of an unread body to discard. A client that is still sending can then read its response. */
 const discardMax = 64 * 1024 * 1024
 
 /** Callbacks for the end of a request's discarded body. */
@@ -338,8 +338,8 @@ export const discard = (request: IncomingMessage, { window_ms }: Budget): void =
 }
 
 /**
- * Calls back when a response can be sent. If the connection closes after the response, waits until the request has arrived completely or has
- * stopped: closing while a client is sending resets the connection, and the client may never read the response.
+ * Calls back when a response can be sent. If the connection closes after the response, waits until the request has arrived completely or has stopped.
+ * Closing while a client is sending would reset the connection, and the client might never read the response.
  */
 export const whenAnswerable = (
   request: IncomingMessage,
@@ -349,7 +349,7 @@ export const whenAnswerable = (
 ): void => {
   if (request.complete || request.destroyed) return then()
   if (asking.delete(request)) {
-    // The client now skips its body, so its next bytes would be mistaken for the body.
+    // The client now skips its body, so the server would mistake its next bytes for the body.
     response.setHeader("connection", "close")
     return then()
   }

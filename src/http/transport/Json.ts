@@ -10,7 +10,7 @@ import { turn } from "../../kernel/Pieces.ts"
 
 // ---- responses --------------------------------------------------------------------------------------------------------------
 
-/** The bytes of a response written by `JSON.stringify`, with all digits of its numbers. */
+/** Restores all digits of numbers in a response written by `JSON.stringify`. */
 export const written = (bytes: Uint8Array): Uint8Array => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return text.includes(mark) ? Buffer.from(unmarked(text.toString())) : bytes
@@ -21,7 +21,7 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 /** Limits on JSON text: the number of values and names, counted by their separators, and the depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** Text up to this length cannot exceed either limit. */
+/** Text of up to this length cannot exceed either limit. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
@@ -39,12 +39,12 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
   }
 }
 
-/** A body up to this length is parsed in one step. */
+/** The maximum length of a body that is parsed in one step. */
 const atOnce = 1024 * 1024
-/** A longer string is read separately, in pieces of about this length. */
+/** The approximate chunk length for long strings, which are read separately. */
 const pieceOfString = 256 * 1024
 
-/** Like `parse`, for a body that may contain images or long strings. The event loop runs between pieces of a long string. */
+/** Like `parse`, but for a body that may contain long strings, such as images. The event loop runs between their chunks. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -63,7 +63,7 @@ interface Span {
   readonly to: number
 }
 
-/** The positions of the long strings, without their quotes. Bytes outside strings are read one by one, so their number is limited. */
+/** The positions of the long strings, without quotes. Bytes outside strings are read one by one, so their number is limited. */
 const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   for (let at = 0, others = 0; at < bytes.length && others <= atOnce; at++, others++) {
@@ -93,7 +93,7 @@ const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray
   return texts
 })
 
-/** The text of a part of a JSON string. */
+/** The text of a chunk of a JSON string. */
 const textOf = (piece: Buffer): string | undefined => {
   if (isAscii(piece)) {
     const plain = piece.toString("latin1")
@@ -111,11 +111,11 @@ const textOf = (piece: Buffer): string | undefined => {
 const special = /[\\\0-\x1f]/
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
-/** The maximum number of bytes of a character before a cut, and of an escape. */
+/** The maximum number of bytes of a character before a cut, followed by that of an escape. */
 const ofCharacter = 3
 const ofEscape = 5
 
-/** The end of the piece of a string that begins at `from`. It splits neither a character nor an escape. */
+/** The end of a string's chunk that begins at `from`. It splits neither a character nor an escape. */
 const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
   let end = from + pieceOfString
   if (end >= to) return to
@@ -149,7 +149,7 @@ const parsedAround = (
   const short = parse(Buffer.concat(around))
   if (Either.isLeft(short)) return short
   const filled = filledIn(short.right, texts)
-  // A long string was a name.
+  // If a placeholder is missing, a long string was a name.
   return filled.count === texts.length ? Either.right(filled.value) : parse(bytes)
 }
 
@@ -176,7 +176,7 @@ const filledIn = (
 const put = (object: Record<string, unknown>, name: string, fill: (one: unknown) => unknown): void => {
   const before = object[name]
   const after = fill(before)
-  // `__proto__` is an ordinary member here; an assignment would not create it.
+  // Assigning `__proto__` would not create the member.
   if (after !== before)
     Object.defineProperty(object, name, { value: after, enumerable: true, writable: true, configurable: true })
 }
@@ -192,12 +192,12 @@ export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest
       parseLossless(text, null, { parseNumber: numberOf, onDuplicateKey: ({ newValue }) => newValue })
     )
   } catch {
-    // The text is valid JSON, so the parser can fail only by recursing too deeply.
+    // The text is valid JSON, so the parser can fail only because of deep recursion.
     return Either.left(tooDeep)
   }
 }
 
-/** Sixteen digits in a row, with or without a point. A double can hold any fifteen. */
+/** Sixteen digits in a row, with or without a point. A double can represent any fifteen. */
 const manyDigits = /\d(?:\.?\d){15}/
 
 const numberOf = (literal: string): number | Decimal => {
@@ -217,8 +217,8 @@ const digitsOf = (literal: string): string => {
 }
 
 /**
- * The reason to refuse JSON before parsing it: a few megabytes of `{}` take seconds, one long string of that size a few milliseconds. Skips the
- * content of strings, and stops at the limit.
+ * The reason to refuse JSON before parsing it. A few megabytes of `{}` take seconds, while one long string of that size takes a few milliseconds.
+ * Skips the content of strings, and stops at the limit.
  */
 const excessOf = (bytes: Buffer): InvalidRequest | undefined => {
   const end = bytes.length

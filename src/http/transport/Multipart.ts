@@ -1,21 +1,21 @@
-/** Multipart forms: recognizing the content type, the names of a part, and reading a whole form. */
+/** Multipart forms: recognizing the content type, reading the names of a part, and reading a whole form. */
 import { Either } from "effect"
 import * as Multipasta from "multipasta"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
 /**
- * The maximum length of a form's content type. A boundary has up to 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands can
- * take more than a second.
+ * The maximum length of a form's content type. A boundary has up to 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands of
+ * characters can take more than a second.
  */
 const typeLengthMax = 256
 
-/** Whether the content type is that of a form with a non-empty boundary. Without a boundary, its parts cannot be separated. */
+/** Whether the content type is a form with a non-empty boundary, which separates the parts. */
 export const isForm = (type: string): boolean =>
   type.length <= typeLengthMax &&
   /^\s*multipart\/form-data\s*;/i.test(type) &&
   /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
-/** The names of a part and of its file, read from the header directly: the parser supports only Latin-1. */
+/** The names of a part and its file, read directly from the header because the parser supports only Latin-1. */
 export const dispositionOf = ({
   headers
 }: Multipasta.PartInfo): { readonly name: string; readonly filename?: string } => {
@@ -40,7 +40,7 @@ export interface FilePart {
 
 /** A form in memory. */
 export interface Form {
-  /** In order of arrival. */
+  /** Files, in order of arrival. */
   readonly files: ReadonlyArray<FilePart>
   /** The text of each other field, or a list if the field is repeated. */
   readonly texts: Readonly<Record<string, unknown>>
@@ -71,7 +71,7 @@ export const formOf = (type: string, bytes: Buffer): Either.Either<Form, Invalid
         const chunks: Array<Uint8Array> = []
         return (chunk) => {
           if (chunk !== null) chunks.push(chunk)
-          // An empty name means that no file was chosen.
+          // An empty name means that the user chose no file.
           else if (filename !== "") files.push({ field: name, name: filename ?? name, bytes: Buffer.concat(chunks) })
         }
       },

@@ -1,7 +1,7 @@
 /**
- * The name and attributes of a cookie that is a credential, or binds one to its browser. Over https at the root of its host, its name has the
- * prefix `__Host-`, so a server on a sibling subdomain cannot set a cookie with this name. The prefix requires the path `/`, so a service below a
- * path of another server does not use it.
+ * The name and attributes of a cookie that is a credential, or that binds a credential to its browser. Over https at the root of its host, its name
+ * has the prefix `__Host-`, so a server on a sibling subdomain cannot set a cookie with this name. The prefix requires the path `/`, so a service at
+ * a subpath does not use it.
  */
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 

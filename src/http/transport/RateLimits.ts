@@ -1,10 +1,10 @@
 /**
- * Per-address rate limits for routes that need no account. Counters are in memory; a restart resets them.
+ * Per-address rate limits for routes that need no account. Counters are in memory, and a restart resets them.
  *
  * Where the specification is silent:
  * - Rate limits count per clock minute, and contact messages also per day (UTC), in memory. They trust `X-Forwarded-For` only if the configuration
- *   says so.
- * - An address may send 20 contact messages a day (`contact_per_day`); one more is 429 `rate_limited`.
+ *   enables it.
+ * - An address may send 20 contact messages a day (`contact_per_day`). The next one gets 429 `rate_limited`.
  */
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
@@ -53,8 +53,8 @@ export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimi
 const minute = 60_000
 const day = 24 * 60 * minute
 /**
- * The maximum number of counters per period. One more deletes the oldest. A sender with so many networks is not limited by per-network counters
- * anyway, and must not use up others' limits.
+ * The maximum number of counters per period. One more deletes the oldest. Per-network counters cannot limit a sender with that many networks in any
+ * case, and such a sender must not use up the limits of others.
  */
 const countersMax = 100_000
 
@@ -94,7 +94,7 @@ const make = Effect.gen(function* () {
   return { take } satisfies RateLimitsContract
 })
 
-/** The network that a request comes from. */
+/** The network of a request's sender. */
 export const senderOf = (
   request: HttpServerRequest.HttpServerRequest,
   { trust_forwarded_for }: Pick<RateLimitSettings, "trust_forwarded_for">
@@ -104,7 +104,7 @@ export const senderOf = (
 }
 
 /**
- * The counting key of an address: an IPv4 address itself, an IPv6 address by its /64, because a single customer has that many addresses. A port is
+ * The counting key of an address: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many addresses. A port is
  * dropped. Any other string is used unchanged.
  */
 export const networkOf = (address: string): string => {

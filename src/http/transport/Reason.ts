@@ -1,4 +1,4 @@
-/** The reason phrase of a refusal: the text of its body's `error`. Clients that expect an object there show the phrase instead. */
+/** The reason phrase of a refusal: the `error` text of its body. Clients that expect an object in `error` show the phrase instead. */
 
 const lengthMax = 200
 

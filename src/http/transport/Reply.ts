@@ -2,7 +2,8 @@
 import { HttpServerResponse } from "@effect/platform"
 import type { ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
-import { ratesOfRefusal } from "../../books/gate/Problems.ts"
+import { ratesOfProblem } from "../../books/gate/Problems.ts"
+import { rateHeaders } from "../../books/gate/RateHeaders.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import type { Shape } from "../contract/Annotations.ts"
@@ -25,12 +26,12 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
 /** A refusal, in the shape of its endpoint if it has one. */
 export const ofProblem = (problem: ProblemInstance<string>, request_id: string, shape: Shape | undefined): Reply => {
   const { body, headers, retry_after, status } = problem
-  const rates = shape?.rateHeaders === undefined ? undefined : ratesOfRefusal(problem)
+  const rates = ratesOfProblem(problem)
   return json(status, shape === undefined ? body : shape.write(problem, request_id), {
     ...headers,
-    ...(rates !== undefined && shape?.rateHeaders?.(rates)),
+    ...(rates !== undefined && { ...rateHeaders(rates), ...shape?.rateHeaders?.(rates) }),
     ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
-    // The rest of a body that arrives too slowly is not awaited.
+    // Do not wait for the rest of a slow body.
     ...(status === 408 && { connection: "close" })
   })
 }
@@ -41,7 +42,7 @@ const isStream = (body: Reply["body"]): body is Readable => typeof body !== "str
 const phraseFor = (status: number, body: string | Buffer): string | undefined =>
   status < 400 ? undefined : reasonOf(status, body)
 
-/** The same response for the platform's server, without the headers of every response. */
+/** Converts a reply for the platform's server, without the common headers. */
 export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse.HttpServerResponse =>
   isStream(body)
     ? HttpServerResponse.raw(body, { status, headers })
@@ -54,13 +55,13 @@ export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse
 
 const common: ReadonlyArray<string> = Object.entries(crossOrigin).flat()
 
-/** Sends a reply through node's response, with the headers of every response. The bytes equal those that the platform makes from `toResponse`. */
+/** Sends a reply through node's response, with the common headers. The platform sends the same bytes for `toResponse`. */
 export const send = (response: ServerResponse, { body, headers, status }: Reply, request_id: string): void => {
   if (isOver(response) || response.headersSent) {
     if (isStream(body)) body.destroy()
     return
   }
-  // Names and values alternate: node accepts this form, which avoids an object per response.
+  // Names and values alternate. Node accepts this form, which avoids an object per response.
   const head: Array<string> = []
   for (const name in headers) head.push(name, headers[name]!)
   if (!isStream(body)) head.push("content-length", String(Buffer.byteLength(body)))
@@ -78,7 +79,7 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
   flow(body, response)
 }
 
-/** Does the same as `pipe`, without its listeners for other kinds of streams, which took 2 % of a streamed call. */
+/** Like `pipe`, but without its listeners for other kinds of streams, which took 2 % of a streamed call. */
 const flow = (body: Readable, response: ServerResponse): void => {
   const resume = () => body.resume()
   body.on("data", (chunk: Buffer) => {

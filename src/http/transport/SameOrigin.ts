@@ -1,4 +1,4 @@
-/** Requests that only the service's own pages may send: they authenticate by a cookie, which a browser sends for any page. */
+/** Requests that only the service's own pages may send. They authenticate by a cookie, which a browser sends for any page. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
@@ -6,8 +6,8 @@ import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /**
- * Refuses requests from other pages. Browsers give the origin in `Sec-Fetch-Site`; older browsers, and any browser at an address without TLS, in
- * `Origin`. No page can set either.
+ * Refuses requests from other pages. Browsers send the origin in `Sec-Fetch-Site`. Older browsers, and any browser at an address without TLS, send it
+ * in `Origin`. No page can set either header.
  */
 export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Effect<void, CrossOrigin> => {
   const site = headers["sec-fetch-site"]
@@ -18,6 +18,6 @@ export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Eff
   return claimed === new URL(public_url).origin || host === headers["host"] ? Effect.void : new CrossOrigin()
 }
 
-/** Refuses a request that is not declared as JSON: a form on another site cannot declare that. */
+/** Refuses a request without a JSON content type, which a form on another site cannot set. */
 export const saysJson = ({ headers }: Request): Effect.Effect<void, UnsupportedMediaType> =>
   /^application\/json *(?:;|$)/i.test(headers["content-type"] ?? "") ? Effect.void : new UnsupportedMediaType()

@@ -1,8 +1,8 @@
 /**
- * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`, and the old tables of
- * a busy `Set` retain whole calls until the next full collection.
+ * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`, and the old tables of a busy
+ * `Set` retain whole calls until the next full collection.
  *
- * A job can be interrupted only where it uses `Effect.interruptible`. An interrupted fiber is not reused.
+ * A job can be interrupted only inside `Effect.interruptible`. An interrupted fiber is not reused.
  */
 import { Effect, FiberId, Runtime } from "effect"
 import type { Duration, Fiber, Scope } from "effect"
@@ -10,14 +10,14 @@ import { poolScheduler } from "./PoolScheduler.ts"
 
 export interface FiberPool {
   /**
-   * Runs the job now, on an idle fiber or a new one. A job handles its own failures. The result can interrupt the job. Do not use it after the
-   * job has ended, because the fiber may have another job.
+   * Runs the job now, on an idle fiber or a new one. A job handles its own failures. The result can interrupt the job. Do not use it after the job
+   * has ended, because the fiber may have another job.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
-  /** Counts work on another fiber until `end`, so `quiet` waits for it too. */
+  /** Counts work on another fiber until `end`, so that `quiet` waits for it too. */
   readonly begin: () => void
   readonly end: () => void
-  /** Waits until nothing runs, for at most `limit`. The wait can be interrupted even in a finalizer. */
+  /** Waits until no job runs, for at most `limit`. The wait can be interrupted even in a finalizer. */
   readonly quiet: (limit: Duration.DurationInput) => Effect.Effect<void>
 }
 
@@ -65,7 +65,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       Effect.matchCauseEffect(job, { onFailure: this.next, onSuccess: this.next })
   }
 
-  // The tracer is off, because every call would open spans that are never read.
+  // The tracer is off, because calls would open spans that are never read.
   const runtime = Effect.withScheduler(Effect.runtime<never>(), poolScheduler)
   const fork = Runtime.runFork(yield* Effect.withTracerEnabled(runtime, false))
   yield* Effect.addFinalizer(() =>

@@ -1,12 +1,12 @@
 /**
- * Runs fibers in the order of their tasks, in a microtask, like Effect's own scheduler. It has no priorities and reads no fiber settings:
- * Effect's scheduler reads them before every step, which took a fifth of the time of a fiber's steps.
+ * Runs fibers in the order of their tasks, in a microtask, like Effect's own scheduler. It has no priorities and reads no fiber settings. Effect's
+ * scheduler reads the settings before every step, which took a fifth of the time of a fiber's steps.
  */
 import type { Scheduler } from "effect"
 
-/** The steps after which a fiber yields to others (Effect's default). */
+/** The number of steps after which a fiber yields to others (Effect's default). */
 const stepsMax = 2_048
-/** The rounds after which the scheduler yields to the event loop, if fibers keep each other busy. */
+/** The number of rounds after which the scheduler yields to the event loop, if fibers keep each other busy. */
 const roundsMax = 2_048
 
 const settled = Promise.resolve()
@@ -34,5 +34,5 @@ class PoolScheduler implements Scheduler.Scheduler {
   }
 }
 
-/** Shared by all pools, so fibers run in the order in which they were woken. */
+/** Shared by all pools, so that fibers run in the order in which they were woken. */
 export const poolScheduler: Scheduler.Scheduler = new PoolScheduler()

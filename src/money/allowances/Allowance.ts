@@ -15,7 +15,7 @@ export type Rollover = typeof Rollover.Type
 
 const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const })
 
-/** The terms of an allowance. */
+/** The conditions of an allowance: amount, period and rollover. */
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 
@@ -43,12 +43,12 @@ export interface NewAllowance extends Schema.Schema.Type<typeof NewAllowance> {}
 
 export const Allowance = Schema.Struct({
   tenant_id: TenantId,
-  /** The plan that sets the terms; null if they are the tenant's own. */
+  /** The plan that sets the terms. Null if they are the tenant's own. */
   plan: Schema.NullOr(Schema.String),
   amount_usd: Usd,
   period: Period,
   rollover: Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Usd })),
-  /** The last grant, including the credit carried over; null before the first grant. */
+  /** The last grant, including the credit carried over. Null before the first grant. */
   granted_usd: Schema.NullOr(Usd),
   granted_at: Schema.NullOr(Moment),
   /** The unspent part of the last grant, less the reservations of open calls. */
@@ -63,7 +63,7 @@ export const PlanLine = Schema.Struct({
   name: Schema.String,
   /** Null for a plan without an allowance. */
   allowance: Schema.NullOr(Schema.Struct({ amount_usd: Usd, period: Period, rollover: Allowance.fields.rollover })),
-  /** The factor on model prices; null at list price. */
+  /** The factor on model prices. Null at list price. */
   price_factor: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "PlanLine" })
 export interface PlanLine extends Schema.Schema.Type<typeof PlanLine> {}

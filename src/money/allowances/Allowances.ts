@@ -3,14 +3,14 @@
  * number of nodes.
  *
  * Where the specification is silent:
- * - Calls spend the allowance first, so its unused part is the last grant less the charges since. Purchased credit, other granted credit and the
+ * - Calls spend the allowance first: its unused part is the last grant less the charges since. Purchased credit, other granted credit and the
  *   reservations of open calls are never taken back. A refund, or a grant that the operator takes back, reduces other granted credit first and
  *   then the allowance. The renewal does not take that part back a second time.
  * - A renewal takes back the whole unused part. Together with the new amount, it grants the part that the rollover keeps.
  * - An allowance that begins within a period grants the whole amount immediately. A new amount applies from the next period. A change between weeks
  *   and months grants the current period of the new kind immediately.
- * - After missed periods (nothing ran, or the tenant was suspended), only the current one is granted, with the rollover of the last grant. If the
- *   clock is set back, no period is granted twice, and no period before the allowance began.
+ * - After missed periods (no process ran, or the tenant was suspended), only the current one is granted, with the rollover of the last grant. If
+ *   the clock is set back, no period is granted twice, and no period before the allowance began.
  * - If an allowance ended and is set again in the same period, that period is not granted again. Credit that the tenant kept when the allowance
  *   ended is not taken back later.
  * - If a grant would raise a balance above the ledger's maximum, it waits until the balance has room.
@@ -45,7 +45,7 @@ export interface AllowancesContract {
     terms: NewAllowance,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Allowance, BillingAccountNotFound | AllowancePlanUnknown | BooksUnavailable>
-  /** Ends an allowance. With `take_back` its unused part is taken back; otherwise the tenant keeps it. */
+  /** Ends an allowance. With `take_back`, its unused part is taken back. Otherwise the tenant keeps it. */
   readonly end: (
     tenant: TenantId,
     take_back: boolean,
@@ -97,7 +97,7 @@ const set = (parts: Parts): AllowancesContract["set"] =>
       return yield* new AllowancePlanUnknown({ plan })
     if (Option.isNone(yield* ledger.accountOfTenant(tenant_id))) return yield* new BillingAccountNotFound({ tenant_id })
     yield* Statements.write(writer, upsert(parts, tenant_id, asked, yield* Clock.currentTimeMillis), ...beside)
-    // If the balance has no room, nothing is granted now.
+    // If the balance has no room, the job grants the period later.
     yield* Effect.catchTag(renewal.renew(tenant_id), "BalanceTooLarge", () => Effect.void)
     // A concurrent request may have ended it.
     return yield* Effect.catchTag(find(parts)(tenant_id), "AllowanceNotFound", Effect.die)

@@ -10,7 +10,7 @@ const taken = `(SELECT d.billing_account_id, d.number, d.amount, d.balance, (SEL
     WHERE g.billing_account_id = d.billing_account_id AND g.type = 'credit' AND g.number < d.number) AS grant_number
   FROM ${allowanceEntries} d WHERE d.type = 'debit')`
 
-/** The unused part: the grant, less the charges since, which follow from the balances. */
+/** The unused part of a grant is the grant less the charges since. The charges follow from the balances. */
 const unused = `g.amount - (g.balance + COALESCE((SELECT SUM(${signed}) FROM ${movements} m
     WHERE m.billing_account_id = d.billing_account_id AND m.number > d.grant_number AND m.number < d.number), 0) - d.balance - d.amount)`
 
@@ -23,7 +23,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ found, id }) => `the allowance ${id} must be granted once in the ledger, but is there ${found} times`
   },
   {
-    // Only this service's ids: the sandbox and hosts credit their own allowances.
+    // Only this service's ids, because the sandbox and hosts credit their own allowances.
     name: "an entry of an allowance has its grant",
     query: `SELECT e.reference_id AS id, 'a grant' AS expected, ${text("e.amount")} AS found FROM ${allowanceEntries} e
       WHERE e.reference_id LIKE 'alw@_%' ESCAPE '@'

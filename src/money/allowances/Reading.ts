@@ -34,7 +34,7 @@ export interface Grant {
   readonly at: number
 }
 
-/** The current period of each kind. */
+/** The number of the current week and month. */
 export type Numbers = Readonly<Record<Period, number>>
 
 const columns = `a.tenant_id, a.plan, CAST(a.amount AS TEXT) AS amount, a.period, a.rollover, CAST(a.up_to AS TEXT) AS up_to,
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map(([row]) => row && rowOf(row))
     )
 
-  /** Allowances in the order of their tenants, after this one. */
+  /** Allowances by tenant id, after this one. */
   const after = (tenant: string, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL ORDER BY a.tenant_id LIMIT ${limit}`.pipe(
@@ -69,7 +69,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map((rows) => rows.map(rowOf))
     )
 
-  /** Like `after`, without allowances that have a grant for the current period. */
+  /** Allowances by tenant id that have no grant for the current period. */
   const ungranted = (tenant: string, { month, week }: Numbers, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL AND (a.period IS NULL OR NOT EXISTS (

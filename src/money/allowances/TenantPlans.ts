@@ -10,14 +10,14 @@ import type { TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
-/** The maximum delay until a running service applies a command's change of a plan. The database does not show which rows another process changed. */
+/** A command's change of a plan takes effect within this time. The database does not show which rows another process changed. */
 export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {
   readonly factorOf: (tenant: string) => PriceFactor | undefined
   /** The tenants that have a plan now. */
   readonly tenantsOf: (plan: string) => Effect.Effect<ReadonlyArray<TenantId>>
-  /** Reads the tenants' plans again. */
+  /** Reads all tenants' plans. */
   readonly refresh: Effect.Effect<void>
   readonly jobs: ReadonlyArray<Loop.Job>
 }

@@ -50,7 +50,7 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
           alerts: { enabled: true, warn_threshold_usd: 2, rearm_threshold_usd: 4 }
         }
       })
-      .annotate(OpenApi.Summary, "Replace all settings (owner or admin); unknown fields are refused")
+      .annotate(OpenApi.Summary, "Replace all settings (owner or admin); unknown fields are rejected")
   )
   .add(
     HttpApiEndpoint.post("charge", "/v1/tenants/:tenant_id/billing/auto-reload/charge")

@@ -29,7 +29,7 @@ export const AutoReload = Schema.Struct({
     in_flight_started_at: Schema.NullOr(Moment),
     /** Failed charges in a row. The third one disables auto-reload. */
     failures: Schema.Int,
-    /** The earliest time of the next charge. Null: now, or at the end of the charge in flight. */
+    /** The earliest time of the next charge. Null if it may begin now, or when the charge in flight ends. */
     free_at: Schema.NullOr(Moment)
   }),
   alerts: Schema.Struct({
@@ -38,8 +38,8 @@ export const AutoReload = Schema.Struct({
     rearm_threshold_usd: Schema.NullOr(Usd)
   }),
   /**
-   * An alert was sent. The next one requires that the balance first rises above `rearm_threshold_usd`. The field is outside `alerts` because
-   * clients send `alerts` back unchanged.
+   * An alert was sent. Before the next one, the balance must rise above `rearm_threshold_usd`. The field is outside `alerts` because clients send
+   * `alerts` back unchanged.
    */
   alerts_warned: Schema.Boolean
 }).annotations({ identifier: "AutoReload" })
@@ -53,7 +53,7 @@ const alertRule = "a number of USD from 0 to 1000000000"
 const isAlertThreshold = (amount: Nano): boolean => amount >= 0n && amount <= amountMax
 const AlertThreshold = Usd.pipe(Schema.filter(isAlertThreshold, { message: () => alertRule }))
 
-/** The body of a PUT. It replaces all settings. Unknown fields are refused. */
+/** The body of a PUT. It replaces all settings. Unknown fields are rejected. */
 export const AutoReloadChange = Schema.Struct({
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
@@ -145,7 +145,7 @@ export const unset: StoredSettings = {
 export const isCooling = ({ last_attempt_at, last_charged_at }: StoredSettings, now: number): boolean =>
   now < cooledAt({ last_attempt_at, last_charged_at })
 
-/** The earliest time of another attempt. */
+/** The earliest time of the next attempt. */
 export const cooledAt = ({
   last_attempt_at,
   last_charged_at

@@ -70,7 +70,7 @@ export interface AutoReloadsContract {
     | BooksUnavailable
   >
   /**
-   * Charges the caller's tenant now, whatever its balance. If the processor does not respond, the returned settings show the attempt in
+   * Charges the caller's tenant now, regardless of its balance. If the processor does not respond, the returned settings show the attempt in
    * flight, and the job retries. Interrupting the caller does not stop the charge.
    */
   readonly charge: (request: {

@@ -57,7 +57,7 @@ const settingsRows = (sql: SqlClient) => ({
       Effect.map(([row]) => (row === undefined ? unset : settingsOf(row)))
     ),
 
-  /** The settings of all tenants. */
+  /** The settings of every tenant, by tenant id. */
   all: sql<Row & { readonly tenant_id: TenantId }>`SELECT tenant_id, ${sql.literal(columns)}
       FROM tollgate_autoreload_settings`.pipe(
     Effect.orDie,

@@ -1,4 +1,4 @@
-/** One turn of the auto-reload job: checks balances, sends alerts, begins due reloads and retries open attempts. */
+/** One iteration of the auto-reload job: checks balances, sends alerts, begins due reloads and retries open attempts. */
 import { Clock, Effect, Option } from "effect"
 import type { Scope } from "effect"
 import type { BillingAccountId } from "../../kernel/Ids.ts"
@@ -27,13 +27,13 @@ export interface Parts extends AttemptParts {
   readonly scope: Scope.Scope
 }
 
-/** Returns the milliseconds until the next turn. */
+/** Returns the milliseconds until the next iteration. */
 export const turn = Effect.fnUntraced(function* (parts: Parts) {
   const { attempts, scope, watchList } = parts
   const { crossed, due } = watchList
   const now = yield* Clock.currentTimeMillis
   if (now >= watchList.checkAt) {
-    // Set first: a check requested during this turn must not be lost.
+    // Set first: a check requested during this iteration must not be lost.
     watchList.checkAt = now + checkEvery
     yield* Effect.tapErrorCause(checkAll(parts), () => Effect.sync(() => (watchList.checkAt = now)))
   }

@@ -3,24 +3,23 @@
  * so it does no I/O.
  *
  * Where the specification is silent:
- * - The writer reports every balance that a posting moved, up or down (`Writer.watch`). `money/autoreload/` compares it with the tenant's
- *   thresholds. A check of all watched balances, at the start and every ten minutes, finds unreported movements: those of another process, and
- *   those before a crash.
+ * - The writer reports every balance that a posting moved (`Writer.watch`). `money/autoreload/` compares it with the tenant's thresholds. A check
+ *   of all watched balances, at the start and every ten minutes, finds the movements of other processes and those before a crash.
  */
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { StoredSettings } from "./AutoReload.ts"
 
-/** `low`: the balance fell below the first threshold; `rearmed`: it rose above the second. */
+/** `low`: the balance fell below the first threshold. `rearmed`: it rose above the second. */
 export type Crossing = { readonly _tag: "low"; readonly balance: Nano } | { readonly _tag: "rearmed" }
 
 export interface Watched {
   readonly tenant: TenantId
   /** Identifies the version of the settings. */
   readonly updated_at: number
-  /** 0 without auto-reload. */
+  /** 0 if auto-reload is disabled. */
   readonly reload_below: Nano
-  /** 0 without alerts. */
+  /** 0 if alerts are disabled. */
   readonly warn_below: Nano
   readonly rearm_above: Nano
   /** Whether the next fall below the threshold causes an alert. */
@@ -82,8 +81,8 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
 }
 
 /**
- * Whether a movement may cause an alert, its end or a reload. Used by nodes that do not lead. Such a node does not see movements on other nodes, and
- * a repeated report does no harm. A balance that stays low is reported once.
+ * Whether a movement can cause an alert, a reload, or the end of an alert. Used by nodes that do not lead. Such a node does not see movements on
+ * other nodes. A repeated report does no harm. A balance that stays low is reported once.
  */
 export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {
   const { rearm_above, reload_below, warn_below } = one

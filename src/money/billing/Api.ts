@@ -53,6 +53,6 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .addError(InvalidRequest)
       .middleware(TenantBillingToken)
       .annotate(Example, { body: { billing_emails: ["billing@example.com"], member_spend_enabled: true } })
-      .annotate(OpenApi.Summary, "Set the addresses for billing mail, and whether members may spend (owner or admin)")
+      .annotate(OpenApi.Summary, "Set the billing addresses, and whether members may spend (owner or admin)")
   )
   .addError(BillingAccountNotFound) {}

@@ -26,9 +26,9 @@ export const LedgerEntry = Schema.Struct({
   id: Schema.String,
   billing_account_id: Schema.String,
   type: Schema.Literal("credit", "debit"),
-  /** Positive; `type` gives the direction. */
+  /** Always positive. `type` gives the direction. */
   amount: Usd,
-  /** After the entry. */
+  /** The balance after the entry. */
   balance: Usd,
   description: Schema.String,
   reference_id: Schema.String,

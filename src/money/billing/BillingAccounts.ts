@@ -29,12 +29,12 @@ import { BillingAccountNotFound } from "./Problems.ts"
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
-  /** Ledger entries, newest first: all of them, or only those with the given sources. */
+  /** Ledger entries, newest first. `sources` limits them to the given sources. */
   readonly ledger: (
     request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
-  /** Changes the account of the caller's tenant. Allowed to owners and admins. */
+  /** Changes the billing account of the caller's tenant. Owners and admins only. */
   readonly change: (request: {
     readonly caller: Actor
     readonly change: BillingChange
@@ -47,7 +47,7 @@ export interface BillingAccountsContract {
   ) => Effect.Effect<ReadonlyMap<TenantId, MemberSpend>>
 }
 
-/** Whether plain members may spend a tenant's credit. `source`: set by the tenant, or the plan's default. */
+/** Whether plain members may spend a tenant's credit. `source` tells whether the tenant set it or the plan's default applies. */
 export interface MemberSpend {
   readonly enabled: boolean
   readonly source: Settings["member_spend_source"]

@@ -21,7 +21,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(InsufficientRole)
       .annotate(
         OpenApi.Summary,
-        "The budgets of the tenant, oldest first; a member sees those that may count their calls"
+        "The budgets of the tenant, oldest first; a member sees only those that can count their calls"
       )
   )
   .add(
@@ -35,7 +35,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(ApplicationNotFound)
       .addError(TooManyBudgets)
       .annotate(Example, { body: { name: "the team, each day", limit: { usd: 50, requests: 10_000 }, period: "day" } })
-      .annotate(OpenApi.Summary, "Create a budget: as owner or admin, or as a member on an own API key")
+      .annotate(OpenApi.Summary, "Create a budget: owners and admins; members only on their own API keys")
   )
   .add(
     HttpApiEndpoint.get("budget", "/v1/tenants/:tenant_id/budgets/:budget_id")
@@ -43,7 +43,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addSuccess(Envelope(Budget))
       .addError(BudgetNotFound)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "One budget: its limit, what is spent and reserved, and when it renews")
+      .annotate(OpenApi.Summary, "One budget: its limit, its spent and reserved amounts, and when it renews")
   )
   .add(
     HttpApiEndpoint.patch("changeBudget", "/v1/tenants/:tenant_id/budgets/:budget_id")
@@ -55,7 +55,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(InsufficientRole)
       .addError(InvalidRequest)
       .annotate(Example, { body: { limit: { usd: 75 } } })
-      .annotate(OpenApi.Summary, "Change the name, limit, mode or thresholds of a budget. What it has counted stays")
+      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts stay")
   )
   .add(
     HttpApiEndpoint.del("deleteBudget", "/v1/tenants/:tenant_id/budgets/:budget_id")
@@ -64,7 +64,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(BudgetNotFound)
       .addError(BudgetOfOperator)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "Delete a budget. Open calls go on")
+      .annotate(OpenApi.Summary, "Delete a budget. Open calls continue")
   )
   .add(
     HttpApiEndpoint.post("raiseBudget", "/v1/tenants/:tenant_id/budgets/:budget_id/raise")
@@ -77,6 +77,6 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(InvalidRequest)
       .addError(TooManyRaises)
       .annotate(Example, { body: { usd: 20, until: "2099-12-01T00:00:00Z" } })
-      .annotate(OpenApi.Summary, "Raise the limit in USD of a budget until a time")
+      .annotate(OpenApi.Summary, "Raise a budget's USD limit for a limited time")
   )
   .middleware(TenantKeysToken) {}

@@ -1,9 +1,10 @@
-/** Budgets of a tenant as its people see, make and change them. */
+/** Schemas of a tenant's budgets. */
 import { Schema } from "effect"
 import { standingAt, renewsAt } from "../../books/ledger/rules/Budget.ts"
 import type * as Ledger from "../../books/ledger/rules/Budget.ts"
 import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId } from "../../kernel/Ids.ts"
+import { endUserRule, isTag, isText, nameRule, valueRule } from "../../kernel/Labels.ts"
 import { Moment } from "../../kernel/Moment.ts"
 import { amountMax, toDecimal, Usd } from "../../kernel/Money.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
@@ -18,7 +19,7 @@ const Mode = Schema.Literal("refuse", "notify").annotations({
   message: () => ({ message: "one of refuse, notify", override: true })
 })
 
-/** The largest limit of tokens, requests or open calls. */
+/** The maximum limit of tokens, requests or open calls. */
 const countMax = 1_000_000_000_000
 
 const Count = Schema.Int.pipe(Schema.between(0, countMax)).annotations({
@@ -44,7 +45,7 @@ const NewLimit = Schema.Struct({
   Schema.annotations({ identifier: "NewBudgetLimit" })
 )
 
-/** `null` removes the limit of a unit. */
+/** `null` removes the unit's limit. */
 const LimitChange = Schema.Struct({
   usd: Schema.optional(Schema.NullOr(LimitUsd)),
   tokens: Schema.optional(Schema.NullOr(Count)),
@@ -59,21 +60,23 @@ const text = (max: number) =>
     })
   )
 
-const Tag = text(200).pipe(
-  Schema.filter((tag) => !tag.startsWith("=") && !/[\r\n]/.test(tag), {
-    message: () => "a tag as name=value, or only its name"
+// No call has another tag or end user, so a budget of one would never count a call.
+const Tag = Schema.String.pipe(
+  Schema.filter((tag) => isTag(tag), {
+    message: () => `a tag as name=value, or only its name: ${nameRule}, and ${valueRule}`
   })
 )
+const EndUser = Schema.String.pipe(Schema.filter((user) => isText(user), { message: () => endUserRule }))
 
 const conditions = {
   model: Schema.optional(text(200)),
   provider: Schema.optional(text(200)),
   capability: Schema.optional(text(200)),
   tag: Schema.optional(Tag),
-  end_user: Schema.optional(text(200))
+  end_user: Schema.optional(EndUser)
 } as const
 
-/** The calls that a budget counts: those that meet every condition. */
+/** Conditions. A budget counts the calls that meet all of them. */
 export const BudgetAppliesTo = Schema.Struct({
   member: Schema.optional(AccountId),
   key: Schema.optional(ApplicationId),
@@ -84,10 +87,10 @@ export interface BudgetAppliesTo extends Schema.Schema.Type<typeof BudgetApplies
 const thresholdsMax = 10
 const NotifyAt = Schema.Array(
   Schema.Number.pipe(Schema.filter((part) => part > 0 && part <= 1)).annotations({
-    message: () => ({ message: "a part of the limit above 0 and up to 1", override: true }),
+    message: () => ({ message: "a fraction of the limit, above 0 and up to 1", override: true }),
     jsonSchema: { type: "number", exclusiveMinimum: 0, maximum: 1 }
   })
-).pipe(Schema.maxItems(thresholdsMax, { message: () => `a list of up to ${thresholdsMax} parts of the limit` }))
+).pipe(Schema.maxItems(thresholdsMax, { message: () => `a list of up to ${thresholdsMax} fractions of the limit` }))
 
 export const newBudgetFields = {
   name: text(100),
@@ -98,18 +101,18 @@ export const newBudgetFields = {
   mode: Schema.optionalWith(Mode, { default: () => "refuse" as const })
 } as const
 
-/** Unknown fields are refused. */
+/** Unknown fields are rejected. */
 export const NewBudget = Schema.Struct(newBudgetFields).annotations({ identifier: "NewBudget", ...strict })
 export interface NewBudget extends Schema.Schema.Type<typeof NewBudget> {}
 
-/** `period` and `applies_to` are here for their refusal. */
+/** `period` and `applies_to` cannot change. They are declared for a clear error. */
 export const BudgetChange = Schema.Struct({
   name: Schema.optional(text(100)),
   limit: Schema.optional(LimitChange),
   notify_at: Schema.optional(NotifyAt),
   mode: Schema.optional(Mode),
-  period: Schema.optional(Schema.Unknown.annotations({ description: "Refused: it does not change" })),
-  applies_to: Schema.optional(Schema.Unknown.annotations({ description: "Refused: it does not change" }))
+  period: Schema.optional(Schema.Unknown.annotations({ description: "Rejected, because it cannot change" })),
+  applies_to: Schema.optional(Schema.Unknown.annotations({ description: "Rejected, because it cannot change" }))
 }).annotations({ identifier: "BudgetChange", ...strict })
 export interface BudgetChange extends Schema.Schema.Type<typeof BudgetChange> {}
 
@@ -122,7 +125,7 @@ export interface BudgetRaise extends Schema.Schema.Type<typeof BudgetRaise> {}
 export const budgetFields = {
   id: BudgetId,
   name: Schema.String,
-  /** Without its raises. */
+  /** The limit without raises. */
   limit: Schema.Struct({
     usd: Schema.optional(Usd),
     tokens: Schema.optional(Schema.Int),
@@ -133,22 +136,22 @@ export const budgetFields = {
   applies_to: BudgetAppliesTo,
   notify_at: Schema.Array(Schema.Number),
   mode: Mode,
-  /** In the current period. */
+  /** Usage in the current period. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** For open calls. */
+  /** Reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
-  /** The beginning of the next period; null if the budget has one period for all time. */
+  /** The beginning of the next period. Null for the period `total`. */
   renews_at: Schema.NullOr(Moment),
-  /** Raises that have not ended. */
+  /** Raises that have not expired. */
   raises: Schema.Array(
     Schema.Struct({ usd: Usd, until: Moment, created_by: Schema.String, created_at: Moment }).annotations({
       identifier: "OpenBudgetRaise"
     })
   ),
-  /** Whether the operator made it, so that the tenant cannot change it. */
+  /** Whether the operator created it. The tenant cannot change such a budget. */
   by_operator: Schema.Boolean,
-  /** The account that made it, or `operator`. */
+  /** The account that created it, or `operator`. */
   created_by: Schema.String,
   created_at: Moment
 } as const
@@ -160,7 +163,7 @@ export const BudgetList = Schema.Struct({ budgets: Schema.Array(Budget) }).annot
 
 export type OpenRaise = Budget["raises"][number]
 
-/** A budget of the books, as people see it at an instant. */
+/** The public form of a stored budget at the time `now`. */
 export const shown = (stored: Ledger.Budget, raises: ReadonlyArray<OpenRaise>, now: number): Budget => {
   const budget = standingAt(stored, now)
   const { applies_to, by_operator, created_at, created_by, limit, mode, name, notify_at, period } = budget.terms
@@ -186,7 +189,7 @@ export const shown = (stored: Ledger.Budget, raises: ReadonlyArray<OpenRaise>, n
   }
 }
 
-/** The API key that a budget is of. */
+/** The API key that the budget limits, if any. */
 export const keyOf = ({ anchor, tenant_id }: Pick<Ledger.Budget, "anchor" | "tenant_id">): ApplicationId | undefined =>
   tenant_id === undefined || anchor === tenant_id ? undefined : (anchor as ApplicationId)
 

@@ -1,24 +1,24 @@
 /**
- * Budgets of a tenant: made, changed, raised and deleted by its people, or by the operator.
+ * A tenant's budgets. Its members and the operator create, change, raise and delete them.
  *
  * Where the specification is silent:
- * - Owners and admins make, change and delete budgets of their tenant. A member does so only with budgets on their own API keys, and changes only
- *   those that they made: a budget of an owner or admin on a member's key binds the member.
- * - A member sees the budgets that may count their calls: those on their own keys, those of themselves, and those of all keys and members.
- * - The tenant sees the operator's budgets of the tenant, and cannot change them (403 `budget_of_operator`). It does not see the operator's
- *   budgets of all tenants.
- * - A PATCH changes the units of the limit that it names, and `null` removes one. `period` and `applies_to` do not change.
- * - A budget counts from its creation. If its key is deleted or its member leaves, the budget stays and counts no more calls.
- * - A raise adds USD to the limit until it ends. Up to 20 may be open. There is no audit log for tenants: a raise has `created_by` and
- *   `created_at`, and is told to the other owners and admins. The last 200 raises of a budget are stored.
- * - `notify_at` has up to 10 parts of the limit without its raises, by default 0.8 and 1. An empty list tells no one.
- * - A template of the operator (`each_new_tenant`, a plan) makes a budget of its own for each tenant: with a new tenant, in the transaction that creates
- *   it; by plan, for tenants that have the plan now or later, within seconds. Later changes of the template reach its budgets, and they end with
- *   the template or when the tenant leaves the plan. Such a budget is raised by its id, and not changed otherwise.
- * - People of a tenant make up to 100 budgets, a member up to 20 of them, and the operator up to 200.
+ * - Owners and admins create, change and delete budgets of their tenant. Members create budgets only on their own API keys, and change only those
+ *   that they created. A member cannot change a budget that an owner or admin set on the member's key.
+ * - A member sees the budgets that can count their calls: budgets on their own keys, on themselves, and on all keys and members.
+ * - The tenant sees the budgets that the operator set for it, but cannot change them (403 `budget_of_operator`). It does not see the budgets that the
+ *   operator set for all tenants.
+ * - A PATCH changes the units of the limit that it names. `null` removes a unit. `period` and `applies_to` cannot change.
+ * - A budget counts from its creation. If its key is deleted or its member leaves, the budget remains but counts no more calls.
+ * - A raise adds USD to the limit until it expires. A budget can have 20 open raises. Tenants have no audit log, so a raise has `created_by` and
+ *   `created_at`, and the other owners and admins are notified. The last 200 raises of a budget are stored.
+ * - `notify_at` is a list of up to 10 fractions of the limit without raises. The default is 0.8 and 1. An empty list sends no notices.
+ * - An operator's template creates a separate budget for each tenant. With `each_new_tenant`, the transaction that creates a tenant creates its
+ *   budget. With a plan, each tenant that has the plan now or later gets a budget within seconds. Changes of the template apply to its budgets.
+ *   They are deleted with the template, or when the tenant leaves the plan. The operator can raise such a budget by its id, but not change it.
+ * - A tenant's members can create up to 100 budgets, one member up to 20 of them, and the operator up to 200.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { budgetsOfTenant } from "../../books/ledger/Budgets.ts"
 import type * as Books from "../../books/ledger/rules/Budget.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
@@ -61,7 +61,7 @@ type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnava
 
 /** Times are milliseconds since 1970. */
 export interface BudgetsContract {
-  /** The budgets of the caller's tenant that the caller may see, oldest first. */
+  /** The budgets in the caller's tenant that the caller may see, oldest first. */
   readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>
   readonly find: (request: OfBudget) => Effect.Effect<Budget, BudgetNotFound | InsufficientRole>
   readonly create: (
@@ -76,10 +76,10 @@ export interface BudgetsContract {
   readonly raise: (
     request: OfBudget & { readonly raise: BudgetRaise }
   ) => Effect.Effect<Budget, Refused | InvalidRequest | TooManyRaises>
-  /** Deletes the budget. Returns it as it was. */
+  /** Deletes the budget and returns its last state. */
   readonly remove: (request: OfBudget) => Effect.Effect<Budget, Refused>
   readonly ofOperator: OfOperator.OfOperator
-  /** Tells people of budgets that reach a threshold, and makes the budgets of templates follow these. `layerJobs` runs it. */
+  /** Sends notices for budgets that reach a threshold, and updates the budgets of templates. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -89,7 +89,6 @@ export class Budgets extends Context.Tag("tollgate/budgets/Budgets")<Budgets, Bu
 }
 
 const jobName = "budgets"
-const pause = Duration.seconds(5)
 
 const make = Effect.gen(function* () {
   const [sql, writer, tenants] = [yield* SqlClient, yield* Writer, yield* Tenants]
@@ -119,13 +118,17 @@ const make = Effect.gen(function* () {
     raise: raising(parts),
     remove: removing(parts),
     ofOperator: OfOperator.make(parts),
-    job: { name: jobName, turn: Effect.as(turn, pause), waker }
+    job: {
+      name: jobName,
+      turn: Effect.zipRight(turn, Effect.map(Clock.currentTimeMillis, Notices.pauseAt)),
+      waker
+    }
   } satisfies BudgetsContract
 })
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** Whether the caller manages the tenant. Fails if the caller is no active member. */
+/** Whether the caller manages the tenant. Fails unless the caller is an active member. */
 const isManager = ({ tenants }: Parts, { account_id, tenant_id }: Actor) =>
   Effect.flatMap(tenants.roleOf(account_id, tenant_id), (role) =>
     role === undefined ? new InsufficientRole({ tenant_id }) : Effect.succeed(manages(role))
@@ -137,7 +140,7 @@ const isOwn = ({ applications }: Parts, caller: Actor, application_id: Applicati
     onSuccess: ({ account_id }) => account_id === caller.account_id
   })
 
-/** Whether a member may see a budget. */
+/** Whether a member may see the budget. */
 const isSeen = (parts: Parts, caller: Actor, budget: Books.Budget): Effect.Effect<boolean> => {
   const key = keyOf(budget)
   if (key !== undefined) return isOwn(parts, caller, key)
@@ -165,7 +168,7 @@ const finding = (parts: Parts): BudgetsContract["find"] =>
     return (yield* allShown(parts, [budget], yield* Clock.currentTimeMillis))[0]!
   })
 
-/** A budget of the caller's tenant. */
+/** Reads a budget of the caller's tenant. */
 const readFor = (parts: Parts, { budget_id, caller }: OfBudget): Effect.Effect<Read, BudgetNotFound> =>
   Effect.filterOrFail(
     read(parts, budget_id),
@@ -173,7 +176,7 @@ const readFor = (parts: Parts, { budget_id, caller }: OfBudget): Effect.Effect<R
     () => new BudgetNotFound({ budget_id })
   )
 
-/** A budget that the caller may change. */
+/** Reads a budget that the caller may change. */
 const readToChange = Effect.fnUntraced(function* (parts: Parts, request: OfBudget) {
   const { budget_id, caller } = request
   const { tenant_id } = caller

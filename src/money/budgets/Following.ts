@@ -1,4 +1,4 @@
-/** Makes, changes and ends the budgets of templates, as the operator changes templates and tenants change plans. */
+/** Creates, updates and deletes the budgets of templates after the operator changes a template or a tenant changes its plan. */
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
@@ -11,7 +11,7 @@ import type { Row } from "./Storage.ts"
 
 const pageMax = 500
 
-/** Each step is guarded by revisions and by the one budget of a template and a tenant, so nodes may run it at the same time. */
+/** Revisions and a unique row per template and tenant guard each step, so nodes may run it concurrently. */
 export const follow = (name: string, parts: Parts) =>
   Effect.gen(function* () {
     const templates = yield* parts.templates.all
@@ -27,7 +27,7 @@ export const follow = (name: string, parts: Parts) =>
     )
   })
 
-/** Gives the budget to the tenants of a plan, and ends those of tenants that have left it. */
+/** Creates the template's budget for each tenant of the plan, and deletes it for tenants that have left the plan. */
 const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: Template, plan: string) {
   const tenants = new Set<string>(yield* parts.tenantsOf(plan))
   const rows = yield* parts.templates.budgets(template.id)
@@ -48,7 +48,7 @@ const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: 
   )
 })
 
-/** If another node gave it, or the template has changed, the next turn looks again. */
+/** If another node created the budget, or the template has changed, the next iteration retries. */
 const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts, template: Template, tenant: TenantId) {
   const { posting, row } = budgetFor(template, tenant, yield* Clock.currentTimeMillis)
   yield* writer
@@ -56,7 +56,7 @@ const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts,
     .pipe(Effect.catchTags({ AccountMissing: Effect.die, Conflict: () => Effect.void }))
 })
 
-/** Changes a budget as its template was changed, or ends it without one. */
+/** Applies the template's change to the budget, or deletes the budget if the template is gone. */
 const catchUp = Effect.fnUntraced(function* (parts: Parts, { id }: Row, template: Template | undefined) {
   const found = yield* Effect.catchTag(read(parts, id), "BudgetNotFound", () => Effect.succeed(undefined))
   if (found === undefined) return

@@ -1,4 +1,4 @@
-/** The names that a budget's conditions may have: those of usage records. */
+/** The models and providers that a budget's conditions may name: those that usage records can contain. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
@@ -8,7 +8,7 @@ export interface CallNames {
   readonly capabilities: ReadonlySet<string>
 }
 
-/** `undefined` allows any name, for a process without a configuration. */
+/** `undefined` allows any name, for processes that have no configuration. */
 export class KnownCalls extends Context.Reference<KnownCalls>()("tollgate/budgets/KnownCalls", {
   defaultValue: (): CallNames | undefined => undefined
 }) {}
@@ -19,7 +19,7 @@ interface Conditions {
   readonly capability?: string | undefined
 }
 
-/** Refuses the first name that no call can have. */
+/** Rejects the first name that no usage record can contain. */
 export const checkNames = (
   known: CallNames | undefined,
   { capability, model, provider }: Conditions

@@ -1,16 +1,16 @@
 /**
- * Tells people of budgets that reach a part of their limit, once per part and period, and of raises.
+ * Notifies members of budgets that reach a threshold, once per threshold and period, and of raises.
  *
  * Where the specification is silent:
- * - A threshold is told to the owners and admins of the tenant, to the budget's member, and to the owner of its key: by a notification and, except
- *   for budgets of a minute or an hour, by mail. Thresholds that are passed at once are told as one, the highest.
- * - The letters of a budget that a person made count toward the letter limits of that person. Beyond them there are only notifications.
- * - A budget of all tenants is told to the operator: in the log, and by mail to `contact_email`.
+ * - The tenant's owners and admins, the budget's member and its key's owner get a notification at a threshold, and a letter except for
+ *   budgets per minute or hour. If several thresholds are passed at once, only the highest is reported.
+ * - Letters about a budget count toward the letter limits of its creator. Beyond these limits, only notifications are sent.
+ * - The operator is notified of a budget of all tenants by a log line and by email to `contact_email`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Effect } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import { crossedBudgets } from "../../books/ledger/Budgets.ts"
-import { renewsAt } from "../../books/ledger/rules/Budget.ts"
+import { renewsAt, usdLimit } from "../../books/ledger/rules/Budget.ts"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (needs: Needs) {
   const parts: Parts = { ...needs, operator: yield* ContactEmail }
   return {
     turn: turn(parts),
-    /** The statements that tell the other owners and admins of a raise. */
+    /** The statements that notify the other owners and admins of a raise. */
     ofRaise: (by: Actor, budget: Budget, raise: BudgetRaise, now: number) => ofRaise(parts, by, budget, raise, now)
   }
 })
@@ -57,10 +57,24 @@ export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 
 // ---- thresholds ---------------------------------------------------------------------------------------------------------
 
+const minute = Duration.toMillis("1 minute")
+const pauseMax = 5_000
+/** How long before the end of a minute a turn begins. */
+const before = 250
+
+/**
+ * The pause after a turn. Each period ends with a minute, and the first call of the next one overwrites what was reached, so a turn begins
+ * shortly before that.
+ */
+export const pauseAt = (now: number): Duration.Duration => {
+  const left = minute - (now % minute) - before
+  return Duration.millis(left > 0 && left < pauseMax ? left : pauseMax)
+}
+
 /** Thresholds are stored in millionths of the limit. */
 const stored = (threshold: number): number => Math.round(threshold * 1_000_000)
 
-/** The highest part of its limit that a budget has reached. */
+/** The highest threshold that a budget has reached, as a fraction of its limit. */
 const reachedOf = ({ crossed, terms }: Budget): number | undefined =>
   terms.notify_at[Math.min(crossed, terms.notify_at.length) - 1]
 
@@ -84,7 +98,7 @@ const turn = Effect.fnUntraced(function* (parts: Parts) {
   )
 })
 
-/** The highest threshold that people were told, by budget and period. */
+/** The highest threshold already reported, by budget and period. */
 const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, number>> =>
   Effect.map(
     Effect.orDie(
@@ -95,7 +109,7 @@ const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<Reado
     (rows) => new Map(rows.map(({ budget_id, start, threshold }) => [`${budget_id} ${start}`, threshold]))
   )
 
-/** Stores that a threshold was told. Fails the transaction if it was told before, or the budget was deleted. */
+/** Stores that a threshold was reported. Fails the transaction if it was reported before, or the budget was deleted. */
 const once = (sql: SqlClient, { id, start }: Budget, threshold: number, now: number): ReadonlyArray<Statement> => [
   statement(sql`SELECT 1 AS found FROM tollgate_budgets_budgets WHERE id = ${id}`, 1),
   statement(
@@ -108,7 +122,7 @@ const once = (sql: SqlClient, { id, start }: Budget, threshold: number, now: num
 
 const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshold: number) {
   const now = yield* Clock.currentTimeMillis
-  const words = wordsOf(budget, threshold)
+  const words = wordsOf(budget, threshold, now)
   const statements =
     budget.tenant_id === undefined
       ? yield* toOperator(parts, budget, threshold, words)
@@ -194,24 +208,47 @@ interface Words {
 
 const percent = (part: number): string => `${Number((part * 100).toFixed(4))}%`
 
-const wordsOf = (budget: Budget, threshold: number): Words => {
-  const { mode, name, period, raises } = budget.terms
+const wordsOf = (budget: Budget, threshold: number, now: number): Words => {
+  const { mode, name, period } = budget.terms
   const called = `The budget "${plainName(name, "without a name")}"`
   const span = period === "total" ? "in total" : `in the ${period} from ${whenOf(budget.start)}`
-  const text = `${called} has reached ${percent(threshold)} of its limit: ${usedOf(budget).join(", ")} ${span}.`
+  const reached = `${called} has reached ${percent(threshold)} of its limit: ${usedOf(budget).join(", ")} ${span}.`
+  const text = [reached, ...raisedTo(budget, now)].join(" ")
   const end = renewsAt(period, budget.start)
   const refused = end === undefined ? "until its limit is raised" : `until ${whenOf(end)}, or until its limit is raised`
   return {
     title: `${called} has reached ${percent(threshold)}`,
     text:
-      threshold < 1 || mode === "notify" || raises.length > 0 ? text : `${text} It refuses further calls ${refused}.`
+      threshold < 1 || mode === "notify" || !isUsedUp(budget, now)
+        ? text
+        : `${text} It refuses further calls ${refused}.`
   }
+}
+
+/** The raised limit and its raises, if any is open: thresholds are parts of the limit without them. */
+const raisedTo = ({ terms }: Budget, now: number): ReadonlyArray<string> => {
+  const open = terms.raises.filter(({ until }) => until > now)
+  const limit = usdLimit(terms, now)
+  if (limit === undefined || open.length === 0) return []
+  const raises = open.map(({ until, usd }) => `by ${toDecimal(usd)} USD until ${whenOf(until)}`)
+  return [`The limit is raised to ${toDecimal(limit)} USD: ${raises.join(", ")}.`]
+}
+
+/** Whether a limit, with its raises, leaves nothing. */
+const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): boolean => {
+  const usd = usdLimit(terms, now)
+  const { limit } = terms
+  return (
+    (usd !== undefined && spent >= usd) ||
+    (limit.tokens !== undefined && tokens >= limit.tokens) ||
+    (limit.requests !== undefined && requests >= limit.requests)
+  )
 }
 
 /** `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
-/** The used part of each limit. */
+/** The used amount of each limit. */
 const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
   ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
   ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),

@@ -1,4 +1,4 @@
-/** Budgets that the operator makes: of all tenants together, of one tenant, and templates. */
+/** The operator's budgets: for all tenants together, for one tenant, and templates. */
 import { Clock, Effect } from "effect"
 import { budgetsOf } from "../../books/ledger/Budgets.ts"
 import { everyone, newBudget } from "../../books/ledger/rules/Budget.ts"
@@ -24,14 +24,14 @@ import type { Parts, Read } from "./Stored.ts"
 import type { Template } from "./Templates.ts"
 import { changedTerms, newTerms, raisedTerms } from "./Terms.ts"
 
-/** Statements that commit with an act on a budget, such as an audit log entry. */
+/** Statements that commit with a change of a budget, such as an audit log entry. */
 export type Beside = (budget: {
   readonly id: BudgetId
   readonly tenant_id: TenantId | undefined
 }) => ReadonlyArray<Statement>
 
 export interface OfOperator {
-  /** Oldest first. */
+  /** Budgets and templates, oldest first. */
   readonly list: Effect.Effect<ReadonlyArray<OperatorBudget>>
   readonly find: (id: BudgetId) => Effect.Effect<OperatorBudget, BudgetNotFound>
   readonly create: (
@@ -46,13 +46,13 @@ export interface OfOperator {
     change: BudgetChange,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | BooksUnavailable>
-  /** `by`: the operator's name. */
+  /** `by` is the operator's name. */
   readonly raise: (
     id: BudgetId,
     raise: BudgetRaise,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | TooManyRaises | BooksUnavailable>
-  /** Returns the budget as it was. */
+  /** Deletes the budget and returns its last state. */
   readonly remove: (
     id: BudgetId,
     beside: Beside
@@ -92,7 +92,7 @@ const listing = (parts: Parts): OfOperator["list"] =>
     )
   }).pipe(Effect.withSpan("Budgets.ofOperator.list"))
 
-/** A budget of the operator, also one that follows a template. */
+/** Reads an operator's budget, including one created from a template. */
 const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound> =>
   Effect.filterOrFail(
     read(parts, id),
@@ -100,13 +100,13 @@ const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound
     () => new BudgetNotFound({ budget_id: id })
   )
 
-/** The same for a change. One that follows a template does not change otherwise. */
+/** Reads an operator's budget for a change. Rejects one created from a template, which changes only with the template. */
 const readToChange = Effect.fnUntraced(function* (parts: Parts, id: BudgetId) {
   const found = yield* readOwn(parts, id)
   const { template_id } = found.row
   return template_id === null
     ? found
-    : yield* InvalidRequest.of("budget_id", `it follows the budget ${template_id}: change that one`)
+    : yield* InvalidRequest.of("budget_id", `this budget belongs to the template ${template_id}: change the template`)
 })
 
 const shownOf = (parts: Parts, { budget }: Read): Effect.Effect<OperatorBudget> =>
@@ -114,7 +114,7 @@ const shownOf = (parts: Parts, { budget }: Read): Effect.Effect<OperatorBudget> 
     Effect.map(allShown(parts, [budget], now), ([one]) => ({ ...one!, scope: scopeOf(budget.tenant_id) }))
   )
 
-/** A template with the sums of its budgets. */
+/** A template with the summed counts of its budgets. */
 const shownTemplate = Effect.fnUntraced(function* (
   parts: Parts,
   { id, plan, terms }: Template
@@ -170,7 +170,7 @@ const checkPlan = ({ plans }: Parts, plan: string): Effect.Effect<void, InvalidR
         "scope.plan",
         Object.keys(plans).length === 0
           ? "the configuration has no plans"
-          : `a plan of the configuration: ${Object.keys(plans).join(", ")}`
+          : `a configured plan: ${Object.keys(plans).join(", ")}`
       )
 
 interface Made {
@@ -178,7 +178,7 @@ interface Made {
   readonly insert: Statement
 }
 
-/** The posting and row of a budget, or the row of a template. */
+/** The posting and row of a new budget, or the row of a new template. */
 const madeOf = (
   { storage, templates }: Parts,
   { applies_to: { key }, scope }: NewOperatorBudget,
@@ -255,7 +255,7 @@ const raising = (parts: Parts): OfOperator["raise"] => {
   const raise: OfOperator["raise"] = Effect.fn("Budgets.ofOperator.raise")(function* (id, asked, beside) {
     const now = yield* Clock.currentTimeMillis
     if ((yield* parts.templates.find(id)) !== undefined)
-      return yield* InvalidRequest.of("budget_id", "it is a template: raise the budget of a tenant")
+      return yield* InvalidRequest.of("budget_id", "a template cannot be raised: raise a tenant's budget")
     const found = yield* readOwn(parts, id)
     const terms = yield* raisedTerms(found.budget.terms, asked, now)
     const done = yield* write(parts, found, terms, [

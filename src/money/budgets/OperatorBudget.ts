@@ -1,11 +1,11 @@
-/** Budgets of the operator, over HTTP. */
+/** Schemas of the operator's budgets. */
 import { Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { budgetFields, newBudgetFields } from "./Budget.ts"
 
 /**
- * The tenants whose calls a budget counts: all together (`everyone`), or one. For `each_new_tenant` and a plan it is a template, and each of these
- * tenants has a budget of its own.
+ * The tenants that a budget covers. `everyone` is one budget for all tenants together. `each_new_tenant` and a plan are templates: each of these
+ * tenants gets its own budget.
  */
 export const Scope = Schema.Union(
   Schema.Literal("everyone", "each_new_tenant"),
@@ -20,7 +20,7 @@ export const Scope = Schema.Union(
 })
 export type Scope = typeof Scope.Type
 
-/** Unknown fields are refused. */
+/** Unknown fields are rejected. */
 export const NewOperatorBudget = Schema.Struct({ ...newBudgetFields, scope: Scope }).annotations({
   identifier: "NewOperatorBudget",
   parseOptions: { onExcessProperty: "error" }
@@ -30,7 +30,7 @@ export interface NewOperatorBudget extends Schema.Schema.Type<typeof NewOperator
 export const OperatorBudget = Schema.Struct({
   ...budgetFields,
   scope: Scope,
-  /** The budgets of a template. Its counts are their sums. */
+  /** The number of budgets that a template has. Its counts are their sums. */
   tenants: Schema.optional(Schema.Int)
 }).annotations({ identifier: "OperatorBudget" })
 export interface OperatorBudget extends Schema.Schema.Type<typeof OperatorBudget> {}

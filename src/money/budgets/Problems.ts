@@ -10,10 +10,10 @@ export class BudgetNotFound extends Problem<BudgetNotFound>()("BudgetNotFound", 
   details: {}
 }) {}
 
-/** Only the operator changes it. */
+/** Only the operator can change the budget. */
 export class BudgetOfOperator extends Problem<BudgetOfOperator>()("BudgetOfOperator", {
   status: 403,
-  error: "the operator of the service has set this budget: only they may change or delete it",
+  error: "the service's operator set this budget: only the operator may change or delete it",
   code: "budget_of_operator",
   fields: { budget_id: Schema.String },
   details: {}
@@ -21,14 +21,14 @@ export class BudgetOfOperator extends Problem<BudgetOfOperator>()("BudgetOfOpera
 
 export class TooManyBudgets extends Problem<TooManyBudgets>()("TooManyBudgets", {
   status: 409,
-  error: "there are too many budgets: delete one that is not used",
+  error: "too many budgets: delete an unused one",
   code: "too_many_budgets",
   fields: { limit: Schema.Int }
 }) {}
 
 export class TooManyRaises extends Problem<TooManyRaises>()("TooManyRaises", {
   status: 409,
-  error: "this budget has too many raises that have not ended: change its limit, or wait until one ends",
+  error: "this budget has too many open raises: change its limit, or wait until one expires",
   code: "too_many_raises",
   fields: { limit: Schema.Int }
 }) {}

@@ -1,4 +1,4 @@
-/** The rows of this room: who made a budget, its revision, its raises, and what people were told. The books have its terms and counts. */
+/** The rows of this room: a budget's creator, its revision, its raises, and the notices sent. The books have its terms and counts. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -7,25 +7,25 @@ import { fromRow } from "../../kernel/Money.ts"
 import type { BudgetId, BudgetRaise, OpenRaise } from "./Budget.ts"
 
 export const perTenantMax = 100
-/** Of one member who is neither owner nor admin, in a tenant. */
+/** The limit for a member who is neither owner nor admin, in one tenant. */
 export const perMemberMax = 20
 export const ofOperatorMax = 200
 export const raisesMax = 20
-/** How many raises of a budget are kept, with those that have ended. */
+/** The number of stored raises per budget, including expired ones. */
 const raisesKept = 200
 
 export interface Row {
   readonly id: BudgetId
-  /** NULL: of all tenants. */
+  /** Null for a budget of all tenants. */
   readonly tenant_id: string | null
   readonly key_id: string | null
   readonly created_by: string
   readonly by_operator: number
-  /** The template that it was made from. */
+  /** The template that created it. */
   readonly template_id: string | null
-  /** The revision of the template that it follows. */
+  /** The revision of the template that the budget follows. */
   readonly template_revision: number | null
-  /** The number of changes. */
+  /** The number of changes to the row. */
   readonly revision: number
 }
 
@@ -37,7 +37,7 @@ const reading = (sql: SqlClient) => ({
   find: (id: BudgetId): Effect.Effect<Row | undefined> =>
     Effect.map(Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE id = ${id}`), ([row]) => row),
 
-  /** Budgets of the operator without those of templates, oldest first. */
+  /** The operator's budgets, oldest first, without those created from templates. */
   ofOperator: Effect.orDie(
     sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE by_operator = 1 AND template_id IS NULL ORDER BY id`
   )
@@ -87,7 +87,7 @@ const writing = (sql: SqlClient) => ({
       1
     ),
 
-  /** The same for its end. */
+  /** Deletes the budget. Fails the transaction if it has changed since `row` was read. */
   remove: ({ id, revision }: Row): ReadonlyArray<Statement> => [
     statement(sql`DELETE FROM tollgate_budgets_budgets WHERE id = ${id} AND revision = ${revision} RETURNING id`, 1),
     statement(sql`DELETE FROM tollgate_budgets_raises WHERE budget_id = ${id}`),
@@ -104,7 +104,7 @@ const raising = (sql: SqlClient) => ({
       ORDER BY number DESC LIMIT 1 OFFSET ${sql.literal(String(raisesKept))})`)
   ],
 
-  /** Raises that have not ended, by budget. */
+  /** Raises that have not expired, by budget. */
   raises: (ids: ReadonlyArray<string>, now: number): Effect.Effect<ReadonlyMap<string, ReadonlyArray<OpenRaise>>> =>
     Effect.map(
       Effect.orDie(

@@ -1,4 +1,4 @@
-/** Reads and writes stored budgets: the terms and counts of the books with the rows of this room. */
+/** Reads and writes stored budgets. The books have the terms and counts. This room has the other columns. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { budgetsOf } from "../../books/ledger/Budgets.ts"
@@ -35,11 +35,11 @@ export interface Parts {
   readonly templates: Templates
   readonly plans: PlansByName
   readonly tenantsOf: TenantPlansContract["tenantsOf"]
-  /** Starts the loop's next turn early. */
+  /** Starts the loop's next iteration early. */
   readonly wake: Effect.Effect<void>
 }
 
-/** Budgets of the books with their raises. */
+/** The public form of stored budgets, with their raises. */
 export const allShown = ({ storage }: Pick<Parts, "storage">, found: ReadonlyArray<Books.Budget>, now: number) =>
   Effect.map(
     storage.raises(
@@ -54,7 +54,7 @@ export interface Read {
   readonly budget: Books.Budget
 }
 
-/** A budget with its row. The row is read first, so a change after it conflicts. */
+/** A budget with its row. The row is read first, so a later change conflicts. */
 export const read = Effect.fnUntraced(function* (
   { sql, storage }: Pick<Parts, "sql" | "storage">,
   budget_id: BudgetId
@@ -66,7 +66,7 @@ export const read = Effect.fnUntraced(function* (
     : ({ row, budget } as Read)
 })
 
-/** Refuses conditions that no call of the tenant meets. `caller`: who must be able to reach the key. */
+/** Rejects conditions that no call of the tenant can meet. `caller` must have access to the key. */
 export const checkConditions = Effect.fnUntraced(function* (
   { applications, known, tenants }: Parts,
   caller: Actor | { readonly account_id: null; readonly tenant_id: TenantId },
@@ -82,7 +82,7 @@ export const checkConditions = Effect.fnUntraced(function* (
     return yield* new MemberNotFound({ tenant_id, account_id: member })
 })
 
-/** The posting that makes or changes a budget of a tenant. */
+/** The posting that creates or changes a tenant's budget. */
 export const setBudget = (
   id: string,
   tenant: string,
@@ -98,7 +98,7 @@ export const setBudget = (
   terms
 })
 
-/** Writes the terms of a budget that has not changed since it was read. Returns `false` if it has. */
+/** Writes the terms. Returns `false` if the budget has changed since it was read. */
 export const write = (
   { writer }: Pick<Parts, "writer">,
   { budget, row }: Read,

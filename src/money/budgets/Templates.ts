@@ -1,4 +1,4 @@
-/** Templates of the operator: each makes a budget of its own for every tenant of a plan, or for each tenant that is new. */
+/** The operator's templates. Each creates a separate budget for every tenant of a plan, or for every new tenant. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
@@ -13,10 +13,10 @@ import type { Row } from "./Storage.ts"
 
 export interface Template {
   readonly id: BudgetId
-  /** `null`: each new tenant. */
+  /** Null for a template of new tenants. */
   readonly plan: string | null
   readonly terms: BudgetTerms
-  /** The number of changes. Its budgets name the one that they follow. */
+  /** The number of changes. A budget's row has the revision that it follows. */
   readonly revision: number
 }
 
@@ -43,7 +43,7 @@ const templateOf = ({ terms: text, ...template }: StoredTemplate): Template => {
 const columns = "id, plan, terms, revision"
 
 export const make = (sql: SqlClient) => ({
-  /** Oldest first. */
+  /** All templates, oldest first. */
   all: Effect.map(
     Effect.orDie(sql<StoredTemplate>`SELECT ${sql.literal(columns)} FROM tollgate_budgets_templates ORDER BY id`),
     (rows) => rows.map(templateOf)
@@ -57,11 +57,11 @@ export const make = (sql: SqlClient) => ({
       ([row]) => row && templateOf(row)
     ),
 
-  /** The budgets of a template. */
+  /** The budgets created from a template. */
   budgets: (id: BudgetId): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE template_id = ${id} ORDER BY tenant_id`),
 
-  /** Budgets that do not follow the last change of their template, or whose template is gone. */
+  /** Budgets that lack the last change of their template, or have no template any more. */
   behind: (limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT b.* FROM tollgate_budgets_budgets b
       LEFT JOIN tollgate_budgets_templates t ON t.id = b.template_id
@@ -85,7 +85,7 @@ export const make = (sql: SqlClient) => ({
   unchanged: ({ id, revision }: Template): Statement =>
     statement(sql`SELECT 1 AS found FROM tollgate_budgets_templates WHERE id = ${id} AND revision = ${revision}`, 1),
 
-  /** Follows a change: the budget's row, if it has not changed since it was read. */
+  /** Sets the revision that a budget follows. Fails the transaction if the budget has changed since it was read. */
   follow: ({ id, revision }: Row, template: Template): Statement =>
     statement(
       sql`UPDATE tollgate_budgets_budgets SET revision = revision + 1, template_revision = ${template.revision}
@@ -96,11 +96,11 @@ export const make = (sql: SqlClient) => ({
 
 export type Templates = ReturnType<typeof make>
 
-/** The id of a template's budget of a tenant: the same on every node. */
+/** The id of a template's budget for a tenant. It is the same on every node. */
 const idOf = (template: string, tenant: string): BudgetId =>
   `bud_${createHash("sha256").update(`${template} ${tenant}`).digest("hex").slice(0, 22)}` as BudgetId
 
-/** The posting and row that make a template's budget of a tenant. */
+/** The posting and row that create a template's budget for a tenant. */
 export const budgetFor = ({ id: template_id, revision, terms }: Template, tenant: string, now: number) => {
   const id = idOf(template_id, tenant)
   const row: Row = {
@@ -116,7 +116,7 @@ export const budgetFor = ({ id: template_id, revision, terms }: Template, tenant
   return { posting: setBudget(id, tenant, undefined, { ...terms, created_at: now }), row }
 }
 
-/** Gives each new tenant its budgets in the transaction that creates it. */
+/** Creates a new tenant's budgets in the transaction that creates the tenant. */
 export const layerNewTenants = Layer.effect(
   NewTenantBudgets,
   Effect.map(SqlClient, (sql) => {

@@ -1,4 +1,4 @@
-/** The terms of budgets that are made, changed or raised. */
+/** Computes the terms of budgets that are created, changed or raised. */
 import { Effect } from "effect"
 import { units } from "../../books/ledger/rules/Budget.ts"
 import type { BudgetLimit, BudgetTerms } from "../../books/ledger/rules/Budget.ts"
@@ -30,7 +30,7 @@ export const newTerms = (
 const ascending = (parts: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set(parts)].toSorted((one, other) => one - other)
 
-/** The terms after a change. Raises that have ended are dropped. */
+/** The terms after a change. Expired raises are dropped. */
 export const changedTerms = (
   terms: BudgetTerms,
   change: BudgetChange,
@@ -38,7 +38,7 @@ export const changedTerms = (
 ): Effect.Effect<BudgetTerms, InvalidRequest> => {
   for (const field of ["period", "applies_to"] as const)
     if (change[field] !== undefined)
-      return InvalidRequest.of(field, "it does not change: create another budget, and delete this one")
+      return InvalidRequest.of(field, "cannot change: create another budget, and delete this one")
   const limit = limitAfter(terms.limit, change.limit)
   if (units.every((unit) => limit[unit] === undefined))
     return InvalidRequest.of("limit", `at least one of ${units.join(", ")} must remain`)
@@ -66,7 +66,7 @@ const limitAfter = (before: BudgetLimit, change: BudgetChange["limit"] = {}): Bu
 
 const openRaises = ({ raises }: BudgetTerms, now: number) => raises.filter(({ until }) => until > now)
 
-/** The terms with another raise. */
+/** The terms with an added raise. */
 export const raisedTerms = (
   terms: BudgetTerms,
   { until, usd }: BudgetRaise,
@@ -79,7 +79,7 @@ export const raisedTerms = (
   return within({ ...terms, raises: [...open, { usd, until }] }, "usd")
 }
 
-/** Refuses a limit that the books cannot hold with its raises. */
+/** Rejects a limit that exceeds the ledger's maximum together with its raises. */
 const within = (terms: BudgetTerms, field: string): Effect.Effect<BudgetTerms, InvalidRequest> => {
   const raised = terms.raises.reduce((sum, { usd }) => sum + usd, terms.limit.usd ?? 0n)
   return raised > amountMax
@@ -87,7 +87,7 @@ const within = (terms: BudgetTerms, field: string): Effect.Effect<BudgetTerms, I
     : Effect.succeed(terms)
 }
 
-/** The terms of a template's budget after the template was changed. */
+/** The terms of a template's budget after a change of the template. */
 export const followingTerms = (
   before: BudgetTerms,
   { limit, mode, name, notify_at }: BudgetTerms,

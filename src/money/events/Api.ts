@@ -1,4 +1,4 @@
-/** Live events of a tenant: calls, the balance, and the person's notifications. */
+/** Live events of a tenant: calls, the balance, and the user's notifications. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NoHead } from "../../http/contract/Annotations.ts"
@@ -33,7 +33,7 @@ export class EventsApi extends HttpApiGroup.make("events").add(
     .annotate(
       OpenApi.Summary,
       "Server-sent events of the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
-        "(a row of `notifications`; of the person's own sign-in only), `reset` (more than 1,000 calls were missed: read them again), and " +
-        "`end` with a reason, as the last one. To continue after an event, send its id"
+        "(a row of `notifications`; only for the user's own sign-in), `reset` (more than 1,000 calls were missed: read them again), and " +
+        "`end` with a reason, which comes last. To continue after an event, send its id"
     )
 ) {}

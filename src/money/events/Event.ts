@@ -12,7 +12,7 @@ export interface Listener {
   readonly notified: boolean
 }
 
-/** A listener's position: the number of the last sent call, and the id of the last sent notification (empty: none). */
+/** A listener's position: the number of the last sent call, and the id of the last sent notification, which is empty before the first. */
 export interface Place {
   readonly tenant_id: TenantId
   readonly call: number
@@ -29,12 +29,12 @@ export type FeedEvent =
   /** Sent after a pause without events. */
   | { readonly type: "beat" }
 
-/** Why a stream ended: its credential is invalid, its listener does not read, or another listener got its place. */
+/** Why a stream ended: its credential is invalid, its listener does not read, or another listener replaced it. */
 export type FeedEnd = "credential" | "slow" | "displaced"
 
 export const cursorOf = ({ call, notification, tenant_id }: Place): string => `${tenant_id}.${call}.${notification}`
 
-/** The position of a cursor. `undefined` if it is not a cursor of this tenant. */
+/** Decodes a cursor. Returns `undefined` if it is not a cursor of this tenant. */
 export const placeIn = (cursor: string | undefined, tenant_id: TenantId): Place | undefined => {
   const [, tenant, call, notification = ""] =
     /^(ten_\w{1,40})\.(\d{1,15})\.((?:ntf_\w{1,40})?)$/.exec(cursor ?? "") ?? []

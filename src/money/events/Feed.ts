@@ -4,11 +4,11 @@
  * any node and lose no event between two connections. A charge costs nothing extra without listeners.
  *
  * Where the specification is silent:
- * - An account has up to 8 streams on a node, and a node up to 2,000. A further stream of an account is refused with 429. On a full node, the oldest
- *   stream of the account with the most streams is closed in favor of an account with fewer (`Places`). If every account has one, a listener of a
- *   tenant that ever bought or received credit replaces one of a tenant that did not, because free accounts must not lock out paying ones. A listener
- *   without a place is refused with 503. Both refusals have Retry-After. A stream closed for this reason ends with `end` and the reason `displaced`.
- *   Its cursor stays valid.
+ * - An account has up to 8 streams on a node, and a node up to 2,000. Another stream of an account is refused with 429. On a full node, a new
+ *   stream replaces the oldest stream of the account with the most streams (`Places`). If every account has one, a listener of a tenant that ever
+ *   bought or received credit replaces one of a tenant that did not, because free accounts must not lock out paying ones. If no stream can be
+ *   replaced, the new one is refused with 503. Both refusals have Retry-After. A replaced stream ends with `end` and the reason `displaced`. Its
+ *   cursor stays valid.
  * - A listener that missed more than a thousand calls gets `reset` instead of them.
  * - Notifications are sent in order of their ids. A notification that commits milliseconds after one with a later id appears only in the list.
  */
@@ -189,7 +189,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Read first: the code below does not yield, so no other listener can take the place in between.
+    // Read first. The code below does not yield, so no other listener can take the place in between.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     if (streams.of(account_id) >= accountMax)
       return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
@@ -216,7 +216,7 @@ const open = (parts: Parts): FeedContract["open"] =>
         waker.wakeNow()
       }
     }
-    // Otherwise the first poll sets it.
+    // Otherwise the first poll sets `funded`.
     if (funded) ofTenant.funded = true
     streams.add(one)
     billed.add(billingAccountOf(tenant_id))

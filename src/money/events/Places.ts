@@ -13,7 +13,7 @@ export const nodeMax = 2_000
 export const accountMax = 8
 
 export class Places<One extends Placed> implements Iterable<One> {
-  /** Oldest first, like each account's set. */
+  /** All listeners, oldest first. Each account's set has the same order. */
   private readonly all = new Set<One>()
   private readonly byAccount = new Map<AccountId, Set<One>>()
 
@@ -21,7 +21,7 @@ export class Places<One extends Placed> implements Iterable<One> {
     return this.all.size
   }
 
-  /** The number of listeners of an account. */
+  /** The number of an account's listeners. */
   of(account: AccountId): number {
     return this.byAccount.get(account)?.size ?? 0
   }

@@ -2,7 +2,7 @@
  * Tenants as customers of the payment processor: checkout pages and stored payment methods.
  *
  * Where the specification is silent:
- * - An account may cause 60 requests a minute to the processor for a page or the stored payment methods; the next one is 429 `rate_limited`. The
+ * - An account may cause 60 requests per minute to the processor for pages and stored payment methods. Beyond that, it gets 429 `rate_limited`. The
  *   processor limits the requests of the whole deployment, so one account must not use them up.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"

@@ -68,11 +68,11 @@ export const Purchase = Schema.Struct({
   kind: Schema.Literal("checkout", "auto_reload", "offline"),
   amount: Usd,
   created_at: Moment,
-  /** Taken back for refunds and disputes. */
+  /** The amount taken back for refunds and disputes. */
   taken_back: Usd,
-  /** Still owed. Taken as soon as credit becomes free or arrives. */
+  /** The amount still owed. It is taken as soon as credit becomes free or arrives. */
   owed: Usd,
-  /** Oldest first. */
+  /** Refunds and disputes, oldest first. */
   movements: Schema.Array(PaymentMovement)
 }).annotations({ identifier: "Purchase" })
 export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}

@@ -63,12 +63,12 @@ export interface PurchasesContract {
       readonly tenant_id: string
       readonly amount: Nano
       readonly reference: string
-      /** For the ledger. By default, that credits were purchased. */
+      /** The text of the ledger entry. The default says that credits were purchased. */
       readonly description?: string | undefined
     },
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
-  /** For the ledger. The default says that credits were purchased. */
+  /** Reads booked payments by id. */
   readonly payments: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<BookedPayment>>
   /** A page of a tenant's payments with their refunds and disputes, newest first. */
   readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>

@@ -14,7 +14,7 @@ const PaymentProcessor = Schema.Struct({
   webhook_secret: Schema.optional(NonEmpty),
   /** Replaces the processor's own address. */
   base_url: Schema.optional(Address),
-  /** Where the processor's pages return to. Defaults to the console's credit view, or to `public_url` without a console. */
+  /** The return address of the processor's pages. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type

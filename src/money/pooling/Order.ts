@@ -1,6 +1,6 @@
 /**
  * The order of payers for a caller. A pinned source comes first. Then a token from the OAuth code exchange charges teams before the caller's own
- * account; any other credential charges the own account before teams. The gate charges the first source that has enough.
+ * account. Any other credential charges the own account before teams. The gate charges the first source that has enough.
  *
  * Where the specification is silent:
  * - If plain members may not spend, a plain member's own source is *barred*: it must still be active, but pays nothing. Owners and admins may
@@ -32,7 +32,7 @@ const teamOf = (tenant_id: TenantId): Source => ({
   why: "fall_through"
 })
 
-/** Never empty. The own source is always included, because it must be active for any charge. A barred own source comes last and pays nothing. */
+/** Never empty. The own source is always included, because a charge requires that it is active. A barred own source comes last and pays nothing. */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)
   const pool = teams.filter((team) => team !== tenant_id).map(teamOf)

@@ -37,7 +37,7 @@ interface Parts {
 }
 
 export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
-  /** A plain `Map`: the gate reads it for every call without an allocation. */
+  /** A plain `Map`, because the gate reads it for every call without an allocation. */
   const known = new Map<AccountId, Known>()
 
   const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
@@ -85,7 +85,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
   return { payers, selectionOf }
 }
 
-/** The payer order among these places. */
+/** Orders the payers among these places. */
 export const orderAmong = (
   asker: Asker,
   places: ReadonlyArray<Place>,

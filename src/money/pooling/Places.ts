@@ -1,4 +1,4 @@
-/** The tenants whose credit a person may spend: the credential's tenant, and all teams with an active plan. */
+/** The tenants whose credit a user may spend: the credential's tenant, and all teams with an active plan. */
 import { Effect } from "effect"
 import type { BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -58,7 +58,7 @@ export const make = ({ billing, ledger, tenants }: Parts) => {
   return { among, funded }
 }
 
-/** A team with an inactive billing account pays nothing; the gate skips it too. */
+/** A team with an inactive billing account pays nothing, and the gate skips it. */
 export const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
 
 /** Owners and admins may always spend their tenant's credit. Plain members need the tenant's permission. */

@@ -1,4 +1,4 @@
-/** Decides which billing accounts pay for a person's calls, and lets the person see and choose them. */
+/** Decides which billing accounts pay for a user's calls, and lets the user see and choose them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
@@ -35,7 +35,7 @@ export interface PoolingContract {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
-  /** Counts whole UTC days. */
+  /** The amounts that each source paid, in whole UTC days. */
   readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window

@@ -1,4 +1,4 @@
-/** Billing sources as a person sees them: their order, the person's choice, their usage and their credit. */
+/** Schemas of a user's billing sources: their order, the user's choice, their usage and their credit. */
 import { Schema } from "effect"
 import { BillingAccountId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -21,13 +21,13 @@ export const BillingSource = Schema.Struct({
   /** Whether the next call charges this source first. */
   selected: Schema.Boolean,
   credits: Schema.Struct({ balance: Usd }),
-  /** For team sources: whether members may spend the team's credit, and whether the tenant set that or the plan's default applies. */
+  /** For team sources: whether members may spend the team's credit, and whether the tenant chose this or it is the plan's default. */
   member_spend_enabled: Schema.optionalWith(Schema.Boolean, { exact: true }),
   member_spend_source: Schema.optionalWith(Schema.Literal("explicit", "default"), { exact: true })
 }).annotations({ identifier: "BillingSource" })
 export interface BillingSource extends Schema.Schema.Type<typeof BillingSource> {}
 
-/** The person's choice. */
+/** The user's choice. */
 export const Selection = Schema.Union(
   Schema.Struct({ mode: Schema.Literal("automatic") }),
   Schema.Struct({ mode: Schema.Literal("pinned"), billing_account_id: BillingAccountId })
@@ -35,7 +35,7 @@ export const Selection = Schema.Union(
 export type Selection = typeof Selection.Type
 
 export const BillingSources = Schema.Struct({
-  /** In payer order. */
+  /** Sources in payer order. */
   sources: Schema.Array(BillingSource),
   /** Null before the first choice, which means automatic. */
   selection: Schema.NullOr(Selection),
@@ -46,11 +46,11 @@ export interface BillingSources extends Schema.Schema.Type<typeof BillingSources
 
 const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd }
 
-/** Amounts that each source paid for the person's calls. */
+/** Amounts that each source paid for the user's calls. */
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),
-  /** Highest cost first. */
+  /** Sources by descending cost. */
   sources: Schema.Array(Schema.Struct({ billing_account_id: BillingAccountId, tenant_id: TenantId, kind, ...totals }))
 }).annotations({ identifier: "PayerUsage" })
 export interface PayerUsage extends Schema.Schema.Type<typeof PayerUsage> {}

@@ -16,7 +16,7 @@ export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
       AND created_at > ${now - day}`
 
   return {
-    /** Refuses a transfer beyond the limit, with the time until the next one is possible. */
+    /** Refuses a transfer beyond the limit. The refusal has the time until the next transfer is allowed. */
     check: Effect.fnUntraced(function* (account: BillingAccountId) {
       const now = yield* Clock.currentTimeMillis
       const [last] = yield* Effect.orDie(
@@ -28,7 +28,7 @@ export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
       return yield* new TooManyTransfers({ limit: per_day, retry_after })
     }),
 
-    /** Repeats the check inside the transaction that creates the transfer, after its row is written. It counts concurrent transfers too. */
+    /** Repeats the check in the transaction that creates the transfer, after its row is written. This includes concurrent transfers. */
     condition: (account: BillingAccountId, now: number): Statement =>
       statement(sql`SELECT 1 WHERE (SELECT count(*) FROM ${recent(account, now)}) <= ${per_day}`, 1)
   }

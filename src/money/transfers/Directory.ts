@@ -33,7 +33,7 @@ export const make = (sql: SqlClient) => {
   return {
     find: (id: string) =>
       Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} WHERE id = ${id}`), (rows) => rows.map(lineOf)),
-    /** Newest first. */
+    /** Transfers to a recipient's address, newest first. */
     toAddress: (email: string, limit: number) =>
       Effect.map(
         Effect.orDie(sql<Row>`SELECT ${columns} WHERE recipient_email = ${email} ORDER BY id DESC LIMIT ${limit}`),

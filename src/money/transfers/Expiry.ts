@@ -8,7 +8,7 @@ import type { Reading, Row } from "./Reading.ts"
 
 /** The job's name in logs and metrics. */
 const name = "transfers"
-/** The longest pause of the job. A timer cannot run for 30 days, and a transfer whose commit is confirmed late does not wake the job. */
+/** The longest pause of the job. A timer cannot run for 30 days, and a transfer with a late confirmation does not wake the job. */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
@@ -16,7 +16,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
   const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
     escrow.end(row, "expire").pipe(Effect.catchTags({ Conflict: () => Effect.void, TransferInvalid: Effect.die }))
 
-  /** Ends each due transfer in its own transaction. Returns the number due and the number that failed. */
+  /** Ends each due transfer in its own transaction. Returns the number of due transfers and the number that failed. */
   const expireDue = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     let [due, failed] = [0, 0]

@@ -54,7 +54,7 @@ export const letterOf = (
   }
 }
 
-/** Notifies a recipient with an account. */
+/** The notification for a recipient with an account. */
 export const receivedNotice = (
   account_id: AccountId,
   { amount, expires_at, id, kind, sender_name }: Invited,
@@ -71,7 +71,7 @@ export const receivedNotice = (
     now
   )
 
-/** Notifies the other party, or both when a transfer expires. `recipient` is the account bound to the transfer, if any. */
+/** The notifications at the end of a transfer: to the other party, or to both if it expired. `recipient` is the account bound to it, if any. */
 export const endedNotices = (
   row: Row,
   move: Move,

@@ -39,7 +39,7 @@ const columns = `t.id, t.billing_account_id, t.sender_account_id, t.recipient_em
 
 /** Conditions refer to the table as `t`. */
 export const make = (sql: SqlClient, tenants: TenantsContract) => {
-  /** Newest first. */
+  /** Reads transfers, newest first. */
   const select = Effect.fnUntraced(function* (condition: Fragment, limit: number, offset: number) {
     const rows = yield* sql<Omit<Row, "sender_name" | "sender_email">>`
       SELECT ${sql.literal(columns)} FROM tollgate_transfers t WHERE ${condition}
@@ -64,7 +64,7 @@ export const make = (sql: SqlClient, tenants: TenantsContract) => {
   return {
     one,
     byId: (id: TransferId) => one(sql`t.id = ${id}`),
-    /** A transfer that must exist. */
+    /** Reads a transfer that must exist. */
     get: (id: TransferId) => Effect.map(one(sql`t.id = ${id}`), (row) => transferOf(row!)),
     page,
     /** Up to 100 pending transfers that expired by `now`, with ids below `before`. */

@@ -50,7 +50,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     const made = yield* replayed(parts, account, key, request_hash)
     if (made !== undefined) return made
     const [sender] = yield* tenants.named([caller.account_id])
-    // Also refuses an unverified address, which could be verified while the transfer is pending.
+    // An unverified address is refused too, because it could be verified while the transfer is pending.
     if (sender?.email === draft.recipient_email) return yield* new TransferSelf()
     yield* dailyLimit.check(account)
     const { beside, row } = yield* prepared(parts, {
@@ -186,7 +186,7 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** Identifies the request, for comparison with later requests with the same key. Stored with the transfer, so its format must not change. */
+/** A hash that identifies the request. It is stored and compared with later requests that have the same key, so its format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))

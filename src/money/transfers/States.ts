@@ -18,8 +18,8 @@ export const moves = {
 export type Move = keyof typeof moves
 
 /**
- * Decides on a move in a given state. `make`: do it. `again`: it was already done, so return the same result (accept and decline only). `refuse`:
- * the transfer has ended in another way.
+ * Decides on a move in a given state. `make` does it. `again` means that it was already done, so the same result is returned (accept and decline
+ * only). `refuse` means that the transfer has ended in another way.
  */
 export const judge = (status: TransferStatus, move: Move): "make" | "again" | "refuse" => {
   if (status === "pending") return "make"

@@ -34,7 +34,7 @@ export const NewTransfer = Schema.Struct({
   /** At least 0.01 USD, rounded half-up to cents. */
   amount: Amount,
   recipient_email: Schema.String,
-  /** `gift` or `transfer`. */
+  /** Either `gift` or `transfer`. */
   kind: Schema.String,
   /** For gifts only: `thanks`, `welcome` or `congrats`. */
   reason: Schema.optional(Schema.NullOr(Schema.String)),
@@ -88,9 +88,9 @@ export interface TransferPreview extends Schema.Schema.Type<typeof TransferPrevi
 
 // ---- the rules of a create ------------------------------------------------------------------------------------------------
 
-/** A request that follows the rules. */
+/** A request that passed the checks. */
 export interface Draft {
-  /** Whole cents. */
+  /** The amount in whole cents. */
   readonly amount: Nano
   readonly recipient_email: string
   readonly kind: typeof TransferKind.Type

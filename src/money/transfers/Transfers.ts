@@ -1,17 +1,17 @@
 /**
- * Transfers of credit between people. The amount stays in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
+ * Transfers of credit between users. The amount stays in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
  *
  * Where the specification is silent:
  * - In a shared tenant, owners and admins send, revoke and resend. Every member may read. Accepted credit goes to the recipient's home tenant,
  *   whatever the tenant of their token.
- * - `GET /v1/transfers` lists the transfers to the caller's verified address, bound or not. A stranger who reads a transfer gets 404. A stranger
- *   who accepts, declines or attaches it gets 403 `email_mismatch`.
- * - The transfer's row also records its Idempotency-Key. Keys belong to a tenant and are kept as long as the transfer. Requests are compared after
+ * - `GET /v1/transfers` lists the transfers to the caller's verified address, even before they are bound. A stranger who reads a transfer gets 404. A
+ *   stranger who accepts, declines or attaches it gets 403 `email_mismatch`.
+ * - The transfer's row also records its Idempotency-Key. Keys belong to a tenant and are stored with the transfer. Requests are compared after
  *   rounding and trimming: 1.005 and 1.01 are the same amount.
  * - A transfer to the sender's own address is refused even if that address is not verified yet. A transfer that returns to the balance it came
  *   from (an admin of a shared tenant sends to its owner) is booked like any other: escrow, then release.
- * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), however they end. Further transfers are refused with
- *   429 `too_many_transfers` and Retry-After. A pending transfer ends after 30 days, so a tenant has at most 31,000 pending ones.
+ * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), whatever their outcome. Further transfers are refused
+ *   with 429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant has at most 31,000 pending ones.
  * - While the sender owes a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`), because the recipient
  *   would keep credit that was taken back from the sender. It stays pending, and pays the debt when it returns.
  * - A job expires transfers. If a due transfer is read first, it is expired before it is shown. Sender and recipient are notified.
@@ -114,20 +114,20 @@ export interface TransfersContract {
   >
   /** A page of the transfers to the caller's verified address, newest first. */
   readonly received: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
-  /** Allowed for the recipient, the sender, and members of the tenant that sent it. */
+  /** Reads a transfer for its recipient, its sender, or a member of the tenant that sent it. */
   readonly find: (request: TransferOf) => Effect.Effect<Transfer, TransferNotFound>
-  /** Moves the credit to the caller's home tenant. Accepting again returns the transfer again. */
+  /** Moves the credit to the caller's home tenant. Accepting twice returns the same transfer. */
   readonly accept: (
     request: TransferOf
   ) => Effect.Effect<
     Transfer,
     TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
   >
-  /** Returns the credit to the sender. Declining again returns the transfer again. */
+  /** Returns the credit to the sender. Declining twice returns the same transfer. */
   readonly decline: (
     request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** The summary for a client with the invitation's token. */
+  /** The transfer's summary, for a client with the invitation's token. */
   readonly preview: (request: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
   /** Binds the transfer to the caller's account. No credit moves. */
   readonly attach: (request: {

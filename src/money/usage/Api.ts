@@ -52,7 +52,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01", end_time: "2026-01-31" } })
-      .annotate(OpenApi.Summary, "The caller's calls in all tenants by day, a series for each tenant that paid")
+      .annotate(OpenApi.Summary, "The caller's calls in all tenants by day, with a series per tenant that paid")
   )
   .add(
     HttpApiEndpoint.get("explain", "/v1/usage/:usage_id/explain")
@@ -60,7 +60,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addSuccess(Explanation)
       .addError(UsageNotFound)
       .middleware(KeyOrToken)
-      .annotate(OpenApi.Summary, "A charge explained: units, price and its version, reservation, payer and why")
+      .annotate(OpenApi.Summary, "A charge explained: units, price version, reservation, payer and reason")
   )
   .add(
     HttpApiEndpoint.get("records", "/v1/tenants/:tenant_id/usage")
@@ -93,7 +93,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .annotate(Example, {
         query: { start_time: "2026-01-01T00:00:00Z", end_time: "2026-01-31", grain: "hour", by: "model", top: "5" }
       })
-      .annotate(OpenApi.Summary, "The tenant's usage by hour or day, a series for each model, account or other key")
+      .annotate(OpenApi.Summary, "The tenant's usage by hour or day, with a series per model, account or other key")
   )
   .add(
     HttpApiEndpoint.get("team", "/v1/tenants/:tenant_id/usage/team")
@@ -107,4 +107,21 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .middleware(CallsToken)
       .annotate(Example, { query: { rollup: "monthly" } })
       .annotate(OpenApi.Summary, "Usage that the team's pool paid, by member")
+  )
+  .add(
+    HttpApiEndpoint.get("teamSeries", "/v1/tenants/:tenant_id/usage/team/series")
+      .setPath(path)
+      .setUrlParams(SeriesQuery)
+      .addSuccess(Envelope(UsageSeries))
+      .addError(InvalidRequest)
+      .addError(NotAMember)
+      .addError(TeamPlanRequired)
+      .middleware(CallsToken)
+      .annotate(Example, {
+        query: { start_time: "2026-01-01T00:00:00Z", end_time: "2026-01-31", by: "tag:project" }
+      })
+      .annotate(
+        OpenApi.Summary,
+        "Usage that the team's pool paid by hour or day, a series for each value of a tag, model or other key"
+      )
   ) {}

@@ -1,6 +1,6 @@
 /**
- * Sums over all tenants by day, provider and model: the stored sums (`books/ledger/totals/ProviderTotals`) plus the newer records. Newer records
- * are few, except in the first minute after an upgrade of a large database without such sums.
+ * Sums over all tenants by day, provider and model. They combine the stored sums (`books/ledger/totals/ProviderTotals`) with the newer records,
+ * which are few, except in the first minute after an upgrade of a large database without such sums.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"

@@ -19,7 +19,7 @@ export const Explanation = Schema.Struct({
     Schema.Struct({
       /** Identical prices have the same version. */
       version: Schema.String,
-      /** The factors in the unit prices below, as exact decimals; absent at list price. */
+      /** The factors in the unit prices below, as exact decimals. Absent at list price. */
       factors: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
       lines: Schema.Array(
         Schema.Struct({
@@ -27,7 +27,7 @@ export const Explanation = Schema.Struct({
           unit: Schema.String,
           /** Present if the price applies to prompts with more tokens than this. */
           above_prompt_tokens: Schema.optionalWith(Schema.Int, { exact: true }),
-          /** Exact decimals of USD. */
+          /** An exact decimal of USD. */
           unit_price_usd: Schema.String,
           amount_usd: Schema.String
         })

@@ -7,6 +7,8 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import { cover, fanOut, sizes } from "../../books/ledger/totals/SortedIndex.ts"
@@ -34,7 +36,7 @@ export const Filter = Schema.Struct({
   success: Schema.optionalWith(Schema.Boolean, { exact: true })
 })
 
-/** The part of a filter that is about labels. */
+/** The fields of a filter that match labels. */
 export type LabelFilter = Pick<Filter, "tag" | "end_user" | "run_id">
 
 /** Columns of `usage_dimensions` that a filter can use. */
@@ -55,7 +57,7 @@ const hasTag = (sql: SqlClient, tag: string): Fragment =>
 /** The position of a page among the matching records, and its size. */
 export interface Asked {
   readonly direction: Direction
-  /** The records of the whole window. */
+  /** The range of the whole window. */
   readonly window: Range
   /** The part of the window after a cursor. */
   readonly left: Range
@@ -88,22 +90,38 @@ export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) =
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
-/** True for dimensions with these labels. */
+/** True for dimensions with these labels. The index of runs is partial, so its condition is written out. */
 export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
   ...(tag === undefined ? [] : [hasTag(sql, tag)]),
   ...(end_user === undefined ? [] : [sql`end_user = ${end_user}`]),
-  ...(run_id === undefined ? [] : [sql`run_id = ${run_id}`])
+  ...(run_id === undefined ? [] : [run_id === "" ? sql`run_id = ''` : sql`run_id = ${run_id} AND run_id <> ''`])
 ]
 
-/** The dimensions that match a filter, whatever their outcome. */
+/** The dimensions that match a filter, ignoring its `success` field. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
+  // `+` keeps SQLite from the indexes of other columns: a run has few dimensions.
+  const other = sql.literal(filter.run_id === undefined || filter.run_id === "" ? "" : "+")
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,
-    ...named.map((column) => sql`${sql.literal(column)} = ${filter[column]!}`),
+    ...named.map((column) => sql`${other}${sql.literal(column)} = ${filter[column]!}`),
     ...labelled(sql, filter)
   ])}`
   return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
+})
+
+/** The dimensions of calls that a tenant's billing account paid, by the tenant that called. */
+export const dimensionsPaid = Effect.fnUntraced(function* (sql: SqlClient, payer: TenantId, labels: LabelFilter) {
+  const rows = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
+    FROM tollgate_usage_dimensions
+    WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(payer)}`, ...labelled(sql, labels)])}`
+  const paid = new Map<TenantId, Set<number>>()
+  for (const { number, tenant_id } of rows) {
+    const own = paid.get(tenant_id)
+    if (own === undefined) paid.set(tenant_id, new Set([number]))
+    else own.add(number)
+  }
+  return paid as ReadonlyMap<TenantId, ReadonlySet<number>>
 })
 
 /** The runs that have matching records. */
@@ -157,7 +175,7 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** The parts of a range that have records of some dimensions: runs of the lowest level, and what no run covers. */
+/** The ranges with records of some dimensions: matching runs of the lowest level, and records outside all runs. */
 export const placesOf = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,

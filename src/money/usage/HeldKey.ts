@@ -1,4 +1,4 @@
-/** An API key as its holder sees it. */
+/** The schema of an API key as its holder sees it. */
 import { Schema } from "effect"
 import { Moment, nextMonthOf } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -19,10 +19,10 @@ const HeldAllowance = Schema.Struct({
   renews_at: Moment
 }).annotations({ identifier: "HeldAllowance" })
 
-/** Fields of limits are absent if the key has no such limit. */
+/** A limit's fields are absent if the key has no such limit. */
 export interface HeldKey extends Schema.Schema.Type<typeof HeldKey> {}
 export const HeldKey = Schema.Struct({
-  /** The application, or the run whose key it is. */
+  /** The id of the application or run that owns the key. */
   id: Schema.String,
   name,
   key_prefix,
@@ -39,9 +39,9 @@ export const HeldKey = Schema.Struct({
   renews_at: Schema.optional(Moment),
   allowed_models,
   expires_at,
-  /** Credit that the key's tenant gets each period. Absent if it has no allowance. */
+  /** The allowance of the key's tenant. Absent if it has none. */
   allowance: Schema.optional(HeldAllowance),
-  /** All calls of the key. */
+  /** Sums over all calls with the key. */
   usage: Schema.Struct({
     total_requests: Schema.Int,
     total_tokens: Schema.Int,
@@ -49,7 +49,7 @@ export const HeldKey = Schema.Struct({
   })
 }).annotations({ identifier: "HeldKey" })
 
-/** `key` with the state of its limits at the instant `now`. */
+/** The public form of `key` with the state of its limits at the time `now`. */
 export const heldKey = (
   key: Application,
   tenant_id: string,
@@ -71,7 +71,7 @@ export const heldKey = (
 
 const termsOf = ({ amount_usd, period, renews_at }: Allowance) => ({ amount_usd, period, renews_at })
 
-/** The key of a run. */
+/** The public form of a run's key. */
 export const heldRun = (
   { created_at, expires_at, id, key_prefix, limit, name, reserved, spent }: Run,
   { account_id, allowed_models, tenant_id }: Caller

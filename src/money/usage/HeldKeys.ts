@@ -1,10 +1,11 @@
 /**
- * An API key as its holder may see it.
+ * Looks up the caller's API key for `GET /v1/key`.
  *
  * Where the specification is silent:
  * - `GET /v1/key` returns a key's own limits and usage, and the terms of its tenant's allowance. It does not show the tenant's
  *   balance or other keys. The key of a run shows the limit in USD and the usage of the run, with those of the runs below it, under the run's id.
- * - With an API key, `/v1/usage?key=self` sums only the calls of that key. A user token has no key, so it gets 400.
+ * - With an API key, `/v1/usage?key=self` sums only the calls of that key, with those of its runs. With the key of a run, it sums only the calls
+ *   of that run, like the filter `run`: the runs below it have sums of their own. A user token has no key, so it gets 400.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -18,7 +19,7 @@ import type { HeldKey } from "./HeldKey.ts"
 import { Sums } from "./Sums.ts"
 
 export interface HeldKeysContract {
-  /** Fails with `InvalidKey` for a key deleted a moment ago, and for a caller without a key. */
+  /** Fails with `InvalidKey` if the key was just deleted, or if the caller has no key. */
   readonly of: (caller: Caller) => Effect.Effect<HeldKey, InvalidKey>
 }
 

@@ -49,14 +49,19 @@ export const UsageHttp = HttpApiBuilder.group(
       .handleRaw("series", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, ({ tenant_id }) =>
           Effect.flatMap(seriesOf(urlParams), (asked) => series.of({ tenant_id, ...asked }))
-        ).pipe(
-          Effect.flatMap(seriesText),
-          Effect.map((text) => asJson(`{"msg":"ok","result":${text}}`))
-        )
+        ).pipe(Effect.flatMap(seriesText), Effect.map(enveloped))
+      )
+      .handleRaw("teamSeries", ({ path: { tenant_id }, urlParams }) =>
+        Effect.flatMap(CurrentCaller, (caller) =>
+          Effect.zipRight(
+            team.roster({ caller, tenant_id }),
+            Effect.flatMap(seriesOf(urlParams), (asked) => series.ofTeam({ tenant_id, ...asked }))
+          )
+        ).pipe(Effect.flatMap(seriesText), Effect.map(enveloped))
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>
-          // Check the caller before the query: an unauthorized caller learns nothing about the query's errors.
+          // Check the caller before the query, because an unauthorized caller must not see the query's errors.
           Effect.zipRight(
             team.roster({ caller, tenant_id }),
             Effect.flatMap(teamOf(urlParams), (asked) => team.of({ caller, tenant_id, ...asked }))
@@ -66,4 +71,5 @@ export const UsageHttp = HttpApiBuilder.group(
   })
 )
 
+const enveloped = (text: string) => asJson(`{"msg":"ok","result":${text}}`)
 const asJson = (text: string) => HttpServerResponse.text(text, { contentType: "application/json" })

@@ -1,13 +1,12 @@
-/** Rollups of calls with some labels. The stored rollups have no labels, so these sum records. */
+/** Rollups filtered by labels. The stored rollups have no labels, so these functions sum records. */
 import { Effect } from "effect"
-import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
-import { dimensionsBy, labelled, placesOf } from "./Filtered.ts"
+import { dimensionsBy, dimensionsPaid, placesOf } from "./Filtered.ts"
 import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
 import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
 import type { PointRow } from "./Points.ts"
-import type { Paid, PaidAsked } from "./Sums.ts"
+import type { Paid, PaidAsked, SumRow } from "./Sums.ts"
 import type { DataPoint, RollupName, Totals } from "./Usage.ts"
 import { wholeDays } from "./Window.ts"
 import type { Window } from "./Window.ts"
@@ -23,7 +22,7 @@ interface Row extends PointRow {
   readonly account_id: AccountId
 }
 
-/** The records of a tenant that have some dimensions, by account and period. Runs without such records are skipped. */
+/** Sums a tenant's records with the given dimensions by account and period. Skips runs without such records. */
 const read = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,
@@ -46,22 +45,36 @@ const read = Effect.fnUntraced(function* (
   return rows.flat(2)
 })
 
-/** A tenant's calls by period. */
+/** Sums a tenant's calls by period. */
 export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
 }, Effect.orDie)
 
+/** A tenant's calls to the millisecond, by model and endpoint. */
+export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: TenantId, window: Window, filter: Filter) {
+  const { numbers, sql } = parts
+  const dimensions = yield* dimensionsBy(sql, tenant, filter)
+  if (dimensions.size === 0) return []
+  const allowed = JSON.stringify([...dimensions])
+  const places = yield* placesOf(parts, tenant, yield* numbers.range(tenant, window), dimensions)
+  const rows = yield* Effect.forEach(places, (place) =>
+    inPieces(
+      place,
+      (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+          SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${numbers.described(tenant, piece)}
+          AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
+        ) sums GROUP BY model, endpoint`
+    )
+  )
+  return rows.flat(2)
+})
+
 /** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
 export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
   const { named, tenant_id, viewer } = asked
-  const { sql } = parts
-  const dimensions = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
-    FROM tollgate_usage_dimensions
-    WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(tenant_id)}`, ...labelled(sql, labels)])}`
-  const rows = yield* Effect.forEach(
-    grouped(dimensions, (one) => one.tenant_id),
-    ([tenant, own]) => read(parts, tenant, asked, new Set(own.map(({ number }) => number)))
+  const rows = yield* Effect.forEach(yield* dimensionsPaid(parts.sql, tenant_id, labels), ([tenant, dimensions]) =>
+    read(parts, tenant, asked, dimensions)
   )
   const points = new Map<AccountId, ReadonlyArray<DataPoint>>()
   for (const [account, own] of grouped(rows.flat(), ({ account_id }) => account_id))

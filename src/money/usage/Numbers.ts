@@ -59,7 +59,7 @@ export const make = (sql: SqlClient) => {
     return { from: Math.min(from, to), to } satisfies Range
   })
 
-  /** The tenant's records after this row, which counts the records of all tenants. */
+  /** The tenant's records after `row`. Row numbers run across all tenants. */
   const after = Effect.fnUntraced(function* (tenant: string, row: number) {
     const [before] = yield* sql<{ readonly number: number }>`SELECT MAX(number) AS number FROM (
       ${lastUpTo(sql, "r", tenant, row, "r.number")}) before`

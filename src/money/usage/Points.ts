@@ -11,7 +11,7 @@ export const sumSelection = `SUM(requests) AS requests, SUM(successes) AS succes
   SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
   SUM(latency_ms) AS latency_ms`
 
-/** Adds up sums. */
+/** The SQL that adds up rows of sums. */
 export const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
 
 /** The values that a record adds to the sums, and its day. */

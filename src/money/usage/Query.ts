@@ -27,10 +27,10 @@ import type {
 import { endOf, instantOf, startOf } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
-/** Exact to the millisecond. */
+/** Parses a summary's window, to the millisecond. */
 export const summaryOf = (
   query: SummaryQuery,
-  { application_id }: Pick<Caller, "application_id">
+  { application_id, runs }: Pick<Caller, "application_id" | "runs">
 ): Either.Either<Omit<SummaryAsked, "caller">, InvalidStartTime | InvalidEndTime | InvalidRequest> => {
   const start = instantOf(query.start_time)
   if (start === undefined) return Either.left(new InvalidStartTime())
@@ -39,7 +39,8 @@ export const summaryOf = (
   if (query.key === undefined) return Either.right({ window: { start, end } })
   if (query.key !== "self") return refuse("key", "`self`, or absent for all calls of the account")
   if (application_id === null) return refuse("key", "only with an API key; a user token has none")
-  return Either.right({ window: { start, end }, application_id })
+  const own = runs === undefined ? { application_id } : { run_id: runs[0] }
+  return Either.right({ window: { start, end }, ...own })
 }
 
 export const windowOf = (
@@ -83,7 +84,7 @@ export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked,
 
 const texts = ["model", "provider", "endpoint", "account_id", "application_id", "billing_source_tenant_id"] as const
 
-/** `undefined` without a filter by labels. */
+/** Parses the filter by labels. Returns `undefined` if the query has none. */
 const labelsOf = ({ end_user, run, tag }: Pick<RecordsQuery, "tag" | "end_user" | "run">): LabelFilter | undefined =>
   tag === undefined && end_user === undefined && run === undefined
     ? undefined
@@ -93,7 +94,7 @@ const labelsOf = ({ end_user, run, tag }: Pick<RecordsQuery, "tag" | "end_user" 
         ...(run !== undefined && { run_id: run })
       }
 
-/** `undefined` without a filter. */
+/** Parses the filter. Returns `undefined` if the query has none. */
 const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, InvalidRequest> => {
   const usage_type = usageTypes.find((type) => type === query.usage_type)
   if (query.usage_type !== undefined && usage_type === undefined) return refuse("usage_type", usageTypes.join(" or "))
@@ -108,7 +109,7 @@ const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, Invali
   return Either.right(Object.keys(filter).length === 0 ? undefined : filter)
 }
 
-/** Widens the window to whole buckets. */
+/** Parses a series query and widens its window to whole buckets. */
 export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "tenant_id">, InvalidRequest> =>
   Either.gen(function* () {
     const by = seriesByOf(query.by ?? query.group_by ?? "none")

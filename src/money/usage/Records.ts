@@ -53,9 +53,9 @@ export interface RecordsContract {
 export interface RecordsAsked extends PageOf {
   readonly tenant_id: TenantId
   readonly window: Window
-  /** Defaults to time. */
+  /** The column to sort by. Defaults to time. */
   readonly sort?: Sort | undefined
-  /** Defaults to latest or largest first. */
+  /** Defaults to the latest or largest first. */
   readonly direction?: Direction | undefined
   /** Returns only matching records, in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
   return { page: page(parts), newest: newest(parts), range: range(parts), find: find(parts) } satisfies RecordsContract
 })
 
-/** Runs one sorted walk per tenant at a time, so that each tenant keeps to its share. */
+/** Runs one sorted walk per tenant at a time, to bound the tenant's share of memory. */
 const alone = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
@@ -231,7 +231,7 @@ const placeOf = Effect.fnUntraced(function* (
   const { number } = after
   const [row] = yield* sql<{ readonly seq: number }>`SELECT r.seq
       FROM ${numbers.among(tenant, { from: number, to: number + 1 })}`
-  // No record has this number: the position is before or after all records.
+  // No record has this number, so the position is before or after all records.
   const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
   return { value: valueOf(BigInt(after.value)), seq } satisfies SortedIndex.After
 })
@@ -388,7 +388,7 @@ interface RecordRow {
   readonly tags: string
   readonly end_user: string
   readonly run_id: string
-  /** A JSON array. */
+  /** A JSON array of budget ids. */
   readonly budgets: string | null
   /** The sort value. Absent for the order of time. */
   readonly value?: string

@@ -18,7 +18,7 @@ import { tailsWith } from "../../books/ledger/rows/RollupLag.ts"
 import * as Totals from "../../books/ledger/totals/Totals.ts"
 import { exactMax, valueOf } from "../../books/ledger/totals/Varints.ts"
 import type { Value } from "../../books/ledger/totals/Varints.ts"
-import { dimensionsBy } from "./Filtered.ts"
+import { dimensionsBy, dimensionsPaid } from "./Filtered.ts"
 import type { LabelFilter } from "./Filtered.ts"
 import * as Numbers from "./Numbers.ts"
 import type { Grain, SeriesBy, TagSeries } from "./Usage.ts"
@@ -26,6 +26,8 @@ import type { Grain, SeriesBy, TagSeries } from "./Usage.ts"
 export interface SeriesContract {
   /** All calls with the tenant's credentials. Includes buckets without calls. */
   readonly of: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
+  /** All calls that the tenant's billing account paid, whichever tenant's credentials they had. */
+  readonly ofTeam: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
   /** An account's calls in all tenants, by the tenant that paid. */
   readonly byPayer: (asked: PayersAsked) => Effect.Effect<SeriesSet>
 }
@@ -43,7 +45,7 @@ export interface SeriesAsked {
   readonly top: number
 }
 
-/** The same for an account's calls by day, the only grain stored by payer. */
+/** The query of `byPayer`. Its grain is always a day, the only one stored by payer. */
 export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by" | "filter"> {
   readonly account_id: AccountId
 }
@@ -64,19 +66,19 @@ export interface Total {
 }
 
 export interface OneSeries extends Columns {
-  /** `null`: all other series combined. */
+  /** Null for all other series combined. */
   readonly key: string | null
   readonly total: Total
 }
 
 export interface SeriesSet extends Buckets {
   readonly by: SeriesBy
-  /** Highest cost first; the combined series last. */
+  /** Highest cost first. The combined series comes last. */
   readonly series: ReadonlyArray<OneSeries>
   readonly total: Total
 }
 
-/** The buckets of a window. */
+/** The window of a series and the width of its buckets. */
 type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
@@ -101,7 +103,7 @@ const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
   run: "run_id"
 }
 
-/** The name of the tag whose values are the keys; `undefined` for other series. */
+/** The name of the tag whose values are the keys. `undefined` for other series. */
 const tagOf = (by: SeriesBy): string | undefined => (isTagSeries(by) ? by.slice("tag:".length) : undefined)
 const isTagSeries = (by: SeriesBy): by is TagSeries => by.startsWith("tag:")
 
@@ -123,9 +125,9 @@ interface Parts {
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  // Long windows of large tenants take turns.
+  // Limits concurrent walks through long windows of large tenants.
   const parts: Parts = { sql, numbers: Numbers.make(sql), walks: yield* Effect.makeSemaphore(4) }
-  return { of: of(parts), byPayer: byPayer(parts) } satisfies SeriesContract
+  return { of: of(parts), ofTeam: ofTeam(parts), byPayer: byPayer(parts) } satisfies SeriesContract
 })
 
 /** The series key of each dimension. */
@@ -137,40 +139,73 @@ const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimens
   return new Map(rows.map(({ key, number }) => [number, tag === undefined ? key : valueIn(key, tag)]))
 })
 
-const of = ({ numbers, sql, walks }: Parts): SeriesContract["of"] =>
+/** A tenant whose records count, and the dimensions that they must have; all if absent. */
+interface Source {
+  readonly tenant: TenantId
+  readonly wanted: ReadonlySet<number> | undefined
+}
+
+/** The part of a source in the window. */
+const partOf = Effect.fnUntraced(function* ({ numbers, sql }: Parts, { end, start }: Buckets, source: Source) {
+  const range = yield* numbers.range(source.tenant, { start, end })
+  const { rest, runs } = Totals.touching(range, yield* Totals.written(sql, source.tenant))
+  return { ...source, runs, tail: yield* Totals.sumsAmong(sql, source.tenant, rest) }
+})
+
+/** Sums the sources. First ranks the keys by the totals of whole runs, then spreads only the named keys over the buckets. */
+const summed = Effect.fnUntraced(function* (parts: Parts, asked: SeriesAsked, sources: ReadonlyArray<Source>) {
+  const { sql } = parts
+  const { by, end, start, top } = asked
+  const [first, behind] = [Totals.hourOf(start), Totals.hourOf(end)]
+  const only =
+    ({ wanted }: Source, within: boolean, give: Totals.Give): Totals.Give =>
+    (hour, dimensions, requests, failures, tokens, cost) => {
+      if ((!within || (hour >= first && hour < behind)) && wanted?.has(dimensions) !== false)
+        give(hour, dimensions, requests, failures, tokens, cost)
+    }
+  const found = yield* Effect.forEach(sources, (source) => partOf(parts, asked, source))
+  const ranking = new Ranking()
+  for (const part of found) {
+    const [whole, cut] = [true, false].map((is) => part.runs.filter(({ isWhole }) => isWhole === is))
+    const [all, within] = [false, true].map((is) => only(part, is, ranking.add))
+    yield* Totals.each(sql, part.tenant, whole!, "totals", (bytes) => Totals.decode(bytes, all!))
+    yield* Totals.each(sql, part.tenant, cut!, "sums", (bytes) => Totals.decode(bytes, within!))
+    for (const bytes of part.tail) Totals.decode(bytes, within!)
+  }
+  const spread = new Spread(asked, ranking.keys(yield* keysOf(sql, by, ranking.dimensions()), top))
+  for (const part of found) {
+    const within = only(part, true, spread.add)
+    yield* Totals.each(sql, part.tenant, part.runs, "sums", (bytes) => Totals.decode(bytes, within))
+    for (const [i, bytes] of part.tail.entries()) {
+      if (i > 0) yield* turn
+      Totals.decode(bytes, within)
+    }
+  }
+  return yield* setOf(spread, by)
+})
+
+const of = (parts: Parts): SeriesContract["of"] =>
   Effect.fn("Series.of")(
     function* (asked) {
-      const { by, end, filter, start, tenant_id: tenant } = asked
-      const wanted = filter === undefined ? undefined : yield* dimensionsBy(sql, tenant, filter)
-      const range = yield* numbers.range(tenant, { start, end })
-      const { rest, runs } = Totals.touching(range, yield* Totals.written(sql, tenant))
-      const [first, behind] = [Totals.hourOf(start), Totals.hourOf(end)]
-      const within =
-        (give: Totals.Give): Totals.Give =>
-        (hour, dimensions, requests, failures, tokens, cost) => {
-          if (hour >= first && hour < behind && wanted?.has(dimensions) !== false)
-            give(hour, dimensions, requests, failures, tokens, cost)
-        }
-      const ranked: Totals.Give = (hour, dimensions, requests, failures, tokens, cost) => {
-        if (wanted?.has(dimensions) !== false) ranking.add(hour, dimensions, requests, failures, tokens, cost)
-      }
-      // First rank the keys by the totals of whole runs, then spread only the named keys over the buckets.
-      const ranking = new Ranking()
-      const tail = yield* Totals.sumsAmong(sql, tenant, rest)
-      const whole = runs.filter(({ isWhole }) => isWhole)
-      const cut = runs.filter(({ isWhole }) => !isWhole)
-      yield* Totals.each(sql, tenant, whole, "totals", (bytes) => Totals.decode(bytes, ranked))
-      yield* Totals.each(sql, tenant, cut, "sums", (bytes) => Totals.decode(bytes, within(ranking.add)))
-      for (const bytes of tail) Totals.decode(bytes, within(ranking.add))
-      const spread = new Spread(asked, ranking.keys(yield* keysOf(sql, by, ranking.dimensions()), asked.top))
-      yield* Totals.each(sql, tenant, runs, "sums", (bytes) => Totals.decode(bytes, within(spread.add)))
-      for (const [i, bytes] of tail.entries()) {
-        if (i > 0) yield* turn
-        Totals.decode(bytes, within(spread.add))
-      }
-      return yield* setOf(spread, by)
+      const { filter, tenant_id: tenant } = asked
+      const wanted = filter === undefined ? undefined : yield* dimensionsBy(parts.sql, tenant, filter)
+      return yield* summed(parts, asked, [{ tenant, wanted }])
     },
-    walks.withPermits(1),
+    parts.walks.withPermits(1),
+    Effect.orDie
+  )
+
+const ofTeam = (parts: Parts): SeriesContract["ofTeam"] =>
+  Effect.fn("Series.ofTeam")(
+    function* (asked) {
+      const paid = yield* dimensionsPaid(parts.sql, asked.tenant_id, asked.filter ?? {})
+      return yield* summed(
+        parts,
+        asked,
+        [...paid].map(([tenant, wanted]) => ({ tenant, wanted }))
+      )
+    },
+    parts.walks.withPermits(1),
     Effect.orDie
   )
 
@@ -202,7 +237,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Sums amounts exactly. Uses doubles while they are exact, because they are ten times as fast as bigints. */
+/** Sums amounts exactly. Uses doubles while they are exact, because bigints are ten times slower. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array

@@ -11,7 +11,7 @@ import { exactMax } from "../../books/ledger/totals/Varints.ts"
 import { longMin, millisOf } from "./Series.ts"
 import type { OneSeries, SeriesSet, Total } from "./Series.ts"
 
-/** Writes a `UsageSeries`. */
+/** Writes the JSON text of a `UsageSeries`. */
 export const seriesText = Effect.fnUntraced(function* ({ by, end, grain, series, start, total }: SeriesSet) {
   const texts: Array<string> = []
   for (const each of series) texts.push(yield* one(each))

@@ -35,8 +35,10 @@ export interface SumsContract {
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Sums only calls of this application's key, from the tenant's records, in pieces. */
+  /** Sums only calls with this application's key. Reads the tenant's records in pieces. */
   readonly application_id?: string | undefined
+  /** Sums only calls of this run's key, from the tenant's records, in pieces. */
+  readonly run_id?: string | undefined
 }
 
 /** An absent filter matches every call. */
@@ -44,11 +46,11 @@ export interface RollupAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** Empty: calls by user token, without an application. */
+  /** An empty string selects calls by user token. */
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
-  /** Sums the tenant's records in pieces, since no rollup has labels. */
+  /** Sums the tenant's records in pieces, because no rollup has labels. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -66,7 +68,7 @@ export interface PaidAsked {
 
 /** Data points are in chronological order. Periods without calls are absent. */
 export interface Paid {
-  /** All accounts with calls. */
+  /** The totals of each account with calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
   readonly viewer: ReadonlyArray<DataPoint>
   readonly others: ReadonlyArray<DataPoint>
@@ -76,7 +78,7 @@ export interface Paid {
 export interface PayerSums {
   readonly window: Window
   readonly totals: Totals
-  /** Highest cost first. */
+  /** Sources by descending cost. */
   readonly sources: ReadonlyArray<
     Totals & {
       readonly billing_account_id: BillingAccountId
@@ -107,9 +109,13 @@ const make = Effect.gen(function* () {
 })
 
 const summary = (parts: Parts): SumsContract["summary"] =>
-  Effect.fn("Sums.summary")(function* ({ application_id, caller, window: { end, start } }) {
+  Effect.fn("Sums.summary")(function* ({ application_id, caller, run_id, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
+        if (run_id !== undefined) {
+          const filter = { account_id: caller.account_id, run_id }
+          return summed(yield* LabelledSums.summary(parts, caller.tenant_id, { start, end }, filter))
+        }
         // An end after the latest record counts as open, so "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
@@ -138,7 +144,7 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
-/** Sums the calls of a key: the stored totals of complete hours and days, the records after their end, and the records of partial hours. */
+/** Sums the calls of a key from its stored totals of whole hours and days, and from the records that these do not cover. */
 const sumsOfKey = Effect.fnUntraced(function* (
   parts: Parts,
   caller: Actor,
@@ -163,7 +169,7 @@ const recordsOf = Effect.fnUntraced(function* (parts: Parts, caller: Actor, wind
   return yield* recordsIn(parts, caller, yield* parts.numbers.range(caller.tenant_id, window), application_id)
 })
 
-/** Sums the records of a range of numbers. */
+/** Sums the records with numbers in a range. */
 const recordsIn = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   { account_id, tenant_id }: Actor,
@@ -188,7 +194,7 @@ const recordsIn = Effect.fnUntraced(function* (
 
 const tailOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
-/** Without absent members. */
+/** Drops the filter's absent fields. */
 const filled = (filter: Pick<RollupAsked, "application_id" | "provider" | "usage_type">): Filter =>
   Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 
@@ -239,8 +245,8 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
     return { window, totals: added(sources), sources }
   })
 
-// One statement: between two, a record could move from the rollup lag into the rollups. The database sums, because a year of a large team has a
-// row for each member and day.
+// One statement, because a record could move from the rollup lag into the rollups between two. The database sums, because a large team's year has
+// one row per member and day.
 const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
   Effect.fn("Sums.paid")(function* (asked) {
     const { named, rollup, tenant_id, viewer, window } = asked
@@ -255,7 +261,7 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
         ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
         : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
     const isFew = sql`account_id IN (SELECT account_id FROM few)`
-    // This statement takes 0.1 s for a year of 200 people.
+    // This statement takes 0.1 s for a year of 200 members.
     yield* turn
     const rows = yield* Effect.orDie(
       sql<PaidRow>`WITH tail AS MATERIALIZED (
@@ -298,7 +304,7 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
 
 // ---- summary ------------------------------------------------------------------------------------------------------------
 
-interface SumRow {
+export interface SumRow {
   readonly model: string
   readonly endpoint: string
   readonly requests: number
@@ -386,7 +392,7 @@ interface PayerRow {
   readonly cost: string
 }
 
-/** Adds up totals. */
+/** Adds up several totals. */
 export const added = (parts: ReadonlyArray<Totals>): Totals => ({
   total_requests: parts.reduce((sum, part) => sum + part.total_requests, 0),
   total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
@@ -394,7 +400,7 @@ export const added = (parts: ReadonlyArray<Totals>): Totals => ({
 })
 
 /**
- * `part`: 0 for a caller's sum, with the `timestamp` of its first period; 1 for the viewer or a named account; 2 for all accounts except the
+ * `part` is 0 for a caller's sum, with the `timestamp` of its first period, 1 for the viewer or a named account, and 2 for all accounts except the
  * viewer.
  */
 interface PaidRow extends PointRow {

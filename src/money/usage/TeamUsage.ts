@@ -16,7 +16,7 @@ import type { RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** Usage by every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
+  /** Usage of every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
   readonly of: (
     asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
@@ -115,7 +115,7 @@ const make = Effect.gen(function* () {
   return { of, roster } satisfies TeamUsageContract
 })
 
-/** Refuses a list with too many accounts. */
+/** Rejects a list with too many accounts. */
 export const fewMembers = (
   accounts: ReadonlyArray<AccountId>
 ): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>

@@ -25,11 +25,11 @@ const TokenDetails = Schema.Struct({
 
 /** Labels of a call, and the budgets that counted it. */
 export const labels = {
-  /** Absent without tags. */
+  /** Absent if the call has no tags. */
   tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
-  /** The caller's own user, as the request names them. */
+  /** The caller's own end user, as named in the request. */
   end_user: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The run whose key called. */
+  /** The run that owns the calling key. */
   run_id: Schema.optionalWith(Schema.String, { exact: true }),
   /** The ids of the budgets that admitted the call. Absent if none applied. */
   budgets: Schema.optionalWith(Schema.Array(Schema.String), { exact: true })
@@ -46,7 +46,7 @@ export const UsageRecord = Schema.Struct({
   application_id: Schema.optionalWith(Schema.String, { exact: true }),
   /** The key's current name. Absent once the key is deleted. */
   application_name: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The `X-Request-Id` in the response to the request. */
+  /** The request's `X-Request-Id`. */
   request_id: Schema.optionalWith(Schema.String, { exact: true }),
   usage_type: Schema.Literal("inference", "tool"),
   model: Schema.String,
@@ -58,7 +58,7 @@ export const UsageRecord = Schema.Struct({
   cost: Usd,
   /** The unpaid rest of the charge. Absent if the balance covered the charge. */
   uncollected: Schema.optionalWith(Usd, { exact: true }),
-  /** Milliseconds. */
+  /** The call's duration in milliseconds. */
   latency: Schema.Number,
   success: Schema.Boolean,
   error_type: Schema.optionalWith(Schema.String, { exact: true }),
@@ -132,7 +132,7 @@ export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
 export const SummaryQuery = Schema.Struct({
   start_time: text("RFC 3339, date and time; the first instant inside"),
   end_time: text("RFC 3339, date and time; the first instant after the window"),
-  key: oneOf(["self"], "`self`: only the calls of the caller's API key")
+  key: oneOf(["self"], "`self`: only the calls of the caller's API key, or of the run whose key it is")
 })
 
 export interface Summary extends Schema.Schema.Type<typeof Summary> {}
@@ -144,7 +144,7 @@ export const Summary = Schema.Struct({
   prompt_tokens: Schema.Int,
   completion_tokens: Schema.Int,
   total_cost: Usd,
-  /** 0 without calls. */
+  /** 0 if there are no calls. */
   average_latency_ms: Schema.Number,
   model_breakdown: Schema.Array(
     Schema.Struct({
@@ -200,7 +200,7 @@ export const DataPoint = Schema.Struct({
 export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
 export const Rollup = Schema.Struct({
   rollup: Schema.Literal(...rollups),
-  /** As requested. */
+  /** The requested window. */
   start_date: Schema.NullOr(Moment),
   end_date: Schema.NullOr(Moment),
   data_points: Schema.Array(DataPoint)
@@ -262,7 +262,7 @@ export const UsageSeries = Schema.Struct({
   end_time: Moment,
   /** Start of each bucket. */
   timestamps: Schema.Array(Moment),
-  /** Highest cost first. */
+  /** Series by descending cost. */
   series: Schema.Array(
     Schema.Struct({
       /**
@@ -307,12 +307,12 @@ export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: 
 
 export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
 export const TeamUsage = Schema.Struct({
-  /** As requested. */
+  /** The requested window. */
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,
   viewer: Schema.Struct({ account_id: AccountId, role: Role }),
-  /** The whole team, independent of `members`. */
+  /** Totals of the whole team, independent of `members`. */
   totals: Totals,
   members: Schema.Array(
     Schema.Struct({
@@ -322,7 +322,7 @@ export const TeamUsage = Schema.Struct({
       /** Null for a former member. */
       role: Schema.NullOr(Role),
       status: MembershipStatus,
-      /** Whether they still belong to the team. Former members with usage are listed too. */
+      /** Whether they still belong to the team. Former members with usage are included. */
       in_roster: Schema.Boolean,
       is_viewer: Schema.Boolean,
       totals: Totals
@@ -332,7 +332,7 @@ export const TeamUsage = Schema.Struct({
     team: Schema.Array(DataPoint),
     viewer: Schema.Array(DataPoint),
     others: Schema.Array(DataPoint),
-    /** By account id: the requested accounts, or the five with the highest cost. */
+    /** Data points by account id, for the requested accounts or the five with the highest cost. */
     members: Schema.Record({ key: Schema.String, value: Schema.Array(DataPoint) })
   })
 }).annotations({ identifier: "TeamUsage" })

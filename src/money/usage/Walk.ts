@@ -3,8 +3,8 @@
  * position, so a walk by cursor neither repeats nor skips a record.
  *
  * Where the specification is silent:
- * - A cursor contains its sort, direction, window and filter, and continues with them. Pages by cost, tokens or latency are read in pieces, one
- *   page of a tenant at a time. By number, they reach 20,000 records deep; by cursor, there is no limit. A page beyond the end is empty.
+ * - A cursor contains its sort, direction, window and filter, and continues with them. Pages by cost, tokens or latency are read in pieces, one page
+ *   per tenant at a time. Pages by number are limited to the first 20,000 records. Pages by cursor have no limit. A page beyond the end is empty.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"

@@ -8,9 +8,9 @@
 import { day, hour, parse } from "../../kernel/Moment.ts"
 
 export interface Window {
-  /** The first instant inside. Null: from the beginning. */
+  /** The first instant in the window. Null if it has no start. */
   readonly start: number | null
-  /** The first instant after the window. Null: no end. */
+  /** The first instant after the window. Null if it has no end. */
   readonly end: number | null
 }
 

@@ -21,7 +21,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `the use ${id} is worth ${usd(expected)}, but there are ${found} (nano-USD)`
   },
   {
-    // Only this service's ids: the sandbox and hosts credit their own vouchers.
+    // Only this service's ids, because the sandbox and hosts credit their own vouchers.
     name: "an entry of a voucher has its use",
     query: `SELECT e.reference_id AS id, 'a use' AS expected, ${text("e.amount")} AS found FROM ${voucherEntries} e
       WHERE e.reference_id LIKE 'vch@_%' ESCAPE '@'

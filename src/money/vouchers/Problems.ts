@@ -9,14 +9,14 @@ export class VoucherNotFound extends Problem<VoucherNotFound>()("VoucherNotFound
   code: "voucher_not_found"
 }) {}
 
-/** The maximum number of tenants have redeemed it. */
+/** The maximum number of tenants have redeemed the voucher. */
 export class VoucherUsedUp extends Problem<VoucherUsedUp>()("VoucherUsedUp", {
   status: 409,
   error: "the voucher is used up",
   code: "voucher_used_up"
 }) {}
 
-/** It has expired, or the operator has ended it. */
+/** The voucher has expired, or the operator ended it. */
 export class VoucherEnded extends Problem<VoucherEnded>()("VoucherEnded", {
   status: 409,
   error: "the voucher has ended",

@@ -1,4 +1,4 @@
-/** Vouchers: codes worth credit. */
+/** Schemas of vouchers, which are codes worth credit, and the format of the codes. */
 import { Schema } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { Amount } from "../../kernel/Amount.ts"
@@ -32,7 +32,7 @@ export const VoucherStatus = Schema.Literal("active", "used_up", "expired", "end
 
 const voucher = {
   id: VoucherId,
-  /** The beginning of the code. */
+  /** The first characters of the code. */
   code_prefix: Schema.String,
   amount_usd: Usd,
   uses: Schema.Int,

@@ -1,5 +1,5 @@
 /**
- * Vouchers: created by the operator, redeemed by people for their tenant.
+ * Vouchers. The operator creates them, and users redeem them for their tenant.
  *
  * Where the specification is silent:
  * - A voucher's credit is granted credit: it can be spent, but not sent in a transfer.
@@ -36,19 +36,19 @@ const codesAMinute = 10
 
 /** `beside` are statements that commit with the change, such as an audit log entry. */
 export interface VouchersContract {
-  /** Creates all requested vouchers or none. Only this response has their codes. */
+  /** Creates the requested vouchers in one transaction. Only this response has their codes. */
   readonly create: (
     asked: NewVouchers,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
-  /** Newest first, with ids below `before`. */
+  /** Vouchers with ids below `before`, newest first. */
   readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Voucher>>
   /** Ends a voucher: no tenant can redeem it. Ending it again changes nothing. */
   readonly end: (
     id: VoucherId,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Voucher, VoucherNotFound | BooksUnavailable>
-  /** Credits the caller's tenant. */
+  /** Redeems a code for the caller's tenant. */
   readonly redeem: (request: {
     readonly caller: Actor
     readonly code: string

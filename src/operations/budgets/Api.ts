@@ -1,4 +1,4 @@
-/** The operator's routes for budgets. */
+/** The routes of the operator's budgets. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -30,7 +30,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .annotate(Example, { body: { name: "all, each day", scope: "everyone", limit: { usd: 5000 }, period: "day" } })
       .annotate(
         OpenApi.Summary,
-        "Create a budget of all tenants together, of one tenant, which cannot change it, or of each tenant of a plan, or each new one"
+        "Create a budget for all tenants together or for one tenant, or a template for each tenant of a plan or each new tenant"
       )
   )
   .add(
@@ -47,14 +47,14 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .addSuccess(Envelope(OperatorBudget))
       .addError(BudgetNotFound)
       .annotate(Example, { body: { limit: { usd: 6000 } } })
-      .annotate(OpenApi.Summary, "Change the name, limit, mode or thresholds of a budget. What it has counted stays")
+      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts stay")
   )
   .add(
     HttpApiEndpoint.del("deleteBudget", "/v1/operator/budgets/:budget_id")
       .setPath(ofBudget)
       .addSuccess(Envelope(OperatorBudget))
       .addError(BudgetNotFound)
-      .annotate(OpenApi.Summary, "Delete a budget. Open calls go on")
+      .annotate(OpenApi.Summary, "Delete a budget. Open calls continue")
   )
   .add(
     HttpApiEndpoint.post("raiseBudget", "/v1/operator/budgets/:budget_id/raise")
@@ -64,7 +64,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .addError(BudgetNotFound)
       .addError(TooManyRaises)
       .annotate(Example, { body: { usd: 500, until: "2099-12-01T00:00:00Z" } })
-      .annotate(OpenApi.Summary, "Raise the limit in USD of a budget until a time")
+      .annotate(OpenApi.Summary, "Raise a budget's USD limit for a limited time")
   )
   .addError(InvalidRequest)
   .middleware(OperatorToken) {}

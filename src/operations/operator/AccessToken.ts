@@ -1,6 +1,6 @@
 /**
- * The operator's access tokens. A token is not stored: it contains its session and its expiry, with a keyed hash. The prefix and the dots
- * distinguish it from an API key.
+ * The operator's access tokens. A token is not stored. It contains its session, its expiry and a keyed hash. The prefix and the dots distinguish it
+ * from an API key.
  */
 import { timingSafeEqual } from "node:crypto"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
@@ -9,7 +9,7 @@ const prefix = "tgop"
 
 export interface AccessToken {
   readonly session_id: string
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly expires_at: number
 }
 

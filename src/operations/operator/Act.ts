@@ -23,7 +23,7 @@ export const Line = StoredText.pipe(
 export const Reason = Schema.Struct({ reason: Schema.optional(Line) }).annotations({ identifier: "OperatorReason" })
 export interface Reason extends Schema.Schema.Type<typeof Reason> {}
 
-/** Credit for a tenant. `reference` makes it idempotent: a repeated request does nothing. */
+/** Credit for a tenant. `reference` makes the request idempotent: repeating it books nothing. */
 export const NewCredit = Schema.Struct({
   amount: Amount,
   reference: Line,
@@ -34,7 +34,7 @@ export const NewCredit = Schema.Struct({
 }).annotations({ identifier: "OperatorCredit" })
 export interface NewCredit extends Schema.Schema.Type<typeof NewCredit> {}
 
-/** `done` is false if the reference was already booked and this request changed nothing. */
+/** `done` is false if an earlier request booked the reference. */
 export const Credited = Schema.Struct({
   tenant_id: TenantId,
   amount: Usd,
@@ -44,7 +44,7 @@ export const Credited = Schema.Struct({
 }).annotations({ identifier: "OperatorCredited" })
 export interface Credited extends Schema.Schema.Type<typeof Credited> {}
 
-/** `taken`: the part of the amount that could be taken, from granted credit that is neither spent nor reserved. */
+/** `taken` is the part of the amount that was taken back: granted credit that is neither spent nor reserved. */
 export const TakenBack = Schema.Struct({ ...Credited.fields, taken: Usd }).annotations({
   identifier: "OperatorTakenBack"
 })
@@ -65,7 +65,7 @@ export const PersonChanged = Schema.Struct({
 }).annotations({ identifier: "OperatorPersonChanged" })
 export interface PersonChanged extends Schema.Schema.Type<typeof PersonChanged> {}
 
-/** `passkeys`: delete the person's passkeys too. */
+/** `passkeys` tells whether to also delete the person's passkeys. */
 export interface EndingOfSignIns extends Reason {
   readonly passkeys?: boolean | undefined
 }
@@ -80,7 +80,7 @@ export const KeyRevoked = Schema.Struct({ id: ApplicationId, revoked: Schema.Boo
 })
 export interface KeyRevoked extends Schema.Schema.Type<typeof KeyRevoked> {}
 
-/** `passkeys_left`: passkeys that still sign the person in. */
+/** `passkeys_left` is the number of passkeys that can still sign the person in. */
 export const SignInsEnded = Schema.Struct({
   account_id: AccountId,
   ended: Schema.Int,

@@ -1,18 +1,18 @@
 /**
- * The operator's actions on tenants and people. Each action and its audit entry are one transaction. An action refused by the books gets a separate
- * entry.
+ * The operator's actions on tenants and people. Each action commits together with its audit log entry. An action that the books reject gets a
+ * separate entry.
  *
  * Where the specification is silent:
- * - A reference of a grant or purchase is booked once across all tenants. Repeating it with the same tenant and amount returns `done: false`; with
- *   another tenant or amount it is refused.
+ * - A reference of a grant or purchase is booked once across all tenants. Repeating it with the same tenant and amount returns `done: false`. With
+ *   another tenant or amount, it is refused.
  * - Taking back a grant debits the tenant's granted credit (`admin`), never purchased or received credit. It takes only available credit: the
- *   balance does not go below zero, reserved credit stays, and the rest is not owed. Its references are separate from those of grants.
+ *   balance never goes below zero, reserved credit stays, and the rest is not owed. Its references are separate from those of grants.
  * - A suspended tenant pays for no call and sends no transfer: its billing account is `suspended`. It keeps its credit.
- * - Suspending a person ends their sign-ins. Until they are activated, a new sign-in is refused (403 `account_suspended`), and so are their keys.
+ * - Suspending a person ends their sign-ins. Until their activation, new sign-ins are refused (403 `account_suspended`) and their keys are rejected.
  *   Their tenants continue to work.
- * - The operator's activation also ends a suspension by the directory. `changed` says whether a suspension began or ended.
- * - Ending the sign-ins of a person keeps their passkeys unless the operator asks to delete them (`passkeys=true`), because a passkey may be the
- *   person's only way to sign in. The response has the number that remain. A thief's passkey, added from a stolen session, works until it is deleted.
+ * - The operator's activation also ends a suspension by the directory. `changed` tells whether a suspension began or ended.
+ * - Ending a person's sign-ins keeps their passkeys unless the operator requests their deletion (`passkeys=true`), because a passkey may be the only
+ *   way to sign in. The response has the number that remain. A passkey that a thief added from a stolen session works until it is deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -70,7 +70,7 @@ export interface OperatorActsContract {
     by: Operator,
     account: AccountId,
     status: PersonChanged["status"],
-    /** `suspender`: by default the operator. */
+    /** Defaults to the operator. */
     how: Reason & { readonly suspender?: Suspender }
   ) => Effect.Effect<PersonChanged, AccountNotFound | BooksUnavailable>
   readonly revokeKey: (

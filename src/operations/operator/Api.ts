@@ -64,7 +64,7 @@ const reasonQuery = Schema.Struct({
 /** The maximum size of an invoice. */
 const invoiceBytesMax = 4 * 1024 * 1024
 
-/** Browser sessions of the operator. A cookie authenticates them, so only this service's pages may call these routes. */
+/** Browser sessions of the operator, authenticated by a cookie. Only this service's pages may call these routes. */
 export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
   .add(
     HttpApiEndpoint.post("open", "/console/operator/session")
@@ -82,7 +82,7 @@ export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
   .add(
     HttpApiEndpoint.del("close", "/console/operator/session")
       .addSuccess(HttpApiSchema.NoContent)
-      .annotate(OpenApi.Summary, "End the session of the cookie and its tokens")
+      .annotate(OpenApi.Summary, "End the cookie's session and its tokens")
   )
   .addError(InvalidToken)
   .addError(RouteNotFound)
@@ -288,7 +288,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
           ...reasonQuery.fields,
           passkeys: Schema.optional(
             Schema.BooleanFromString.annotations({
-              description: "Delete the person's passkeys too; by default they stay and sign in again"
+              description: "Delete the person's passkeys too; by default they stay and can sign in again"
             })
           )
         })
@@ -314,7 +314,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addSuccess(Envelope(PasskeyDeleted))
       .addError(AccountNotFound)
       .addError(PasskeyNotFound)
-      .annotate(OpenApi.Summary, "Delete a person's passkey: it signs in no more")
+      .annotate(OpenApi.Summary, "Delete a person's passkey, which can then no longer sign in")
   )
   .add(
     HttpApiEndpoint.get("upstreams", "/v1/operator/upstreams")
@@ -407,7 +407,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(ReloadRefused)
       .annotate(
         OpenApi.Summary,
-        "Reload the configuration file and apply the changed entries, without a restart and without ending a call"
+        "Reload the configuration file and apply the changed entries, without a restart and without interrupting a call"
       )
   )
   .addError(InvalidRequest)

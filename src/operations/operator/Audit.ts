@@ -1,6 +1,6 @@
 /**
- * The audit log: operator, action, target, time and result. An entry is a statement in the action's transaction, so both commit together. A refusal
- * is a separate entry. Entries never change.
+ * The audit log: operator, action, target, time and result. An entry commits in the action's transaction. A refused action gets a separate
+ * entry. Entries never change.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -15,9 +15,9 @@ export interface Act {
   readonly action: string
   readonly tenant_id?: string | undefined
   readonly account_id?: string | undefined
-  /** The id of a key, session or client; or a reference. */
+  /** The id of a key, session or client, or a reference. */
   readonly subject?: string | undefined
-  /** Amounts are in nano-USD here, and decimal USD in the log. */
+  /** Amounts are in nano-USD here and in decimal USD in the log. */
   readonly details?: Readonly<Record<string, string | number | boolean | bigint | undefined>>
 }
 
@@ -30,7 +30,7 @@ export const AuditEntry = Schema.Struct({
   via: Via,
   action: Schema.String,
   tenant_id: Schema.NullOr(Schema.String),
-  /** The tenant's current name; null if the tenant does not exist. */
+  /** The tenant's current name. Null if the tenant does not exist. */
   tenant_name: Schema.NullOr(Schema.String),
   account_id: Schema.NullOr(Schema.String),
   subject: Schema.NullOr(Schema.String),

@@ -17,7 +17,7 @@ const lacking = (needed: ReadonlyArray<Scope> | undefined): InsufficientScope =>
       })
     : new InsufficientScope({ message: `this management key needs the scope ${needed[0]!}`, scope: needed[0]! })
 
-/** Requests with unknown management keys count against an address's limit like its token requests. */
+/** A request with an unknown management key counts against the address's rate limit, like a token request. */
 const make = Effect.gen(function* () {
   const sessions = yield* OperatorSessions
   const keys = yield* ManagementKeys

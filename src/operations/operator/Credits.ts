@@ -23,7 +23,7 @@ interface Parts {
   readonly log: AuditLogContract
 }
 
-/** The booking of an earlier request under a reference. */
+/** The booking that an earlier request made under a reference. */
 interface Booked {
   readonly tenant_id: TenantId
   readonly amount: bigint
@@ -89,7 +89,7 @@ export const takeBack = ({ ledger, log, sql }: Omit<Parts, "purchases">): Operat
           Effect.flatMap(grantOf(sql, bookedAs(reference)), (booked) =>
             Effect.zipWith(
               answerAgain({ ledger, log }, by, tenant_id, credit, act, booked),
-              // Without an entry, nothing could be taken.
+              // Without an entry, no credit could be taken.
               amountUnder(sql, account, "admin", entryOf(reference)),
               (answer, taken = 0n) => ({ ...answer, taken })
             )
@@ -141,7 +141,7 @@ const grantOf = (sql: SqlClient, reference: string): Effect.Effect<Booked | unde
     ([row]) => row && { tenant_id: row.tenant_id, amount: fromRow(row.amount) }
   )
 
-/** Responds to a reference that is already booked: `done: false` for the same tenant and amount, otherwise a refusal. */
+/** Handles a reference that is already booked: `done: false` for the same tenant and amount, otherwise a refusal. */
 const answerAgain = Effect.fnUntraced(function* (
   { ledger, log }: Pick<Parts, "ledger" | "log">,
   by: Operator,

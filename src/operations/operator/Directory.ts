@@ -1,5 +1,5 @@
 /**
- * The operator's view of tenants and people: search, the list of tenants, and the details of one tenant or person. Every list is bounded and
+ * The operator's view of tenants and people: search, the list of tenants, and the details of one tenant or person. Every list is limited and
  * indexed.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

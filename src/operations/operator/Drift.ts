@@ -15,7 +15,7 @@ interface Row {
   readonly quantity: string | null
 }
 
-/** `vendorNameOf` returns the vendor's name for a model. Returns at most `rowsMax` rows; the totals cover all rows. */
+/** `vendorNameOf` returns the vendor's name for a model. At most `rowsMax` rows are returned. The totals cover all rows. */
 export const driftOf = (
   { bad_lines, bad_lines_total, columns, lines }: Invoice,
   sums: ReadonlyArray<DailySum>,

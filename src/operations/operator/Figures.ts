@@ -6,7 +6,7 @@ import { NodeFigures } from "../ops/Node.ts"
 
 export const MoneyInFlight = Schema.Struct({
   at: Moment,
-  /** The responding node; `unsettled` counts only its calls. Null on SQLite. */
+  /** The responding node. `unsettled` counts only its calls. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   reserved: Usd,
   open_calls: Schema.Int,
@@ -15,7 +15,7 @@ export const MoneyInFlight = Schema.Struct({
   unsettled: Schema.Int,
   escrowed: Usd,
   pending_transfers: Schema.Int,
-  /** Open reservations by age: at least `from_seconds`, less than `to_seconds`. */
+  /** Open reservations with an age of at least `from_seconds` and less than `to_seconds`. */
   ages: Schema.Array(
     Schema.Struct({
       from_seconds: Schema.Int,
@@ -77,7 +77,7 @@ export const Work = Schema.Struct({
       loop: Schema.String,
       running: Schema.Boolean,
       last_turn_at: Schema.NullOr(Moment),
-      /** Null while the loop waits to be woken. */
+      /** Null if the loop waits to be woken. */
       next_turn_at: Schema.NullOr(Moment),
       seconds_since_good: Schema.Number,
       failures: Schema.Int,
@@ -120,7 +120,7 @@ export const Verifications = Schema.Struct({
 export interface Verifications extends Schema.Schema.Type<typeof Verifications> {}
 
 export const NewVerification = Schema.Struct({
-  /** True: all rows. False: rows added since the last verification without findings. */
+  /** True checks all rows. False checks the rows added since the last verification without findings. */
   whole: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }).annotations({ identifier: "OperatorNewVerification" })
 
@@ -135,12 +135,12 @@ export interface InvariantChecks extends Schema.Schema.Type<typeof InvariantChec
 
 export const LiveFigures = Schema.Struct({
   at: Moment,
-  /** Across all nodes, since the previous figures. */
+  /** Calls on all nodes since the previous figures. */
   calls_per_second: Schema.Number,
   reserved: Usd,
   open_calls: Schema.Int,
   escrowed: Usd,
-  /** Calls of the responding node. */
+  /** Only calls of the responding node. */
   unsettled: Schema.Int,
   loops: Schema.Array(Schema.Struct({ loop: Schema.String, trouble: Schema.NullOr(Schema.String) }))
 }).annotations({ identifier: "OperatorLiveFigures" })

@@ -13,7 +13,7 @@ export const PersonStatus = Schema.Literal("active", "suspended")
 export const TenantLine = Schema.Struct({
   id: TenantId,
   name: Schema.String,
-  /** The first owner's address; null if there is none. */
+  /** The first owner's address. Null if there is none. */
   owner_email: Schema.NullOr(Schema.String),
   created_at: Moment,
   balance: Usd,
@@ -48,7 +48,7 @@ const key = {
 export const KeyLine = Schema.Struct(key).annotations({ identifier: "OperatorKeyLine" })
 export interface KeyLine extends Schema.Schema.Type<typeof KeyLine> {}
 
-/** An open call. `reserved_usd` is the most that it can cost. */
+/** An open call. `reserved_usd` is its bound. */
 export const OpenCallLine = Schema.Struct({
   id: Schema.String,
   state: Schema.Literal("open"),
@@ -123,7 +123,7 @@ export const TenantDetail = Schema.Struct({
   /** Open calls that this tenant pays for. */
   open_calls: Schema.Int,
   members: Schema.Array(Member),
-  /** The newest 200. */
+  /** The newest 200 keys. */
   keys: Schema.Array(TenantKey),
   total_keys: Schema.Int
 }).annotations({ identifier: "OperatorTenant" })
@@ -137,7 +137,7 @@ export const PersonDetail = Schema.Struct({
   ),
   memberships: Schema.Array(Membership),
   keys: Schema.Array(KeyLine),
-  /** The newest 100 open sign-ins. `application`: an OAuth application holds it. */
+  /** The newest 100 open sign-ins. `application` tells whether an OAuth application holds it. */
   sign_ins: Schema.Array(
     Schema.Struct({
       id: Schema.String,

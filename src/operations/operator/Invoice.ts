@@ -1,7 +1,7 @@
 /**
- * Reads a vendor's invoice in CSV (RFC 4180). Column names identify the day, model and amount; lines are summed by day and model. Amounts are
- * summed with all digits and rounded once. A line with unreadable fields is reported and skipped. An unclosed quote makes the rest unreadable, so
- * the whole invoice is refused.
+ * Reads a vendor's invoice in CSV (RFC 4180). Column names identify the day, model and amount. Lines are summed by day and model. Amounts are summed
+ * with all digits and rounded once. A line with unreadable fields is reported and skipped. An unclosed quote makes the rest unreadable, so the
+ * whole invoice is rejected.
  */
 import { parse } from "csv-parse"
 import { Readable } from "node:stream"
@@ -21,7 +21,7 @@ export interface InvoiceLine {
   readonly day: string
   readonly model: string
   readonly amount: Nano
-  /** A decimal; null if the invoice has no quantities. */
+  /** A decimal. Null if the invoice has no quantities. */
   readonly quantity: string | null
 }
 
@@ -38,7 +38,7 @@ export interface Invoice {
   readonly bad_lines_total: number
 }
 
-/** The text cannot be read as an invoice. */
+/** The text is not a readable invoice. */
 export class NoInvoice extends Error {}
 
 export const linesMax = 50_000
@@ -48,7 +48,7 @@ const recordMax = 20_000
 const columnsMax = 200
 const groupsMax = 20_000
 const modelMax = 200
-/** Digits after the decimal point. */
+/** The number of digits after the decimal point. */
 const places = 24
 const pieceSize = 64 * 1024
 
@@ -105,7 +105,7 @@ interface Sum {
   quantity: bigint | undefined
 }
 
-/** The delimiter: the candidate that is most frequent in the header. */
+/** The candidate that is most frequent in the header. */
 const delimiterOf = (text: string): string => {
   const [header = ""] = text.slice(0, recordMax).split(/\r?\n/, 1)
   const count = (mark: string): number => header.split(mark).length

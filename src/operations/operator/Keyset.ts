@@ -1,11 +1,11 @@
-/** Keyset pagination: each page starts after the last record of the previous one, so new rows do not shift it. */
+/** Keyset pagination. Each page starts after the last record of the previous one, so new rows do not shift it. */
 import { Schema } from "effect"
 import { positive } from "../../kernel/Page.ts"
 
 const limitMax = 200
 const limitPreset = 50
 
-/** A limit above the maximum is lowered to it. */
+/** A limit above the maximum is reduced to it. */
 export const limit = Schema.optionalWith(
   Schema.transform(positive(`Records per page: ${limitPreset} by default, at most ${limitMax}`), Schema.Int, {
     strict: true,

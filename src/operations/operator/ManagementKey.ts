@@ -5,7 +5,7 @@
  * - A management key is `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once and stored as a keyed hash.
  * - `read` opens every GET of the operator's routes. Any other scope opens the writes and the GETs of its area. `operate` opens all other writes.
  *   No key opens the routes for management keys and operators' sessions: those require an operator's own session.
- * - A key without the scope is refused with 403 `insufficient_scope`, which names the scope.
+ * - A key without the required scope gets 403 `insufficient_scope`, which names the scope.
  * - In the audit log, the operator is the key's name and first characters, and `via` is `token`.
  */
 import { Schema } from "effect"
@@ -41,9 +41,9 @@ const fields = {
   scopes: Schema.Array(Scope),
   created_by: Schema.String,
   created_at: Moment,
-  /** The key is refused from this time on. */
+  /** The key's expiry. */
   expires_at: Moment,
-  /** Exact to the minute. */
+  /** The last use, exact to the minute. */
   last_used_at: Schema.NullOr(Moment)
 } as const
 
@@ -74,8 +74,8 @@ const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
 ]
 
 /**
- * The scopes that open a route; any one is enough, and a refusal names the first. `undefined` if no management key opens it. `path` is the
- * contract's path with parameter names.
+ * The scopes that open a route. Any one of them is enough, and a refusal names the first. `undefined` if no management key opens it. `path` is
+ * the contract's path with parameter names.
  */
 export const scopesOf = (method: string, path: string): ReadonlyArray<Scope> | undefined => {
   const below = path.replace(/^\/v1\/operator/, "")

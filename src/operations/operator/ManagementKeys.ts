@@ -28,7 +28,7 @@ export interface ManagementKeysContract {
   readonly list: Effect.Effect<ReadonlyArray<ManagementKey>>
   /** Ends a key immediately. Returns `false` if no open key has this id. */
   readonly end: (by: Operator, id: string) => Effect.Effect<boolean, BooksUnavailable>
-  /** The holder of an open key and its scopes; `undefined` for any other text. */
+  /** The holder of an open key, and its scopes. `undefined` for any other text. */
   readonly holderOf: (
     key: string
   ) => Effect.Effect<{ readonly operator: SignedInOperator; readonly scopes: ReadonlyArray<Scope> } | undefined>
@@ -39,7 +39,7 @@ export interface ManagementKeysContract {
 /** The maximum lifetime of a new key. */
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
-/** Another use within this time is not written. */
+/** A repeated use within this time, in milliseconds, is not written. */
 const usedEvery = 60_000
 
 export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKeys")<
@@ -50,7 +50,7 @@ export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKey
 }
 
 interface Row extends Omit<ManagementKey, "scopes"> {
-  /** Separated by spaces. */
+  /** Scopes separated by spaces. */
   readonly scopes: string
 }
 
@@ -120,7 +120,7 @@ const ending = ({ sql, writer }: Parts): ManagementKeysContract["end"] =>
     )
   })
 
-/** An index looks up the keyed hash, so the comparison reveals nothing about the key. */
+/** Looks up the keyed hash in an index, so a comparison reveals nothing about the key. */
 const holding = (
   { secret, sql, writer }: Parts,
   isOne: (text: string) => boolean
@@ -157,5 +157,5 @@ export const managementKeysEnd: Ending = {
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_operator_keys SET ended_at = ${now} WHERE ended_at IS NULL`)
   ],
-  notice: (n) => `${n} management keys end: operators must create new ones`
+  notice: (n) => `${n} management keys become invalid: operators must create new ones`
 }

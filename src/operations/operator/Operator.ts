@@ -1,7 +1,7 @@
 /** The acting operator: their name and how they signed in. */
 import { Schema } from "effect"
 
-/** `console`: a browser session. `token`: a token for scripts. `command`: the command line on the machine. */
+/** `console` is a browser session, `token` a token for scripts, and `command` the command line on the machine. */
 export const Via = Schema.Literal("console", "token", "command")
 export type Via = typeof Via.Type
 
@@ -16,7 +16,7 @@ export interface SignedInOperator extends Operator {
   readonly signed_in_at: number
   /** The expiry of the session. */
   readonly expires_at: number
-  /** A management key's scopes. A session has none and may do everything. */
+  /** A management key's scopes. Absent for a session, which may do everything. */
   readonly scopes?: ReadonlyArray<string> | undefined
 }
 

@@ -10,7 +10,7 @@ export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", 
   details: {}
 }) {}
 
-/** The reference is already booked with another amount or tenant. */
+/** The reference is already booked for another tenant or amount. */
 export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
   status: 409,
   error: "this reference was already used for another amount or tenant",
@@ -31,14 +31,14 @@ export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
   code: "tenant_closed"
 }) {}
 
-/** The configuration is invalid, or there is none. Nothing has changed. */
+/** The configuration is missing or invalid. The service continues unchanged. */
 export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
   status: 422,
   error: "the configuration was refused; nothing has changed",
   code: "configuration_refused"
 }) {}
 
-/** Only one may run at a time. */
+/** Only one verification or check may run at a time. */
 export class AlreadyRunning extends Problem<AlreadyRunning>()("AlreadyRunning", {
   status: 409,
   error: "one is already running; read its progress",

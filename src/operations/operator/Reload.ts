@@ -14,7 +14,7 @@ const withoutFile: Effect.Effect<Reloaded, ReloadRefused> = Effect.suspend(
     new ReloadRefused({ message: "this service was started without a configuration file: there is nothing to reload" })
 )
 
-/** Reads the configuration again and replaces the services. If it is invalid, fails without a change. */
+/** Rereads the configuration and replaces the services. Fails without a change if the configuration is invalid. */
 export class Reload extends Context.Reference<Reload>()("tollgate/operator/Reload", {
   defaultValue: () => withoutFile
 }) {}

@@ -1,4 +1,4 @@
-/** Search over tenants, people, keys, calls, transfers and payments. An id finds its row; other text is matched as a prefix. */
+/** Search over tenants, people, keys, calls, transfers and payments. An id finds its row. Other text is matched as a prefix. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -26,7 +26,7 @@ type Lines = Omit<Found, "tenant_names">
 
 const nothing: Lines = { tenants: [], people: [], keys: [], calls: [], transfers: [], payments: [] }
 
-/** The prefix of an id; `undefined` if the text is not an id. */
+/** The prefix of an id. `undefined` if the text is not an id. */
 const prefixOf = (text: string): string | undefined => /^([a-z]{3,4})_[0-9a-z]{22}$/.exec(text)?.[1]
 
 /** Returns at most `limit` of each kind. */
@@ -44,13 +44,13 @@ export const search = (parts: SearchParts) =>
     return { ...lines, tenant_names: Object.fromEntries(names) }
   })
 
-/** The tenants that lines reference only by id. */
+/** The tenants that the found lines reference only by id. */
 const tenantsIn = ({ calls, keys, payments, transfers }: Lines): ReadonlyArray<string> => [
   ...[...keys, ...calls, ...payments].map(({ tenant_id }) => tenant_id),
   ...transfers.map(({ sender_tenant_id }) => sender_tenant_id)
 ]
 
-/** Returns `undefined` if the text does not have the prefix of a searched id. */
+/** Finds a row by its id. Returns `undefined` if the text does not have the prefix of a searched id. */
 const findById = Effect.fnUntraced(function* (
   parts: SearchParts,
   text: string

@@ -2,12 +2,12 @@
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 
-/** Posted by the page: the code after the `#` of its link, or nothing if its cookie is sufficient. */
+/** Sent by the page: the code after the `#` of its link, or an empty body if its cookie is sufficient. */
 export const SessionRequest = Schema.Struct({
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
 }).annotations({ identifier: "OperatorSessionRequest" })
 
-/** A bearer token for `/v1/operator/*`. `expires_in` is in seconds; `name` is the operator's name. */
+/** A bearer token for `/v1/operator/*`. `expires_in` is in seconds. `name` is the operator's name. */
 export const SessionToken = Schema.Struct({
   access_token: Schema.String,
   expires_in: Schema.Int,
@@ -26,7 +26,7 @@ export interface Me extends Schema.Schema.Type<typeof Me> {}
 export const Session = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
-  /** `link`: the code has not been used yet. */
+  /** `link` means that the code has not been used. */
   kind: Schema.Literal("link", "browser", "token"),
   created_at: Moment,
   signed_in_at: Schema.NullOr(Moment),

@@ -1,12 +1,12 @@
 /**
- * Sign-in of operators over HTTP. The command line creates a link with a code that works once, within five minutes. The code opens a twelve-hour
- * browser session, identified by a cookie. The session issues ten-minute access tokens to the page. Codes and cookies are stored as hashes. An
- * access token is valid while its session is open, which every request checks.
+ * Operator sign-in over HTTP. The command line creates a link with a code that works once, within five minutes. The code opens a twelve-hour browser
+ * session, identified by a cookie. The session issues ten-minute access tokens to the page. Codes and cookies are stored as hashes. An access token
+ * is valid while its session is open, which every request checks.
  *
  * Where the specification is silent:
- * - An operator's session belongs to no user account. Routes for users refuse its tokens, and operator routes refuse users' tokens, with 401
- *   `invalid or expired token`. The operator's name is the one given on the command line.
- * - Ending a session ends its tokens immediately on all nodes. Using a code a second time is refused and ends nothing: a page that posts twice
+ * - An operator's session belongs to no user account. Routes for users reject its tokens, and operator routes reject users' tokens, with 401 `invalid
+ *   or expired token`. The operator's name is the one given on the command line.
+ * - Ending a session ends its tokens immediately on all nodes. A second use of a code is refused but ends nothing, because a page that posts twice
  *   must not lose the session that its first post opened.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -29,7 +29,7 @@ import * as Audit from "./Audit.ts"
 import type { Operator, SignedInOperator } from "./Operator.ts"
 import type { Session, SessionToken } from "./Session.ts"
 
-/** Names are not verified: anyone who can create a session has the database and the secret. Times are milliseconds since 1970. */
+/** Names are not verified, because anyone who can create a session has the database and the secret. Times are milliseconds since 1970. */
 export interface OperatorSessionsContract {
   /** Creates a code that works once, until `expires_at`. */
   readonly invite: (
@@ -173,7 +173,7 @@ const resume = ({ secret, sql }: Parts): OperatorSessionsContract["resume"] =>
     return yield* openSession(sql, sql`cookie_hash = ${secret.hash("operator_cookie", cookie)}`, now)
   })
 
-/** A session's token. It expires after `lifetime`, or with the session if that is earlier. */
+/** Issues a session's token. It expires after `lifetime`, or with the session if that is earlier. */
 const tokenOf = (
   { secret }: Parts,
   { expires_at, name, session_id }: SignedInOperator,
@@ -247,5 +247,5 @@ export const operatorSessionsEnd: Ending = {
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_operator_sessions SET ended_at = ${now} WHERE ended_at IS NULL`)
   ],
-  notice: (n) => `${n} sessions and links of operators end`
+  notice: (n) => `${n} operator sessions and links become invalid`
 }

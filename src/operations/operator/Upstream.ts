@@ -13,10 +13,10 @@ const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
   name: Schema.String,
-  /** Protocols that it speaks. */
+  /** The upstream's protocols. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
-  /** The end of a cooldown, during which it is tried last. */
+  /** When the cooldown ends. Until then, the upstream is tried last. */
   cooling_until: Schema.NullOr(Moment),
   /** Requests in the last 15 minutes, by outcome. */
   requests: Schema.Struct({
@@ -36,15 +36,15 @@ export const UpstreamHealth = Schema.Struct({
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
-/** Where a call was routed, and why. */
+/** The upstream that a call was routed to, and the reason. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
-  /** The requested model. */
+  /** The model that the request named. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
   /** Why this upstream was tried first. */
   reason: Schema.Literal(...reasons),
-  /** Oldest first. The model of a fallback differs from the requested one. */
+  /** Attempts, oldest first. A fallback's model differs from the requested one. */
   attempts: Schema.Array(
     Schema.Struct({ model: Schema.String, upstream: Schema.String, outcome: Schema.Literal(...attemptOutcomes) })
   )
@@ -54,7 +54,7 @@ export const UpstreamList = Schema.Struct({
   /** The node that reports these exchanges. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   upstreams: Schema.Array(UpstreamHealth),
-  /** Each model with its upstreams in failover order. `serving` is the first that is not failing. */
+  /** Each model with its upstreams in failover order. `serving` is the first upstream that is not failing. */
   models: Schema.Array(
     Schema.Struct({
       model: Schema.String,
@@ -67,7 +67,7 @@ export const UpstreamList = Schema.Struct({
 }).annotations({ identifier: "OperatorUpstreams" })
 export interface UpstreamList extends Schema.Schema.Type<typeof UpstreamList> {}
 
-/** A day (UTC) in a query. */
+/** A query parameter with a UTC day. */
 export const dayQuery = (description: string) =>
   Schema.String.pipe(
     Schema.filter((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && parse(text) !== undefined, {
@@ -79,7 +79,7 @@ export const dayQuery = (description: string) =>
 export const Costs = Schema.Struct({
   from: Day,
   to: Day,
-  /** By day, provider and model. */
+  /** Sums by day, provider and model. */
   rows: Schema.Array(
     Schema.Struct({
       day: Day,
@@ -93,7 +93,7 @@ export const Costs = Schema.Struct({
       charged: Usd,
       /** Costs that balances could not cover. */
       uncollected: Usd,
-      /** The vendor's price, computed from the model's configured `cost`; null without one. */
+      /** The vendor's price, computed from the model's configured `cost`. Null if it has none. */
       vendor_cost: Schema.NullOr(Usd)
     })
   ),
@@ -119,11 +119,11 @@ export const Drift = Schema.Struct({
       model: Schema.String,
       theirs: Usd,
       ours: Usd,
-      /** `theirs` minus `ours`. */
+      /** The difference `theirs` minus `ours`. */
       difference: Usd,
       /** The number of our calls. */
       requests: Schema.Int,
-      /** The sum of the invoice's quantities; null if it has none. */
+      /** The sum of the invoice's quantities. Null if it has none. */
       quantity: Schema.NullOr(Schema.String)
     })
   ),

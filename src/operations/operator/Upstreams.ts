@@ -2,8 +2,8 @@
  * Upstreams for the operator: their health as seen by this node, usage over all tenants, and a comparison with a vendor's invoice.
  *
  * Where the specification is silent:
- * - A line of an invoice is compared with the charges of its UTC day for the models that the vendor serves under the line's name. The
- *   configuration maps names; a name missing there is taken to be ours. Charges without a line form a separate row with 0 as the vendor's amount.
+ * - An invoice line is compared with the charges of its UTC day for the models that the vendor serves under the line's name. The configuration maps
+ *   names. An unmapped name is taken to be ours. Charges without a line form a separate row with 0 as the vendor's amount.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Models } from "../../calls/prompts/Model.ts"
@@ -31,7 +31,7 @@ export interface OperatorUpstreamsContract {
     readonly from?: string | undefined
     readonly to?: string | undefined
   }) => Effect.Effect<Costs, InvalidRequest>
-  /** Compares an invoice (CSV) with the charges of one provider or of all. */
+  /** Compares an invoice (CSV) with the charges of one provider, or of all providers. */
   readonly drift: (invoice: {
     readonly text: string
     readonly provider?: string | undefined
@@ -85,7 +85,7 @@ const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   })
 })
 
-/** Refuses a span that ends before it begins or is too long. */
+/** Rejects a span that ends before it begins or is too long. */
 const within = (first: number, last: number): Effect.Effect<void, InvalidRequest> =>
   last < first
     ? InvalidRequest.of("to", "a day that is not before from")
@@ -93,7 +93,7 @@ const within = (first: number, last: number): Effect.Effect<void, InvalidRequest
       ? InvalidRequest.of("from", `at most ${daysMax} days`)
       : Effect.void
 
-/** Computes the vendor's price for a day's calls; `null` without a configured `cost`. */
+/** Computes the vendor's price for a day's calls. Returns `null` without a configured `cost`. */
 const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | null) => {
   const costs = new Map(
     models.flatMap(({ id, routes }) =>
@@ -111,7 +111,7 @@ const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | n
   }
 }
 
-/** The vendor's name for a model; our name if the configuration has none. */
+/** The vendor's name for a model, or our name if the configuration has none. */
 const vendorNames = (models: ReadonlyArray<Routed>): ((sum: DailySum) => string) => {
   const names = new Map(
     models.flatMap(({ id, routes }) => routes.map(({ model, upstream }) => [`${upstream}\n${id}`, model] as const))
@@ -158,6 +158,7 @@ const drift = (daily: DailyContract, vendorNameOf: (sum: DailySum) => string): O
   })
 
 const invoiceOf = (text: string): Effect.Effect<Invoice.Invoice, InvalidRequest> =>
-  Effect.catchAll(Effect.tryPromise({ try: () => Invoice.read(text), catch: (error) => error }), (error) =>
-    error instanceof Invoice.NoInvoice ? InvalidRequest.of("", error.message) : Effect.die(error)
+  Effect.catchAllDefect(
+    Effect.promise(() => Invoice.read(text)),
+    (error) => (error instanceof Invoice.NoInvoice ? InvalidRequest.of("", error.message) : Effect.die(error))
   )

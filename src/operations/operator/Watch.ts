@@ -37,7 +37,7 @@ import type { AlreadyRunning } from "./Problems.ts"
 
 export interface OperatorWatchContract {
   readonly flight: Effect.Effect<MoneyInFlight>
-  /** Oldest first. */
+  /** Open reservations, oldest first. */
   readonly reservations: (asked: {
     readonly limit: number
     readonly after?: string | undefined

@@ -8,8 +8,8 @@ import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
 /**
- * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded`: calls are served, but people cannot sign in with the
- * listed identity providers.
+ * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded` means that calls are served, but users cannot sign in
+ * with the listed identity providers.
  */
 const Ready = Schema.Struct({
   status: Schema.Literal("ok", "degraded"),

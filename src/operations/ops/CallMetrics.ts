@@ -1,6 +1,6 @@
 /**
- * Metrics of settled calls by model and provider: number, tokens, cost and time. A call costs two map lookups and some additions; labeled values
- * are created when `/metrics` is read. Amounts are summed exactly, in nano-USD.
+ * Metrics of settled calls by model and provider: number, tokens, cost and time. Observing a call costs two map lookups and some additions. Labeled
+ * values are created when `/metrics` is read. Amounts are summed exactly, in nano-USD.
  */
 import type { Counter, Registry } from "prom-client"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
@@ -17,7 +17,7 @@ const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
 
 /** The durations of a provider's calls. */
 class Times {
-  /** Calls by the smallest bound that they do not exceed. The last count is for calls that exceed all bounds. */
+  /** Calls by the smallest bound that they do not exceed. The last count is for calls that exceed every bound. */
   readonly counts: Array<number> = Array.from({ length: bounds.length + 1 }, () => 0)
   seconds = 0
 

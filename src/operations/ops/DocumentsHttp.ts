@@ -1,6 +1,6 @@
 /**
- * Serves `/openapi.json`, `/docs` and the guides. Each is built on first request: building them takes longer than startup, and the reference page
- * alone has two megabytes.
+ * Serves `/openapi.json`, `/docs` and the guides. Each is built on first request, because building them takes longer than startup, and the
+ * reference page alone has two megabytes.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -30,7 +30,7 @@ export const documents = (
       const sandbox = yield* CurrentSandbox
       const base = pathTo(prefix, public_url)
       const docs = `${base === "/" ? "" : base}/docs`
-      // Building is uninterruptible: an interruption by a disconnecting client must not be cached.
+      // Building is uninterruptible, because an interruption by a disconnecting client must not be cached.
       const once = <A>(load: () => Promise<A>) =>
         Effect.map(Effect.cached(Effect.promise(load)), (loaded) => Effect.uninterruptible(loaded))
       const pages = yield* once(loadGuides)

@@ -9,7 +9,7 @@ export interface Gauges {
   /** Age of the oldest open call. */
   readonly oldest_unsettled_seconds: number
   readonly open_calls: number
-  /** Time since the last verification without findings; infinite if there was none. */
+  /** Time since the last verification without findings. Infinite if there was none. */
   readonly seconds_since_verified: number
   /** Findings of the last verification. */
   readonly findings: number

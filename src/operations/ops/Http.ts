@@ -47,7 +47,7 @@ export const OpsHttp = HttpApiBuilder.group(
       )
       .handle("metrics", ({ request }) =>
         access.check(request.headers["authorization"]).pipe(
-          // Limits guesses per address.
+          // Limits how often an address may try a token.
           Effect.catchTag("InvalidToken", (problem) => Effect.zipRight(limits.take("metrics", request), problem)),
           Effect.andThen(gauges),
           Effect.andThen(work),

@@ -1,4 +1,4 @@
-/** The state of the service's background loops: last turn, failures, and whether a loop is stuck, late, stopped or failing. */
+/** The state of the service's background loops: last iteration, failures, and whether a loop is stuck, late, stopped or failing. */
 import { Context, Layer } from "effect"
 import { LoopObserver } from "../../kernel/Loop.ts"
 import type { LoopListener } from "../../kernel/Loop.ts"
@@ -6,17 +6,17 @@ import type { LoopListener } from "../../kernel/Loop.ts"
 /** The state of one loop. */
 export interface LoopFigures {
   readonly loop: string
-  /** Seconds since the last successful turn, or since the loop was first seen. */
+  /** Seconds since the last successful iteration, or since the loop was first seen. */
   readonly seconds_since_good: number
-  /** Failed turns since startup. */
+  /** Failed iterations since startup. */
   readonly failures: number
-  /** Why the loop is unhealthy; `undefined` if it is healthy. */
+  /** Why the loop is unhealthy. `undefined` if it is healthy. */
   readonly trouble: string | undefined
-  /** Whether a turn is in progress. */
+  /** Whether an iteration is in progress. */
   readonly running: boolean
-  /** Seconds since the end of the last turn; `undefined` before the first. */
+  /** Seconds since the end of the last iteration. `undefined` before the first. */
   readonly seconds_since_turn: number | undefined
-  /** Seconds until the next turn; `undefined` if the loop waits to be woken. */
+  /** Seconds until the next iteration. `undefined` if the loop waits to be woken. */
   readonly seconds_until_turn: number | undefined
 }
 
@@ -28,25 +28,25 @@ export interface LoopsContract {
 export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContract>() {
   /** Observes every loop of the layers that receive it. */
   static readonly layer = Layer.suspend(() => {
-    // Process time: advancing a sandbox's clock does not make a loop late.
+    // Process time. Advancing a sandbox's clock must not make a loop late.
     const loops = make(() => performance.now())
     return Layer.merge(Layer.succeed(Loops, loops), Layer.succeed(LoopObserver, loops.observe))
   })
 }
 
-/** The maximum length of a turn, and the maximum delay of a turn, in milliseconds. */
+/** The maximum length and the maximum delay of an iteration, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
 /** A loop counts as failing after this many failures in a row. */
 const failuresMax = 3
 
 interface State {
-  /** Start of the current turn. */
+  /** Start of the current iteration. */
   began: number | undefined
-  /** Start of the next turn; `undefined` if the loop waits to be woken. */
+  /** Start of the next iteration. `undefined` if the loop waits to be woken. */
   due: number | undefined
   stopped: boolean
-  /** End of the last turn. */
+  /** End of the last iteration. */
   over: number | undefined
   good: number
   failures: number

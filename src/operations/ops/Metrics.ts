@@ -13,7 +13,7 @@ export interface MetricsContract {
   readonly observeCall: ObserveCall
   /** Sets the gauges of the books. `/metrics` calls it just before it responds. */
   readonly setGauges: (gauges: Gauges) => void
-  /** Sets the figures of work in progress, at the same time. */
+  /** Sets the figures of work in progress. `/metrics` calls it just before it responds. */
   readonly setWork: (work: Work) => void
   /** Metrics in the Prometheus text format, and their content type. */
   readonly text: () => Promise<string>
@@ -34,8 +34,8 @@ export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Metric
 }
 
 /**
- * Counts by two labels, added to Prometheus' counter when it is read. That counter builds a label string for every count, which took one percent
- * of a call.
+ * Counts by two labels, added to Prometheus' counter when it is read. That counter builds a label string for every count, which took 1 % of a
+ * call's time.
  */
 class LabelCounts<Label extends string | number> {
   private readonly counts = new Map<string, Map<Label, number>>()
@@ -70,7 +70,7 @@ const make = (): MetricsContract => {
 const gaugesIn = (registry: Registry) => (name: string, help: string) =>
   new Gauge({ name, help, registers: [registry] })
 
-/** Counters of requests and upstream exchanges. Called for every request, so each count is one map entry. */
+/** Counters of requests and upstream exchanges. They are called for every request, so each count is one map entry. */
 const requestMetrics = (registry: Registry): Pick<MetricsContract, "observe" | "observeUpstream"> => {
   const requests = new LabelCounts<number>()
   const exchanges = new LabelCounts<string>()

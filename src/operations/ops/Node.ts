@@ -4,7 +4,7 @@ import type { NodeContract } from "../../storage/engine/Runs.ts"
 
 export const NodeFigures = Schema.Struct({
   name: Schema.String,
-  /** Whether this node leads, and the leader's name; null if no node currently leads. The leader does the work that runs once for all nodes. */
+  /** Whether this node leads, and the leader's name, or null without one. The leader does the work that runs once for all nodes. */
   leads: Schema.Boolean,
   leader: Schema.NullOr(Schema.String),
   /** Seconds until its lease lapses, and since it was renewed. */

@@ -1,5 +1,5 @@
 /**
- * Readiness: the database can be read and durably written, every loop is healthy, and the node has its lease. The probe writes a row, because on a
+ * Readiness. The database can be read and durably written, every loop is healthy, and the node has its lease. The probe writes a row, because on a
  * full disk a transaction without writes still succeeds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -13,9 +13,9 @@ import type { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 export interface ReadinessContract {
-  /** Anyone may call it, so it writes at most once a second. Concurrent checks share one result. */
+  /** Anyone may call it, so it probes at most once a second. Concurrent checks share one result. */
   readonly check: Effect.Effect<void, NotReady>
-  /** This node's figures; `undefined` on SQLite. */
+  /** This node's figures. `undefined` on SQLite. */
   readonly node: Effect.Effect<NodeFigures | undefined>
 }
 
@@ -43,7 +43,7 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // In a separate fiber: the first caller may disconnect.
+  // In a separate fiber, because the first caller may disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
     Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "it does not answer" }),
     Effect.as(undefined),

@@ -4,7 +4,7 @@ import type { Decision } from "../../upstream/routing/Decision.ts"
 
 export interface RoutingLogContract {
   readonly observe: (decision: Decision) => void
-  /** Newest first. */
+  /** The decisions, newest first. */
   readonly last: () => ReadonlyArray<Decision>
 }
 

@@ -1,9 +1,9 @@
 /**
- * Access to `/metrics`: the configured `metrics`.
+ * Access to `/metrics`, configured in `metrics`.
  *
  * Where the specification is silent:
- * - Without `metrics`, anyone who reaches the port may read `/metrics`. With `token_env`, it requires that bearer token and refuses others with
- *   the texts of routes for user tokens.
+ * - Without `metrics`, anyone who reaches the port may read `/metrics`. With `token_env`, it requires that bearer token and rejects others with the
+ *   texts of routes for user tokens.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"

@@ -1,5 +1,5 @@
 /**
- * Traces over OTLP, if the configuration has `telemetry`.
+ * Traces over OTLP.
  *
  * Where the specification is silent:
  * - Traces are off unless `telemetry` in the configuration names a collector.
@@ -14,7 +14,7 @@ import { Tracing } from "../../kernel/Tracing.ts"
 import { version } from "../../kernel/Version.ts"
 
 const Collector = Schema.Struct({
-  /** The address without `/v1/traces`. */
+  /** The collector's address without `/v1/traces`. */
   endpoint: Address,
   /** The environment variable with the collector's Authorization header. */
   authorization_env: Schema.optional(NonEmpty)

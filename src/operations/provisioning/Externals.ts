@@ -1,4 +1,4 @@
-/** The rows of external ids. */
+/** The stored external ids. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"

@@ -26,7 +26,7 @@ const mayGive = ({ scopes }: SignedInOperator, wanted: Partial<Pick<PersonWanted
     ? Effect.void
     : new InsufficientScope({ message: "this management key needs the scope grants to give credit", scope: "grants" })
 
-/** Adding a person to a tenant requires the scope `tenants`: the person may spend the tenant's credit, and an invited owner may change the tenant. */
+/** Adding a person to a tenant requires the scope `tenants`. A member may spend the tenant's credit, and an invited owner may change the tenant. */
 const mayPlace = ({ scopes }: SignedInOperator, tenant: string | undefined) =>
   scopes === undefined || scopes.includes("tenants") || tenant === undefined
     ? Effect.void

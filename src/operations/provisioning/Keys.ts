@@ -1,4 +1,4 @@
-/** Provisioning of API keys. */
+/** Creates, changes and revokes API keys by external id. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
@@ -73,7 +73,7 @@ const holderOf = Effect.fnUntraced(function* (parts: Parts, wanted: KeyWanted) {
 
 // ---- creating and changing ----------------------------------------------------------------------------------------------
 
-/** The key of an external id; `undefined` if there is none or it was revoked elsewhere. */
+/** Reads the key of an external id. Returns `undefined` if there is none, or if it was revoked elsewhere. */
 const keyOf = Effect.fnUntraced(function* ({ applications, externals, tenancy }: Parts, external_id: string) {
   const found = yield* externals.find("key", external_id)
   const line = found === undefined || found.removed_at !== null ? undefined : yield* tenancy.key(found.id)
@@ -150,7 +150,7 @@ const created = Effect.fnUntraced(function* (
   })
   const key = yield* Effect.catchTag(made, "TooManyApplications", (problem) =>
     Effect.flatMap(parts.externals.find("key", external_id), (other) =>
-      // A concurrent request has created it.
+      // A concurrent request created it.
       Effect.fail(other !== undefined && other.id !== found?.id ? new ExternalIdUsed({ external_id }) : problem)
     )
   )
@@ -189,7 +189,7 @@ const revoke = Effect.fnUntraced(function* (
     )
 })
 
-/** Revokes keys until a page has no revocable key. Returns the number of revoked keys. */
+/** Revokes keys until a page has no revocable key left. Returns the number of revoked keys. */
 export const revokeAll = (parts: Parts) =>
   Effect.fnUntraced(function* (by: Operator, page: Effect.Effect<ReadonlyArray<Revocable>>) {
     let revoked = 0

@@ -1,4 +1,4 @@
-/** Credit and allowances of provisioned people and tenants. */
+/** Gives credit and allowances to provisioned people and tenants. */
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -37,7 +37,7 @@ export const creditOnce = ({ externals, ledger }: Pick<Parts, "externals" | "led
         Effect.catchTags({
           AccountMissing: Effect.die,
           BalanceTooLarge: () => new BalanceBeyondBooks(),
-          // A concurrent request gave it.
+          // A concurrent request gave the credit.
           Conflict: () => Effect.void
         })
       )

@@ -10,7 +10,7 @@ export class ExternalIdNotFound extends Problem<ExternalIdNotFound>()("ExternalI
   details: {}
 }) {}
 
-/** The external id belongs to another person, tenant or key than the request means. */
+/** The external id belongs to another person, tenant or key than the one in the request. */
 export class ExternalIdUsed extends Problem<ExternalIdUsed>()("ExternalIdUsed", {
   status: 409,
   error: "this external id belongs to another resource: remove it first, or use another external id",

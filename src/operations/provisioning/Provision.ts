@@ -2,19 +2,19 @@
  * Requests and responses of provisioning: people, tenants and keys, by the caller's own ids.
  *
  * Where the specification is silent:
- * - A PUT creates the resource if its external id is new, and otherwise updates what differs. A person's address, a tenant's first owner and a
- *   key's tenant do not change: another value is 409 `external_id_used`.
+ * - A PUT creates the resource if its external id is new. Otherwise it updates the fields that differ. A person's address, a tenant's first owner
+ *   and a key's tenant cannot change. A different value gets 409 `external_id_used`.
  * - An operator vouches for a person's address. A later sign-in with the same verified address gets this account.
- * - `credit_usd` is given once per external id, with the first request that has it, even if the person is removed and created again.
- * - An absent field changes nothing, except the limits of a key: each PUT sets them all, and an absent limit is lifted.
- * - Only the response to a key's creation has the key. Another PUT of the same key cannot show it: remove the key, and create it again.
- * - DELETE of a person suspends them, ends their sign-ins, revokes their keys and deletes their passkeys. DELETE of a tenant suspends it and
- *   revokes its keys. Credit and records stay, and a later PUT of the same external id activates it again.
+ * - `credit_usd` is given once per external id, by the first request that has it, even if the person is removed and created again.
+ * - An absent field stays unchanged, except for a key's limits: each PUT sets all of them, and an absent limit is removed.
+ * - Only the response to a key's creation has the key. A later PUT cannot show it. To get a new key, remove it and create it again.
+ * - DELETE of a person suspends them, ends their sign-ins, revokes their keys and deletes their passkeys. DELETE of a tenant suspends it and revokes
+ *   its keys. Credit and records stay. A later PUT with the same external id activates the person or tenant again.
  * - Credit and allowances also require the scope `grants`. An invitation to a tenant and `team_external_id` require `tenants`.
- * - `team_external_id` makes the person a member of that tenant. A suspension there stays, and no request removes them from a team.
- * - POST creates a tenant at each request; PUT creates one per external id.
- * - An invitation without a tenant creates the person, and mails a link that opens the console once, within seven days. An invitation to a tenant
- *   comes from its first owner: the letter and the team's page name them. A letter never contains an API key.
+ * - `team_external_id` makes the person a member of that tenant. It does not lift a suspension there, and no request removes a person from a team.
+ * - Each POST creates another tenant. A PUT creates one per external id.
+ * - An invitation without a tenant creates the person and mails a link that opens the console once, within seven days. An invitation to a tenant
+ *   comes from its first owner, who is named in the letter and on the team's page. A letter never contains an API key.
  */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
@@ -33,7 +33,7 @@ export const ExternalId = Line.annotations({ description: "The caller's own id: 
 
 const credit = {
   credit_usd: Schema.optional(Amount),
-  /** For the person's home tenant, or for the tenant. */
+  /** The allowance of the person's home tenant, or of the tenant. */
   allowance: Schema.optional(Terms)
 } as const
 
@@ -50,7 +50,7 @@ export interface PersonWanted extends Schema.Schema.Type<typeof PersonWanted> {}
 
 export const TenantWanted = Schema.Struct({
   name: NewOrganisation.fields.name,
-  /** The first owner. Created as a person if there is no account with this address. */
+  /** The first owner's address. A person is created if no account has it. */
   owner_email: Email,
   suspended: Schema.optional(Schema.Boolean),
   ...credit
@@ -61,7 +61,7 @@ const { allowed_models, expires_at, name, spending_limit_period, spending_limit_
 
 export const KeyWanted = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
-  /** Instead of `tenant_id`. */
+  /** An alternative to `tenant_id`. */
   tenant_external_id: Schema.optional(ExternalId),
   /** The key's holder. Defaults to the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
   person_external_id: Schema.optional(ExternalId),
@@ -83,7 +83,7 @@ export const KeyWanted = Schema.Struct({
 export interface KeyWanted extends Schema.Schema.Type<typeof KeyWanted> {}
 
 const made = {
-  /** Null for a person or tenant created without one. */
+  /** Null if the person or tenant has no external id. */
   external_id: Schema.NullOr(Schema.String),
   /** Whether this request created it. */
   created: Schema.Boolean

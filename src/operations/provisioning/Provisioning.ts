@@ -1,4 +1,4 @@
-/** Creates, changes and removes people, tenants and keys for the operator. Every request may be repeated. */
+/** Creates, changes and removes people, tenants and keys for the operator. Every request by external id can be repeated safely. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
@@ -48,7 +48,7 @@ import type { ExternalIdNotFound, ExternalIdUsed, NoHolder } from "./Problems.ts
 import * as TenantsOf from "./TenantsOf.ts"
 
 interface Things<Wanted, Made, E> {
-  /** Creates the resource, or updates what differs. */
+  /** Creates the resource, or updates the fields that differ. */
   readonly put: (
     by: Operator,
     external_id: string,
@@ -64,7 +64,7 @@ type TeamProblem = ExternalIdNotFound | TeamFull | TooManyTenants
 /** `by` is the acting operator. Lists are newest first, with ids below `before`. */
 export interface ProvisioningContract {
   readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem | TeamProblem> & {
-    /** Creates a person without an external id. An address with an account creates nothing. */
+    /** Creates a person without an external id. If the address has an account, nothing is created. */
     readonly create: (
       by: Operator,
       wanted: Omit<PersonWanted, "credit_usd">
@@ -74,7 +74,7 @@ export interface ProvisioningContract {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
   readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
-    /** Creates a tenant without an external id; every request creates another. */
+    /** Creates a tenant without an external id. Each request creates another. */
     readonly create: (
       by: Operator,
       wanted: Omit<TenantWanted, "credit_usd">
@@ -88,7 +88,7 @@ export interface ProvisioningContract {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Key>>
   }
   readonly letters: {
-    /** Stores a person's first letter, once. Returns `false` if there was one, and for an old account or a suspended person. */
+    /** Stores a person's first letter, once. Returns `false` if it was stored before, the account is old, or the person is suspended. */
     readonly welcome: (by: Operator, person: ProvisionedPerson) => Effect.Effect<boolean, BooksUnavailable>
     /** Invites an address to the service, or to a tenant. Another invitation sends another letter. */
     readonly invite: (

@@ -1,4 +1,4 @@
-/** Provisioning of tenants. */
+/** Creates, changes and removes tenants for the operator. */
 import { Clock, Effect, Option } from "effect"
 import { balanceOf } from "../../books/ledger/rules/Transaction.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
@@ -47,7 +47,7 @@ const shown = Effect.fnUntraced(function* (
   } satisfies ProvisionedTenant
 })
 
-/** Suspends or activates a tenant; `undefined` changes nothing. */
+/** Suspends or activates a tenant. `undefined` changes nothing. */
 const setSuspended = ({ ledger }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, tenant: ProvisionedTenant, suspended: boolean | undefined) {
     const status = suspended === true ? "suspended" : "active"
@@ -97,7 +97,7 @@ const creating = (parts: Parts): TenantsContract["create"] =>
     const made = parts.founding({ account_id, name }, (tenant_id) => [
       Audit.entry(by, { action: "tenant.create", tenant_id, account_id }, now)
     ])
-    // An earlier check found room for another tenant of the owner.
+    // An earlier check found that the owner may own another tenant.
     const { id } = yield* Effect.catchTag(made, "Conflict", () => new TooManyTenants())
     yield* setSuspended(parts)(by, yield* shown(parts, id, null, true), suspended)
     yield* Money.allow(parts)(by, id, allowance)

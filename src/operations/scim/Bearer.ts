@@ -1,4 +1,4 @@
-/** Checks the directory's bearer token. Without a directory, every token is refused. */
+/** Checks the directory's bearer token. Without a configured directory, every token is rejected. */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Redacted } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -20,7 +20,7 @@ const make = Effect.gen(function* () {
     if (authorization === undefined) return yield* new MissingAuthorization()
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
-    // Limits guesses per address.
+    // Limits how often an address may try a token.
     yield* limits.take("scim", request)
     return yield* new InvalidToken()
   })

@@ -1,4 +1,4 @@
-/** Responses of SCIM's discovery endpoints: features, resource types, and attributes. */
+/** Responses of SCIM's discovery endpoints: features, resource types and attributes. */
 import type { Resource } from "./Resource.ts"
 import { listed } from "./Resource.ts"
 import * as Group from "./Group.ts"

@@ -8,7 +8,7 @@ import { metaOf } from "./User.ts"
 export interface Group {
   readonly display_name: string
   readonly external_id: string | null
-  /** Ids of users. */
+  /** The ids of the group's users. */
   readonly members: ReadonlyArray<string>
 }
 
@@ -31,7 +31,7 @@ export const shown = (group: StoredGroup, base: string, withMembers: boolean): R
   meta: metaOf("Group", `${base}/Groups/${group.id}`, group)
 })
 
-/** The ids in a value of `members`: a list of objects, or a single one. */
+/** Reads the ids in a value of `members`, which is a list of objects or a single object. */
 const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, InvalidValue> => {
   if (value === undefined || value === null) return Either.right([])
   const ids = (Array.isArray(value) ? value : [value]).map((one: unknown) =>
@@ -76,7 +76,7 @@ const set = (
     if (one !== null) return withMembers(group, op === "remove" ? "remove" : "add", [one[1]!])
     switch (path.toLowerCase()) {
       case "members":
-        // Without a value, all members are removed.
+        // Without a value, the operation removes all members.
         if (op === "remove" && (value === undefined || value === null)) return { ...group, members: [] }
         return withMembers(group, op, yield* membersIn(value))
       case "displayname":
@@ -94,7 +94,7 @@ const set = (
     }
   })
 
-/** The group after these operations. */
+/** Applies the operations to the group. */
 export const patched = (
   group: Group,
   operations: ReadonlyArray<Operation>

@@ -90,7 +90,7 @@ const membersChanged = (
     )
 ]
 
-/** Refuses members that are not users of the directory. */
+/** Rejects members that are not users of the directory. */
 const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArray<string>) {
   for (const id of members) {
     const [found] = yield* Effect.orDie(
@@ -101,7 +101,7 @@ const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArra
   }
 })
 
-/** Updates the teams of people whose groups have changed. It is idempotent, so a request that stopped halfway may be sent again. */
+/** Updates the teams of people whose groups have changed. It is idempotent, so a request that stopped halfway can be repeated. */
 const applied = Effect.fnUntraced(function* ({ registration, sql }: Parts, accounts: Iterable<string>) {
   for (const account of accounts) {
     const rows = yield* Effect.orDie(

@@ -29,7 +29,7 @@ const locationOf = ({ meta }: Resource): string => (meta as { readonly location:
 
 const noContent = HttpServerResponse.empty({ status: 204 })
 
-/** Reads the body regardless of its media type, because directories send their own. */
+/** Reads the body regardless of its media type, because directories send various ones. */
 const bodyOf = (request: Request): Effect.Effect<Body, InvalidValue> =>
   Effect.flatMap(Effect.orDie(request.text), (text) =>
     Effect.mapError(parse(Buffer.from(text)), () => new InvalidValue({ message: "the body must be a JSON object" }))

@@ -1,4 +1,4 @@
-/** Refusals of SCIM. Codes are the `scimType` values of RFC 7644, section 3.12. */
+/** Refusals of SCIM. The codes are the `scimType` values of RFC 7644, section 3.12. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class ResourceNotFound extends Problem<ResourceNotFound>()("ResourceNotFound", {

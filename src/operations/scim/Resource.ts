@@ -1,4 +1,4 @@
-/** Values common to SCIM's resources: bodies, lists, filters and PATCH operations. Pure. */
+/** Parts common to all SCIM resources: bodies, lists, filters and PATCH operations. Pure. */
 import { Either, Schema } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"
 import { InvalidFilter, InvalidPath, InvalidValue } from "./Problems.ts"
@@ -22,7 +22,7 @@ export const attributeOf = (body: Body, name: string): unknown => {
 
 const longest = 320
 
-/** A string of up to 320 characters; `undefined` if it is absent or null. */
+/** Reads a string of up to 320 characters. Returns `undefined` if it is absent or null. */
 export const textIn = (name: string, value: unknown): Either.Either<string | undefined, InvalidValue> => {
   if (value === undefined || value === null) return Either.right(undefined)
   return typeof value === "string" && value.length <= longest && isStorable(value)
@@ -30,7 +30,7 @@ export const textIn = (name: string, value: unknown): Either.Either<string | und
     : Either.left(new InvalidValue({ message: `${name} must be a text of up to ${longest} characters` }))
 }
 
-/** A boolean, or the text that Entra sends: `"True"`, `"False"`. */
+/** Reads a boolean, or the text that Entra sends: `"True"`, `"False"`. */
 export const truthIn = (name: string, value: unknown): Either.Either<boolean | undefined, InvalidValue> => {
   // Older versions of Entra send a list of one object.
   const plain = Array.isArray(value) && value.length === 1 && isBody(value[0]) ? value[0]["value"] : value
@@ -45,12 +45,12 @@ export const truthIn = (name: string, value: unknown): Either.Either<boolean | u
 // ---- lists --------------------------------------------------------------------------------------------------------------
 
 export interface Filter {
-  /** In lower case. */
+  /** The attribute's name in lower case. */
   readonly attribute: string
   readonly value: string
 }
 
-/** Reads `attribute eq "value"`. */
+/** Parses a filter of the form `attribute eq "value"`. */
 export const filterIn = (
   text: string | undefined,
   attributes: ReadonlyArray<string>
@@ -74,7 +74,7 @@ export interface ListQuery {
 
 const mostResults = 200
 
-/** The page of a list. `startIndex` counts from 1. As RFC 7644 requires, values below the minimum count as the minimum. */
+/** The page of a list. `startIndex` counts from 1. As RFC 7644 requires, a value below the minimum counts as the minimum. */
 export const pageIn = ({ count, startIndex }: ListQuery) => {
   const whole = (text: string | undefined, otherwise: number, least: number): number => {
     const number = Number(text ?? otherwise)
@@ -101,7 +101,7 @@ export const listed = ({ resources, start, total }: Listed): Resource => ({
 
 export interface Operation {
   readonly op: "add" | "remove" | "replace"
-  /** `undefined` if the value contains the attributes. */
+  /** `undefined` if the value names its attributes. */
   readonly path: string | undefined
   readonly value: unknown
 }

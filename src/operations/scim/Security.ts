@@ -1,4 +1,4 @@
-/** The credential of SCIM's routes: the directory's bearer token. */
+/** The directory's bearer token, which is the credential of SCIM's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RateLimited } from "../../http/contract/Problems.ts"
@@ -11,7 +11,7 @@ export class ScimToken extends HttpApiMiddleware.Tag<ScimToken>()("tollgate/scim
       HttpApiSecurity.annotate(
         OpenApi.Description,
         "`Authorization: Bearer …` with the value of the environment variable that `scim.token_env` of the configuration names. No other " +
-          "credential opens these routes, and this one opens no others."
+          "credential opens these routes, and this credential opens no other routes."
       )
     )
   }

@@ -12,16 +12,16 @@ const Scim = Schema.Struct({
 })
 
 export const fields = {
-  /** SCIM 2.0 at `/scim/v2`. Without an entry, every request is refused. */
+  /** SCIM 2.0 at `/scim/v2`. Without this entry, every request is rejected. */
   scim: Schema.optional(Scim)
 }
 
-/** The directory's bearer token; `undefined` without a directory. */
+/** The directory's bearer token. `undefined` without a directory. */
 export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   ScimBearer,
   { readonly token: Redacted.Redacted | undefined }
 >() {
-  /** No directory. */
+  /** The layer of a service without a directory. */
   static readonly layerNone = Layer.succeed(ScimBearer, { token: undefined })
 }
 

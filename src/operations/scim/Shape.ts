@@ -1,4 +1,4 @@
-/** The format of SCIM's refusals: the error of RFC 7644, section 3.12. */
+/** The format of SCIM's refusals, which is the error of RFC 7644, section 3.12. */
 import type { Shape } from "../../http/contract/Annotations.ts"
 
 const urn = "urn:ietf:params:scim:api:messages:2.0:Error"

@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - Stored attributes are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
- *   accepted and ignored, because directories send whatever their mappings contain.
- * - The address is the primary one, else the one of type `work`, else the first, else a `userName` that is an address.
+ *   accepted and ignored, because directories send everything that their mappings contain.
+ * - The stored address is the primary one, or the first of type `work`, or the first, or a `userName` that is an address.
  */
 import { Either, Schema } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -92,11 +92,11 @@ export const userIn = (body: Body): Either.Either<User, InvalidValue> =>
 
 // ---- changes ------------------------------------------------------------------------------------------------------------
 
-/** The attribute path without the schema prefix. */
+/** Removes the schema prefix from an attribute path. */
 const shortOf = (path: string): string =>
   path.toLowerCase().startsWith(`${schema.toLowerCase()}:`) ? path.slice(schema.length + 1) : path
 
-/** Sets one attribute. An unknown one changes nothing. */
+/** Sets one attribute. Unknown attributes are ignored. */
 const set = (user: User, path: string, value: unknown): Either.Either<User, InvalidValue> =>
   Either.gen(function* () {
     const text = () => textIn(path, value)
@@ -139,7 +139,7 @@ const setAll = (user: User, attributes: Body): Either.Either<User, InvalidValue>
     Either.right(user)
   )
 
-/** The user after these operations. A removed attribute has no value; a user without `active` is inactive. */
+/** Applies the operations to the user. A removed attribute has no value. A user without `active` is inactive. */
 export const patched = (
   user: User,
   operations: ReadonlyArray<Operation>

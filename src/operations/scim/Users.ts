@@ -1,4 +1,4 @@
-/** Users of the directory. Each is an account, which the directory names, activates and deactivates. */
+/** Users of the directory. Each is an account that the directory names, activates and deactivates. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -31,14 +31,14 @@ const patchedBy = (user: User, body: Body) => Effect.flatMap(operationsIn(body),
 
 type Row = Omit<StoredUser, "active">
 
-/** A person suspended by the operator is inactive too. */
+/** Adds the state. A person suspended by the operator is also inactive. */
 const withState = ({ tenants }: Parts, row: Row) =>
   Effect.map(tenants.isSuspended(row.account_id as AccountId), (suspended): StoredUser => ({
     ...row,
     active: !suspended
   }))
 
-/** Whether the directory admits the person, regardless of the operator. Changes are computed from this. */
+/** Whether the directory admits the person, regardless of the operator. Changes are computed from this state. */
 const isActivated = ({ tenants }: Parts, account: AccountId) =>
   Effect.map(tenants.suspendersOf(account), (all) => !all.includes("directory"))
 
@@ -117,7 +117,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     const row = { account_id, ...attributes, created_at: now, updated_at: now }
     const stored = yield* Statements.tryWrite(
       writer,
-      // The directory removed this person earlier and now restores them.
+      // The directory removed this person earlier and restores them now.
       statement(sql`DELETE FROM tollgate_scim_users WHERE account_id = ${account_id} AND deleted_at IS NOT NULL`),
       statement(sql`INSERT INTO tollgate_scim_users ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING account_id`, 1)
     )
@@ -157,7 +157,7 @@ const changing = (parts: Parts) =>
     return yield* withState(parts, after)
   })
 
-/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): UsersContract["remove"] =>
   Effect.fn("Scim.users.remove")(function* (id) {
     const { acts, registration, sql, tenancy, writer } = parts

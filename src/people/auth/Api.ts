@@ -15,7 +15,7 @@ import {
   IdentityRejected
 } from "../../upstream/identity/Problems.ts"
 
-/** An authorization request. Required parameters are optional here: the handler refuses them with the specification's texts. */
+/** An authorization request. Required parameters are optional here because the handler rejects missing ones with the specification's texts. */
 export const AuthorizationRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
   redirect_uri: Schema.optional(Schema.String),
@@ -28,7 +28,7 @@ export const AuthorizationRequest = Schema.Struct({
 }).annotations({ identifier: "AuthorizationRequest" })
 export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
 
-/** For the OpenAPI document. The challenge is the example of RFC 7636. */
+/** The example in the OpenAPI document. Its challenge is from RFC 7636. */
 const authorizationExample = {
   client_id: "{oauth_client_id}",
   redirect_uri: "{redirect_uri}",
@@ -39,7 +39,7 @@ const authorizationExample = {
   code_challenge_method: "S256"
 } as const
 
-/** The provider's token for the person, and the client that signs them in. */
+/** The provider's token for the user, and the client that signs the user in. */
 export const SignInRequest = Schema.Struct({
   id_token: Schema.optional(Schema.String),
   access_token: Schema.optional(Schema.String),
@@ -61,8 +61,8 @@ const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response
 })
 
 /**
- * Required fields are optional here: the handler refuses them with the specification's texts. Another grant type has no refresh token. `tenant_id`
- * switches to another tenant of the account.
+ * Required fields are optional here because the handler rejects missing ones with the specification's texts. An unsupported grant type may come
+ * without a refresh token. `tenant_id` switches to another tenant of the account.
  */
 export const RefreshRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
@@ -92,7 +92,7 @@ const signIn = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(
       OpenApi.Summary,
       name === "provider"
-        ? "Sign in with any other configured identity provider, as with google"
+        ? "Sign in with any other configured identity provider"
         : `Sign in with ${name}; the first sign-in creates an account and its home tenant`
     )
 
@@ -130,7 +130,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
       .addError(InvalidRequest)
       .addError(RateLimited)
       .annotate(Example, { body: { token: "{refresh_token}", token_type: "refresh_token" } })
-      .annotate(OpenApi.Summary, "End the sign-in that a refresh token belongs to")
+      .annotate(OpenApi.Summary, "End a refresh token's sign-in")
   )
   .add(
     HttpApiEndpoint.get("keys", "/.well-known/jwks.json")
@@ -150,10 +150,10 @@ const Consentable = Schema.Struct({
   client_name: Schema.String,
   /** The requested scope. */
   scope: Schema.String,
-  /** The granted scope, and its description for the person. */
+  /** The granted scope, and its description for the user. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
-  /** Whether it is an application of the operator, which may do everything that the person may do. */
+  /** Whether it is one of the operator's own applications, which may do everything that the user may do. */
   trusted: Schema.Boolean,
   redirect_uri: Schema.String,
   state: Schema.NullOr(Schema.String)
@@ -183,11 +183,11 @@ const DeviceRequest = Schema.Struct({
 const DeviceResponse = Schema.Struct({
   /** The application polls the token endpoint with this code. */
   device_code: Schema.String,
-  /** The person types this code on the page at `verification_uri`. `verification_uri_complete` contains it. */
+  /** The user types this code on the page at `verification_uri`. `verification_uri_complete` contains it. */
   user_code: Schema.String,
   verification_uri: Schema.String,
   verification_uri_complete: Schema.String,
-  /** Seconds. */
+  /** The lifetime of both codes in seconds. */
   expires_in: Schema.Int,
   /** Poll interval in seconds. */
   interval: Schema.Int
@@ -199,7 +199,7 @@ const RevocationRequest = Schema.Struct({
   client_id: Schema.String
 }).annotations({ identifier: "RevocationRequest" })
 
-/** An endpoint with OAuth 2.0 errors. */
+/** An endpoint that reports errors as OAuth 2.0 does. */
 const asApplication = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path).addError(OAuthError(400)).addError(OAuthError(401)).addError(RateLimited)
 
@@ -267,21 +267,21 @@ const UserInfo = Schema.Struct({
   email_verified: Schema.Boolean
 }).annotations({ identifier: "UserInfo" })
 
-/** The person's claims, for an application. */
+/** The user's claims, for an application. */
 export class UserInfoApi extends HttpApiGroup.make("userinfo")
   .add(
     HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "The claims about the person of an access token (OpenID Connect)")
+      .annotate(OpenApi.Summary, "The claims about an access token's user (OpenID Connect)")
   )
   .add(
     HttpApiEndpoint.post("userinfoPosted", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "The same claims by POST")
+      .annotate(OpenApi.Summary, "The claims about an access token's user, by POST (OpenID Connect)")
   )
   .middleware(ProfileToken) {}
 
-/** Consent with the person's own token, without the pages. */
+/** Consent with a user token instead of the browser pages. */
 export class ConsentApi extends HttpApiGroup.make("consent")
   .add(
     HttpApiEndpoint.post("code", "/v1/auth/oauth/code")
@@ -292,13 +292,13 @@ export class ConsentApi extends HttpApiGroup.make("consent")
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
       .annotate(Example, { body: authorizationExample })
-      .annotate(OpenApi.Summary, "Consent to a request: a code that works once, within a minute")
+      .annotate(OpenApi.Summary, "Consent to a request. Returns a code, valid once within a minute")
   )
   .middleware(SignInToken) {}
 
 const Page = HttpApiSchema.Text({ contentType: "text/html" })
 
-/** The OAuth pages for a person in a browser. */
+/** The OAuth pages in a user's browser. */
 export class BrowserApi extends HttpApiGroup.make("browser")
   .add(
     HttpApiEndpoint.get("authorize", "/oauth/authorize")
@@ -306,26 +306,26 @@ export class BrowserApi extends HttpApiGroup.make("browser")
       .annotate(Browsed, true)
       .annotate(
         OpenApi.Summary,
-        "The page where a person signs in and decides; an application opens it with the parameters of OAuth 2.0"
+        "The page where a user signs in and decides; an application opens it with OAuth 2.0 parameters"
       )
   )
   .add(
     HttpApiEndpoint.post("decide", "/oauth/authorize")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The decision on that page")
+      .annotate(OpenApi.Summary, "Submit the decision on the consent page")
   )
   .add(
     HttpApiEndpoint.get("device", "/oauth/device")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The page where a person types the code of a device, and decides")
+      .annotate(OpenApi.Summary, "The page where a user types a device's code, and decides")
   )
   .add(
     HttpApiEndpoint.post("decideDevice", "/oauth/device")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The decision on that page")
+      .annotate(OpenApi.Summary, "Submit the decision on the device page")
   )
   .add(
     HttpApiEndpoint.post("signedIn", "/oauth/signed-in")
@@ -350,11 +350,11 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.get("followLink", "/oauth/link")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The link in the email; it works once, in the browser that requested it")
+      .annotate(OpenApi.Summary, "Follow the emailed link, once, in the browser that requested it")
   )
   .add(
     HttpApiEndpoint.get("resume", "/oauth/continue")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The next request of the same browser, with its cookie")
+      .annotate(OpenApi.Summary, "Continue the sign-in with the browser's cookie")
   ) {}

@@ -1,5 +1,5 @@
 /**
- * The OAuth 2.0 authorization server: the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Its tokens charge
+ * The OAuth 2.0 authorization server: authorization code flow with PKCE, device flow, refresh, revocation and user info. Its tokens charge
  * the team's pool first.
  *
  * It is not built on `oidc-provider`, for three reasons. `oidc-provider` owns its HTTP server, its cookies and its storage adapter, so it could not
@@ -8,9 +8,9 @@
  * two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test plans.
  *
  * Where the specification is silent:
- * - A verified address identifies an account, whichever provider verified it. An unverified address proves nothing.
- * - An application that revokes one of its tokens ends the whole sign-in (RFC 7009 allows it). A token of another application, or an unknown
- *   token, gets the same response and ends nothing.
+ * - A verified address identifies an account, independent of the provider that verified it. An unverified address proves nothing.
+ * - If an application revokes one of its tokens, the whole sign-in ends (RFC 7009 allows this). For an unknown token, or a token of another
+ *   application, the response is identical and no sign-in ends.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -46,7 +46,7 @@ export interface AuthorizationRequest {
   readonly response_type?: string | undefined
   readonly scope?: string | undefined
   readonly state?: string | undefined
-  /** Repeated in the ID token. */
+  /** A value that the ID token repeats. */
   readonly nonce?: string | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
@@ -65,7 +65,7 @@ export interface ConsentRequest {
   readonly challenge: string
 }
 
-/** The tokens from an exchange, with an ID token if the scope has `openid`. */
+/** The tokens from an exchange. An ID token is included if the scope has `openid`. */
 export interface Exchanged extends TokenPair {
   readonly id_token?: string
 }
@@ -86,14 +86,14 @@ export interface DeviceRequest {
   readonly scope?: string | undefined
 }
 
-/** A device waiting for a person's decision. */
+/** A device waiting for a user's decision. */
 export interface DeviceConsent {
   readonly client: Client
   /** The granted scope. */
   readonly grant: Grant
 }
 
-/** The claims of OpenID Connect about a person. */
+/** The OpenID Connect claims about a user. */
 export interface UserInfo {
   readonly sub: AccountId
   readonly name: string
@@ -106,7 +106,7 @@ export interface AuthorizationContract {
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
-  /** Records the person's consent. Returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
+  /** Records the user's consent. Returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
   readonly consent: (
     person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
@@ -115,9 +115,9 @@ export interface AuthorizationContract {
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
   /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
-  /** The device waiting with this user code; `undefined` if there is none. */
+  /** The device waiting with this user code. `undefined` if there is none. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
-  /** Stores the person's decision. Returns `false` if no device is waiting with this code. */
+  /** Stores the user's decision. Returns `false` if no device is waiting with this code. */
   readonly decideDevice: (
     person: Pick<Caller, "account_id" | "tenant_id">,
     user_code: string,
@@ -167,7 +167,7 @@ const make = Effect.gen(function* () {
   } satisfies AuthorizationContract
 })
 
-/** The OAuth client of a request. A missing `client_id` is 400 `invalid_request`; an unknown one is 401 `invalid_client`. */
+/** The OAuth client of a request. A missing `client_id` gets 400 `invalid_request`, and an unknown one gets 401 `invalid_client`. */
 const namedClient = (clients: ClientsContract, client_id: string | undefined) =>
   client_id === undefined || client_id === ""
     ? OAuthRefusal.of("invalid_request", "client_id is required")

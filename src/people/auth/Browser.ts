@@ -1,6 +1,6 @@
 /**
- * The OAuth flows in a browser, and console sign-in. The person signs in with a provider, reads which access the application requests, and
- * decides. In the device flow they first type their device's code.
+ * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads the access that the application requests, and
+ * decides. In the device flow, the user first types the device's code.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -41,19 +41,19 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface BrowserContract {
-  /** `GET /oauth/authorize`: asks the signed-in person for consent. */
+  /** `GET /oauth/authorize`: shows the consent page to the signed-in user. */
   readonly authorize: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/authorize`: the person's decision. */
+  /** `POST /oauth/authorize`: handles the user's decision. */
   readonly decide: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/device`: asks for the user code, then for consent. */
+  /** `GET /oauth/device`: shows the form for the user code, then the consent page. */
   readonly device: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/device`: the person's decision about a device. */
+  /** `POST /oauth/device`: handles the user's decision about a device. */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
   /** `GET /console/sign-in/{provider}`: redirects to the provider, which returns to the console with a session. */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `POST /oauth/signed-in`: the provider's token for the person, as a form. */
+  /** `POST /oauth/signed-in`: handles the provider's return with a token for the user, as a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/signed-in/{provider}`: the provider's code, in the query. */
+  /** `GET /oauth/signed-in/{provider}`: handles the provider's return with a code in the query. */
   readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
   /** `GET /console/sign-in/email`: redirects to the address form. */
   readonly toLetter: (request: Request) => Effect.Effect<Response>
@@ -61,7 +61,7 @@ export interface BrowserContract {
   readonly requestLink: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/link`: follows the link in a letter. Without a token, shows the address form. */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/continue`: the same browser, now with its cookie. Browsers do not send the cookie with the provider's form. */
+  /** `GET /oauth/continue`: continues with the browser's cookie, which browsers do not send with the provider's form. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 
@@ -77,7 +77,7 @@ export interface Dependencies {
   readonly registration: RegistrationContract
   readonly returns: Returns.Returns
   readonly links: Links.Links
-  /** Whether people may sign in by email. */
+  /** Whether users may sign in by email. */
   readonly emailSignIn: boolean
   readonly secret: DeploymentSecretContract
   readonly sessions: BrowserSessionsContract

@@ -1,9 +1,9 @@
 /**
- * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token: tabs that share a refresh token would
- * invalidate it for each other. Ending the sign-in ends all its access tokens.
+ * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token. Tabs that share a refresh token would
+ * invalidate it for each other. Ending the sign-in invalidates all its access tokens.
  *
  * Where the specification is silent:
- * - A session ends a week after its last use, and ninety days after the sign-in; its access tokens live for ten minutes.
+ * - A session expires a week after its last use, and at most 90 days after the sign-in. Its access tokens are valid for ten minutes.
  * - A tab that names no tenant gets the last requested tenant.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -29,27 +29,27 @@ const accessLifetime = Duration.minutes(10)
 /** A session's cookie. */
 export interface Held {
   readonly cookie: string
-  /** The session ends at this time unless it is used again. */
+  /** When the session expires, unless it is used again. */
   readonly until: number
 }
 
 export interface Access {
   readonly access_token: string
-  /** Seconds. */
+  /** The lifetime of the access token in seconds. */
   readonly expires_in: number
   readonly account_id: AccountId
   readonly tenant_id: TenantId
-  /** The renewed session. */
+  /** The session with its new expiry. */
   readonly session: Held
 }
 
 export interface BrowserSessionsContract {
-  /** Opens a session for a person who has just signed in. */
+  /** Opens a session for a user who has just signed in. */
   readonly open: (person: {
     readonly account_id: AccountId
     readonly tenant_id: TenantId
   }) => Effect.Effect<Held, BooksUnavailable>
-  /** Creates an access token for the person, in the given tenant if any. */
+  /** Creates an access token for the session's user, in `tenant_id` if given. */
   readonly access: (
     cookie: string | undefined,
     tenant: TenantId | undefined
@@ -59,9 +59,9 @@ export interface BrowserSessionsContract {
     person: ConsoleLinks.Person,
     beside: ReadonlyArray<Statement>
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
-  /** Spends a link's code and opens its person's session. */
+  /** Spends a link's code and opens a session for its user. */
   readonly enter: (code: string) => Effect.Effect<Held, SessionEnded | BooksUnavailable>
-  /** Ends the session. An invalid cookie ends nothing. */
+  /** Ends the session. An invalid cookie changes nothing. */
   readonly end: (cookie: string | undefined) => Effect.Effect<void, BooksUnavailable>
 }
 
@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const session = JSON.parse(yield* secret.unseal(cookie)) as Sealed
           return session.kind === "session" && session.until > now ? session : undefined
-          // Sealed with another secret, or not sealed.
+          // Not sealed, or sealed with another secret.
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
 
   const open: BrowserSessionsContract["open"] = Effect.fn("BrowserSessions.open")(function* (person) {
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** The requested tenant, else the last one, else the first tenant with an active membership. */
+  /** The requested tenant, or the last one, or the first tenant with an active membership. */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

@@ -1,4 +1,4 @@
-/** State of the OAuth pages between two requests: sealed, in a cookie and in the provider's `state` parameter, valid for ten minutes. */
+/** The OAuth pages' state between two requests. It is sealed, valid for ten minutes, and kept in a cookie and the provider's `state` parameter. */
 import { Clock, Duration, Effect } from "effect"
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -7,31 +7,31 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 
 const lifetime = Duration.minutes(10)
 
-/** In the cookie: the signed-in person. */
+/** Stored in the cookie: the signed-in user. */
 export interface SignedIn {
   readonly kind: "signed-in"
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly until: number
 }
-/** In the cookie: this browser was sent to a provider. */
+/** Stored in the cookie of a browser that was sent to a provider. */
 interface PendingSignIn {
   readonly kind: "leaving"
   readonly nonce: string
   readonly until: number
 }
-/** In the `state` parameter, which the provider returns. */
+/** Sent in the `state` parameter, which the provider returns. */
 export interface ProviderState {
   readonly kind: "errand"
   readonly provider: ProviderName
   readonly nonce: string
-  /** Set for a console sign-in; absent for the OAuth pages. */
+  /** Set for a console sign-in. Absent for the OAuth pages. */
   readonly room?: "console"
   /** The page to return to, relative to the OAuth pages or the console: `authorize?client_id=...`. */
   readonly page: string
   readonly until: number
 }
-/** In the URL of `/oauth/continue`: the person that the provider verified. */
+/** Sent in the URL of `/oauth/continue`: the user that the provider verified. */
 export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string
@@ -48,7 +48,7 @@ export const make = (secret: DeploymentSecretContract, public_url: string) => {
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
   const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
 
-  /** Opens a state of this kind, even if it has expired. Returns `undefined` if it was not sealed here. */
+  /** Opens a sealed state of this kind, even if it has expired. Returns `undefined` if it was not sealed here. */
   const openExpired = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
     sealed === undefined || sealed === null || sealed === ""
       ? Effect.succeed(undefined)
@@ -59,7 +59,7 @@ export const make = (secret: DeploymentSecretContract, public_url: string) => {
 
   const hasExpired = ({ until }: Sealed) => Effect.map(Clock.currentTimeMillis, (now) => until <= now)
 
-  /** Opens a state of this kind. Returns `undefined` if it has expired or was not sealed here. */
+  /** Opens a sealed state of this kind. Returns `undefined` if it has expired or was not sealed here. */
   const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
     Effect.flatMap(openExpired(kind, sealed), (value) =>
       value === undefined

@@ -48,5 +48,5 @@ export const clientTokensEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_client_tokens`)],
-  notice: (n) => `${n} client tokens of contact forms end`
+  notice: (n) => `${n} client tokens of contact forms become invalid`
 }

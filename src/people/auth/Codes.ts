@@ -1,8 +1,8 @@
 /**
- * Authorization codes: an application gets a code after a person's consent and exchanges it once, within a minute. Codes are stored as hashes.
+ * Authorization codes. An application gets a code after a user's consent and exchanges it once, within a minute. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - An account keeps up to 100 authorization codes of the last day, including used ones; one more voids the oldest.
+ * - An account keeps up to 100 authorization codes of the last day, including used ones. An additional code voids the oldest.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -32,7 +32,7 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
-  /** The time of the person's sign-in; null if unknown. */
+  /** The time of the user's sign-in. Null if unknown. */
   readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null
@@ -86,7 +86,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   const discard = (code: Code) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
 
-  /** The sign-in that a code opened; `null` if there is none. */
+  /** The sign-in that a code opened. `null` if there is none. */
   const familyOf = ({ hash }: Code): Effect.Effect<string | null> =>
     sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`.pipe(
       Effect.orDie,
@@ -102,5 +102,5 @@ export type Codes = ReturnType<typeof make>
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],
-  notice: (n) => `${n} authorization codes end`
+  notice: (n) => `${n} authorization codes become invalid`
 }

@@ -2,8 +2,8 @@
  * The pages of the authorization code flow: the consent page, and the redirect after the decision.
  *
  * Where the specification is silent:
- * - `prompt=login` and `max_age` send the person to the identity provider again. Each request needs consent, so `prompt=none` always fails with
- *   `login_required` or `consent_required`. Request objects are refused.
+ * - `prompt=login` and `max_age` send the user to the identity provider again. Each request needs consent, so `prompt=none` always fails with
+ *   `login_required` or `consent_required`. Request objects are rejected.
  */
 import type { HttpServerResponse } from "@effect/platform"
 import { Clock, Effect } from "effect"
@@ -33,8 +33,8 @@ export const authorize =
         const isFresh = person !== undefined && (yield* isFreshFor(query, person.who))
         if (promptsIn(query).includes("none")) {
           const none = isFresh
-            ? refusal("consent_required", "the person must consent")
-            : refusal("login_required", "the person must sign in")
+            ? refusal("consent_required", "the user must consent")
+            : refusal("login_required", "the user must sign in")
           return refusedBack(dependencies, consentRequest, none)
         }
         return isFresh
@@ -48,7 +48,7 @@ export const authorize =
 
 const promptsIn = (query: URLSearchParams): ReadonlyArray<string> => (query.get("prompt") ?? "").split(" ")
 
-/** Refuses invalid or unsupported options of a request. */
+/** Rejects invalid or unsupported request options. */
 const refusalOfOptions = (query: URLSearchParams): Refusal | undefined => {
   const prompts = promptsIn(query)
   const max_age = query.get("max_age")
@@ -84,14 +84,14 @@ export const decide = (dependencies: Dependencies): BrowserContract["decide"] =>
             back(redirect_uri, { code, ...answer })
           )
         : Effect.succeed(
-            refusedBack(dependencies, consentRequest, refusal("access_denied", "the person did not allow it"))
+            refusedBack(dependencies, consentRequest, refusal("access_denied", "the user did not allow it"))
           )
     })
   })
 
 const queryMax = 8_000
 
-/** An authorization request by POST, redirected to GET: browsers send no cookie with a form from another site. */
+/** Redirects an authorization request by POST to GET, because browsers send no cookie with a form from another site. */
 const asGet = ({ pages }: Dependencies, form: URLSearchParams): Response => {
   const query = form.toString()
   return query.length > queryMax
@@ -135,7 +135,7 @@ const checked = <A>(
     onSuccess: then
   })
 
-/** Reports a refusal to the application's redirect URI if it is registered; otherwise shows a page. */
+/** Redirects a refusal to the application's redirect URI if it is registered. Otherwise shows a page. */
 const refused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client_id, redirect_uri, state }: AuthorizationRequest,

@@ -1,4 +1,4 @@
-/** The end of a console sign-in: a console page with a session cookie, or the sign-in page with a reason. */
+/** The last step of console sign-in: a console page with a session cookie, or the sign-in page with a reason. */
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
@@ -18,7 +18,7 @@ export type SignInFailure =
 
 const pageMax = 2_000
 
-/** The console page in `to`, relative to `/console/`, with its query. Any other address, and the sign-in page, become the first page. */
+/** The console page in `to`, relative to `/console/`, with its query. Other addresses and the sign-in page are replaced by the first page. */
 export const pageIn = (to: string | null): string => {
   const base = "http://console.invalid/console/"
   if (to === null || to.length > pageMax || !URL.canParse(to, base)) return ""

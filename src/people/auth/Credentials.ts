@@ -2,10 +2,10 @@
  * Authenticates requests: maps an `Authorization` header to a caller, with the texts and the precedence of the specification.
  *
  * Where the specification is silent:
- * - Keys and tokens are cached for at most a minute. A deleted key ends immediately in this process, and within two seconds on other nodes over
- *   PostgreSQL.
- * - The key of an ended run, or of a run below one, is 401 like a deleted key, and just as soon.
- * - A key after its `expires_at` is 401 with the text of an invalid key and the code `api_key_expired`. Every call checks that.
+ * - Keys and tokens are cached for at most a minute. A deleted key becomes invalid immediately in this process, and within two seconds on other
+ *   nodes over PostgreSQL.
+ * - The key of an ended run, or of a run below one, gets 401 like a deleted key, and within the same time.
+ * - An expired key gets 401 with the text for an invalid key and the code `api_key_expired`. Every call checks the expiry.
  * - An empty `Authorization` header counts as missing. A trailing slash does not change the path.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -43,19 +43,22 @@ import type { TokensContract } from "./Tokens.ts"
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey
 
 export interface CredentialsContract {
-  /** For routes that take only user tokens. An application's token must have the scope that the route demands. */
+  /** For routes that take only user tokens. An application's token must have the route's scope. */
   readonly userToken: (
     authorization: string | undefined,
     demand: Demand
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
-   * For metered routes that take user tokens and keys. The credential is read as a user token first, then as a key, so an expired user token is
+   * For routes that take user tokens and keys. An application's token must have the scope that the route demands, by default `calls`. The credential is read as a user token first, then as a key, so an expired user token is
    * refused as a key of invalid format.
    */
-  readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
+  readonly keyOrToken: (
+    authorization: string | undefined,
+    demand?: Demand
+  ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
   /** The caller of a cached key; `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** For routes that take only keys. */
+  /** For routes that take only API keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
@@ -91,13 +94,13 @@ const make = Effect.gen(function* () {
   const apiKey: CredentialsContract["apiKey"] = (authorization) =>
     authorization === undefined || authorization === "" ? new MissingAuthorization() : byKey(bearerOf(authorization))
 
-  const keyOrToken: CredentialsContract["keyOrToken"] = (authorization) => {
+  const keyOrToken: CredentialsContract["keyOrToken"] = (authorization, demand = "calls") => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
     if (!looksLikeToken(bearer)) return byKey(bearer)
     return Effect.flatMap(
       Effect.mapError(byToken(bearer), () => new InvalidKeyFormat()),
-      (holder) => allowed(holder, "calls")
+      (holder) => allowed(holder, demand)
     )
   }
 
@@ -110,10 +113,10 @@ const make = Effect.gen(function* () {
   return { userToken, keyOrToken, rememberedKey, apiKey } satisfies CredentialsContract
 })
 
-/** The bearer token in the header; empty for another scheme. */
+/** The bearer token in the header. Empty for another scheme. */
 const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
 
-/** Tokens contain dots; keys do not. */
+/** Tokens contain dots, but keys do not. */
 const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
 
 // ---- user tokens --------------------------------------------------------------------------------------------------------
@@ -142,7 +145,7 @@ const cachedMax = 50_000
 /** Maps a user token to its holder, with a cache. */
 const tokenReader = (dependencies: TokenDependencies) => {
   const { clock } = dependencies
-  /** A plain map instead of Effect's `Cache`: every call with a token reads it without an allocation. */
+  /** A plain map instead of Effect's `Cache`: each call with a token reads it without an allocation. */
   const cache = new Map<string, Cached>()
   return (bearer: string): Effect.Effect<Holder, InvalidToken> =>
     Effect.suspend(() => {
@@ -162,7 +165,7 @@ const verify = Effect.fnUntraced(function* (
 ) {
   const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
   const mark = belonging.markOf(account_id)
-  // The signature is valid for an hour, but the sign-in or the membership may have ended since.
+  // The signature is valid for an hour. The sign-in or the membership may have ended since.
   if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
   if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
   const attributes = yield* tenants.attributes(tenant_id)
@@ -194,7 +197,7 @@ const lacking = (scope: Demand): InsufficientScope =>
   })
 
 const notSignedIn = Effect.suspend(
-  () => new InsufficientScope({ message: "only the person's own sign-in may do this, not an application" })
+  () => new InsufficientScope({ message: "only the user's own sign-in may do this, not an application" })
 )
 
 /** Whether the bearer has the form of this service's API keys. */

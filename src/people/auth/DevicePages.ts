@@ -16,7 +16,7 @@ export const device = (dependencies: Dependencies): BrowserContract["device"] =>
     const form = { service: info.service_name, action: `${pages}/device` }
     const user_code = shownUserCode(queryOf(http).get("user_code") ?? "")
     if (user_code === "") return html(200, Pages.deviceCode(form))
-    // Only signed-in people may guess codes.
+    // Only signed-in users may try codes.
     const person = yield* signedInBy(dependencies, http)
     if (person === undefined) {
       return yield* signInFirst(dependencies, `device?${new URLSearchParams({ user_code })}`, undefined)

@@ -1,14 +1,14 @@
 /**
- * The device flow (RFC 8628). An application without a browser shows a short user code and polls. The person types the code on a page of this
+ * The device flow (RFC 8628). An application without a browser shows a short user code and polls. The user types the code on a page of this
  * service, in any browser, and decides. The next poll gets the tokens, once. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - Only clients registered with `device` may start the device flow: otherwise an attacker could show a person a code in the name of an
- *   application that never uses the flow.
- * - Both codes expire after ten minutes. After a poll that came too soon, the interval grows by five seconds (`slow_down`).
- * - A user code has eight consonants and therefore spells no word. Case, spaces and dashes do not matter. Only a signed-in person learns whether a
- *   code exists, within the rate limit `authorize`.
- * - Unused codes are deleted ten minutes after they expire, used ones an hour after. The rate limit `authorize` per address bounds their number.
+ * - Only clients registered with `device` may start the device flow. Otherwise an attacker could show a user a code in the name of an application
+ *   that never uses the flow.
+ * - Both codes expire after ten minutes. A poll that comes too soon lengthens the interval by five seconds (`slow_down`).
+ * - A user code has eight consonants and therefore spells no word. Case, spaces and dashes do not matter. Only signed-in users learn whether a code
+ *   exists, within the rate limit `authorize`.
+ * - Unused codes are deleted ten minutes after they expire, and used ones after an hour. The rate limit `authorize` per address bounds their number.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -29,11 +29,11 @@ import type { Grant } from "../credentials/Scope.ts"
 export const lifetime = Duration.minutes(10)
 /** How long a used code is kept after it expires, to detect a replay. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
-/** How long an unused code is kept after it expires, so that its application gets `expired_token`. */
+/** How long an unused code is kept after it expires. During this time, its application gets `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
 /** The initial poll interval, and its growth after each poll that came too soon. */
 export const pause = Duration.seconds(5)
-/** The network may shorten an interval by this many milliseconds. */
+/** Tolerance for early polls, in milliseconds, because network delays vary. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"
@@ -166,7 +166,7 @@ const bareUserCode = (user_code: string): string => user_code.toUpperCase().repl
 const userCodeHash = (secret: DeploymentSecretContract, user_code: string): string =>
   secret.hash("user_code", bareUserCode(user_code))
 
-/** The readable form: `BCDF-GHJK`. */
+/** The form that users read: `BCDF-GHJK`. */
 export const shownUserCode = (user_code: string): string => {
   const bare = bareUserCode(user_code).slice(0, userCodeLength)
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
@@ -177,5 +177,5 @@ export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_device_codes`)],
-  notice: (n) => `${n} device codes end`
+  notice: (n) => `${n} device codes become invalid`
 }

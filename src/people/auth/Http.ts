@@ -184,7 +184,7 @@ const deviceResponse = ({ device_code, user_code }: Devices.DeviceCodes, public_
   interval: Duration.toSeconds(Devices.pause)
 })
 
-/** A handler for an OAuth endpoint: reads JSON or a form, and responds with JSON or an empty body. Refusals have the codes of RFC 6749. */
+/** A handler for an OAuth endpoint. It reads JSON or a form, and responds with JSON or an empty body. Errors have the codes of RFC 6749. */
 const answeringForm =
   (limits: RateLimitsContract) =>
   (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>
@@ -241,7 +241,7 @@ const readFields = Schema.decodeUnknownEither(
   })
 )
 
-/** Names the service in the text of `ClientIdRequired`. */
+/** Adds the service's name to the text of `ClientIdRequired`. */
 const named = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>
   problem._tag === "ClientIdRequired"
     ? new ClientIdRequired({ message: `${service_name} client ID is required` })

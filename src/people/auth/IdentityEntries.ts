@@ -5,7 +5,7 @@ import type { ConfigProblem } from "../../kernel/Setting.ts"
 import * as GitHub from "../../upstream/identity/GitHub.ts"
 import type { ProviderName, ProviderSettings } from "../../upstream/identity/Identity.ts"
 
-/** Names in use below `/v1/auth/`: other routes, other ways to sign in, and the directory. */
+/** Names already used under `/v1/auth/` by other routes, other sign-in methods and the directory. */
 const reserved: ReadonlySet<string> = new Set(["token", "revoke", "oauth", "email", "link", "passkey", "scim"])
 
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/
@@ -20,14 +20,14 @@ const IdentityEntry = Schema.Struct({
   client_secret_env: Schema.optional(NonEmpty),
   /** The client ids accepted in tokens at `/v1/auth/{name}`. Defaults to `client_id`. */
   audiences: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
-  /** The name on the button. */
+  /** The button label. */
   name: Schema.optional(NonEmpty),
   jwks_uri: Schema.optional(Address),
   /** Treat addresses as verified unless the token says otherwise (Microsoft's tokens do not say). */
   trust_email: Schema.optional(Schema.Boolean),
   /** The requested scope. Defaults to `openid email profile`. */
   scope: Schema.optional(NonEmpty),
-  /** The claim that lists a person's groups. Dots lead into nested claims: `realm_access.roles`. */
+  /** The claim that lists a user's groups. Dots lead into nested claims: `realm_access.roles`. */
   groups_claim: Schema.optional(NonEmpty),
   /** For `github`: the API URL of a self-hosted GitHub. */
   api_url: Schema.optional(Address)

@@ -1,4 +1,4 @@
-/** The pages of sign-in by email: the address form, its response, and the link. */
+/** The pages of sign-in by email: the address form, the page after it, and the link's page. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Either, Schema } from "effect"
@@ -26,7 +26,7 @@ export const toForm = ({ pages }: Dependencies, request: Request): Response => {
   return redirect(`${pages}/link?${new URLSearchParams({ room: "console", page })}`)
 }
 
-/** The page to return to. Among the OAuth pages, only the two that require sign-in. */
+/** The page to return to. Of the OAuth pages, only the two that require sign-in are allowed. */
 const destinationIn = (query: URLSearchParams): Destination => {
   const page = query.get("page")
   if (query.get("room") === "console") return { room: "console", page: ConsoleReturn.pageIn(page) }
@@ -73,7 +73,7 @@ export const request = (dependencies: Dependencies): BrowserContract["requestLin
     return HttpServerResponse.setHeader(html(200, body), "set-cookie", held)
   })
 
-/** `GET /oauth/link`. */
+/** `GET /oauth/link`: follows a link, or shows the address form if there is no token. */
 export const follow = (dependencies: Dependencies): BrowserContract["followLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, links, registration } = dependencies

@@ -57,7 +57,7 @@ interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  /** Requests a link. Returns the cookie of the browser that may follow it; `undefined` if the address is over its limit. */
+  /** Requests a link. Returns the cookie of the browser that may follow it. `undefined` if the address is over its limit. */
   request: requesting(dependencies),
   /** Follows a link. If it cannot be used, returns the reason and does not spend it. */
   follow: following(dependencies)
@@ -93,7 +93,7 @@ const requesting = ({ info, outbox, registration, secret, sql, writer }: Depende
       created_at: now,
       expires_at: now + Duration.toMillis(linkLifetime)
     }
-    // Built for every address, because the response time must not depend on whether a letter is sent.
+    // Built for every address. The response time must not reveal whether a letter is sent.
     const letter = yield* outbox.letter(letterOf(email, token, row.token_hash, info))
     const comes = yield* registration.mayCome(identityOf(email))
     const stored = yield* Statements.tryWrite(
@@ -151,5 +151,5 @@ export const linksEnd: Ending = {
     statement(sql`DELETE FROM tollgate_auth_links`),
     statement(sql`DELETE FROM tollgate_auth_returns`)
   ],
-  notice: (n) => `${n} sign-in links end: people must request another`
+  notice: (n) => `${n} sign-in links become invalid: users must request another`
 }

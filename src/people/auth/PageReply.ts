@@ -16,7 +16,7 @@ export const queryOf = ({ url }: Request): URLSearchParams => {
 export const formOf = (request: Request): Effect.Effect<URLSearchParams> =>
   Effect.map(Effect.orDie(request.text), (text) => new URLSearchParams(text))
 
-/** The text for a decision without a valid proof. */
+/** The text for a submitted decision without a valid proof. */
 export const tooLong = "This page was open for too long. Nothing was allowed."
 
 /** A page that other sites cannot frame and caches do not store. */

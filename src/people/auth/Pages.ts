@@ -30,10 +30,10 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
     .map(([name, value]) => `<input type="hidden" name="${escape(name)}" value="${escape(value ?? "")}">`)
     .join("\n")
 
-/** The choice of identity providers. */
+/** The page with a button for each identity provider. */
 export const signIn = (options: {
   readonly service: string
-  /** The application; `undefined` in the device flow, where it is not yet known. */
+  /** The application. `undefined` in the device flow, where it is not yet known. */
   readonly client: string | undefined
   readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
 }): string =>
@@ -54,9 +54,9 @@ export const consent = (options: {
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
-  /** Tells the person what happens after the decision. */
+  /** The consequence of the decision, as text for the user. */
   readonly then: string
-  /** The form's address. */
+  /** The address that the form posts to. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
@@ -88,7 +88,7 @@ ${hidden(options.fields)}
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
-  /** A user code without a waiting device. */
+  /** Set to the entered user code if no device waits with it. */
   readonly unknown?: string
 }): string =>
   page(
@@ -112,7 +112,7 @@ export const linkForm = (options: {
   readonly service: string
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
-  /** Invalid input: not an email address. */
+  /** Set to the entered text if it is not an email address. */
   readonly unusable?: string
 }): string =>
   page(
@@ -151,7 +151,7 @@ export const decided = (allowed: boolean): string =>
 <p>The device gets no access. You can close this page.</p>`
   )
 
-/** A failure that the person cannot correct. */
+/** The page for a failure that the user cannot correct. */
 export const wrong = (text: string): string =>
   page(
     "That did not work",

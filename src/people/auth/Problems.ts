@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** Its text names the service: `Tollgate client ID is required`. */
+/** The text names the service: `Tollgate client ID is required`. */
 export class ClientIdRequired extends Problem<ClientIdRequired>()("ClientIdRequired", {
   status: 400,
   error: "client ID is required",
@@ -19,7 +19,7 @@ export class ClientIdNotFound extends Problem<ClientIdNotFound>()("ClientIdNotFo
   error: "Client ID not found"
 }) {}
 
-/** Its text repeats the value: `Unsupported grant_type: password`. */
+/** The text repeats the value: `Unsupported grant_type: password`. */
 export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("UnsupportedGrantType", {
   status: 400,
   error: "Unsupported grant_type: ",
@@ -27,7 +27,7 @@ export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("Unsup
   details: { field: "grant_type", rule: "refresh_token" }
 }) {}
 
-/** Its text names the unknown scope. */
+/** The text names the unknown scope. */
 export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   status: 400,
   error: "scope: not known here",
@@ -48,7 +48,7 @@ export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
   code: "session_ended"
 }) {}
 
-/** A refusal of an OAuth endpoint, with an error code of RFC 6749 and its status. */
+/** An error of an OAuth endpoint, with a code and status of RFC 6749. */
 export class OAuthRefusal extends Schema.TaggedError<OAuthRefusal>()("OAuthRefusal", {
   status: Schema.Literal(400, 401),
   error: Schema.String,

@@ -1,4 +1,4 @@
-/** A browser's sign-in with an identity provider: to the provider, back with its token, and on to the original page. */
+/** A browser's sign-in with an identity provider: redirects to the provider, handles its return, and continues to the original page. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect } from "effect"
@@ -18,7 +18,7 @@ type Response = HttpServerResponse.HttpServerResponse
 
 export const newNonce = (): string => randomBytes(16).toString("hex")
 
-/** The PKCE verifier of a sign-in. The nonce is public; the verifier is derived from it with the deployment's secret. */
+/** The PKCE verifier of a sign-in. The nonce is public. The verifier is derived from it with the deployment's secret. */
 export const verifierOf = ({ secret }: Pick<Dependencies, "secret">, nonce: string): string =>
   secret.hash("sign_in", `verifier ${nonce}`)
 
@@ -46,7 +46,7 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
 /** The button's label for sign-in by email. */
 export const emailName = "email"
 
-/** Asks the person to sign in and returns them to `page`. `client` is the requesting application's name. */
+/** Requires a sign-in and then returns the user to `page`. `client` is the requesting application's name. */
 export const signInFirst = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   page: string,
@@ -74,7 +74,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
     const limit = yield* Effect.either(limits.take("authorize", http))
     if (limit._tag === "Left") return redirect(consolePages.failedAt("too_many_requests", page))
     const nonce = newNonce()
-    // A link on another site must not choose the account: some providers sign in the hinted person immediately.
+    // A link on another site must not choose the account, because some providers sign in the hinted user immediately.
     const hint = http.headers["sec-fetch-site"] === "same-origin" ? query.get("login_hint") : null
     const hinted = hint === null || hint === "" ? {} : { login_hint: hint }
     const url = yield* Effect.either(signInPage(dependencies, { provider, nonce, room: "console", page }, hinted))
@@ -122,7 +122,7 @@ export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: strin
   return _tag === "IdentityProviderUnavailable" ? "provider_unavailable" : "rejected"
 }
 
-/** The response to a verified person who may not sign in. */
+/** The response for a verified user who may not sign in. */
 export const notWelcome = (
   dependencies: Dependencies,
   returning: Pick<ProviderState, "room" | "page">,
@@ -135,7 +135,7 @@ const reasons = {
   BooksUnavailable: "unavailable"
 } as const
 
-/** Redirects a signed-in person's browser to its page, with that page's cookie. */
+/** Redirects a signed-in user's browser to the requested page, with that page's cookie. */
 export const arrive = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   person: Pick<VerifiedPerson, "account_id" | "tenant_id" | "room" | "page">
@@ -153,7 +153,7 @@ export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
     const arriving = yield* state.openExpired("arriving", queryOf(http).get("arriving"))
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     const expired = arriving !== undefined && (yield* state.hasExpired(arriving))
-    // Only the browser that began a sign-in may finish it, so a link cannot sign in another person.
+    // Only the browser that began a sign-in may finish it. Otherwise a link could sign in another user.
     if (arriving === undefined || expired || pending?.nonce !== arriving.nonce) {
       const text = "This sign-in took too long, or started in another browser."
       return failed(dependencies, arriving, expired ? "expired" : "other_browser", text)
@@ -179,17 +179,17 @@ const intoConsole = (
 
 // ---- a browser that has signed in ---------------------------------------------------------------------------------------
 
-/** The signed-in person, and the cookie that proves it. */
+/** The signed-in user, and the cookie that proves it. */
 export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
   const cookie = http.cookies[state.cookieName]
   const who = yield* state.open("signed-in", cookie)
   return who === undefined || cookie === undefined ? undefined : { who, cookie }
 })
 
-/** A form field that only our own pages can fill in. Without it, another site could decide for the person. */
+/** A form field that only our own pages can fill in. Without it, another site could decide for the user. */
 export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
 
-/** The person who sent the form from one of our pages. */
+/** The user who sent the form from one of our pages. */
 export const decidedBy = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   http: Request,

@@ -2,7 +2,7 @@
 import type { ProviderName } from "../../upstream/identity/Identity.ts"
 import type { IdentityEntries } from "./IdentityEntries.ts"
 
-/** In the code flow each provider has a separate address, so one provider cannot answer for another. */
+/** In the code flow, each provider has a separate address. One provider can therefore not respond in place of another. */
 export const redirectAddress = (public_url: string, provider: ProviderName, flow: "code" | "form"): string =>
   `${public_url}/oauth/signed-in${flow === "code" ? `/${provider}` : ""}`
 

@@ -1,6 +1,6 @@
 /**
- * Refresh tokens: one row per sign-in holds the hash of its current token. A token contains its sign-in's id and a keyed hash, so a used token is
- * recognized without a row.
+ * Refresh tokens. One row per sign-in holds the hash of its current token. A token contains the id of its sign-in and a keyed hash, so a used token
+ * is recognized without a row.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
@@ -24,7 +24,7 @@ export interface Refreshable {
   readonly signed_in_at: number
   readonly tenant_id: TenantId
   readonly expires_at: number
-  /** False for a used token. */
+  /** False if the token was used. */
   readonly current: boolean
 }
 
@@ -38,7 +38,7 @@ const macLength = 32
 const expiryOf = (signedInAt: number, now: number): number =>
   Math.min(now + Duration.toMillis(refreshLifetime), signedInAt + Duration.toMillis(familyLifetime))
 
-/** A token's format: `rt_`, its sign-in, random digits, and a keyed hash of those. */
+/** The format of a token: `rt_`, its sign-in, random digits, and a keyed hash of these. */
 const formatOf = (secret: DeploymentSecretContract) => {
   const hashOf = (token: string) => secret.hash("refresh_token", token)
   const macOf = (content: string) => hashOf(content).slice(0, macLength)
@@ -48,7 +48,7 @@ const formatOf = (secret: DeploymentSecretContract) => {
       const content = `rt_${family}_${randomBytes(32).toString("hex")}`
       return content + macOf(content)
     },
-    /** The sign-in in the token. `undefined` for a foreign token and for one of an earlier version. */
+    /** The sign-in in the token. `undefined` if the token is foreign or from an earlier version. */
     familyIn: (token: string): string | undefined => {
       const [, content, family, mac] = /^(rt_(\w+)_[0-9a-f]{64})([0-9a-f]{32})$/.exec(token) ?? []
       return content !== undefined && timingSafeEqual(Buffer.from(mac!), Buffer.from(macOf(content)))
@@ -84,13 +84,13 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
     )
   }
 
-  /** Creates the next token of a sign-in, and the statements that replace `token` with it. They fail if `token` was used or its sign-in ended. */
+  /** Creates the next token and the statements that replace `token` with it. They fail if `token` was used or its sign-in ended. */
   const replace = (token: string, { family_id, signed_in_at }: Refreshable, tenant_id: TenantId, now: number) => {
     const next = newToken(family_id)
     const row = { hash: hashOf(next), family_id, tenant_id, expires_at: expiryOf(signed_in_at, now) }
     const usable = sql`hash = ${hashOf(token)} AND used_at IS NULL
       AND EXISTS (SELECT 1 FROM tollgate_auth_families WHERE id = ${family_id} AND revoked_at IS NULL)`
-    // A token of an earlier version does not contain its sign-in. Its row stays, to recognize the token if it is used again.
+    // A token of an earlier version does not contain its sign-in. Its row is kept to recognize a second use.
     const stored: ReadonlyArray<Statement> =
       familyIn(token) === undefined
         ? [

@@ -32,7 +32,7 @@ const eitherIn = (request: Headed): string | undefined => {
 
 type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
 
-/** Middleware for user tokens; `E` are its additional refusals. */
+/** Middleware for user tokens. `E` are its additional refusals. */
 interface Way<Self, E> extends Context.Tag<
   Self,
   { readonly user_token: (bearer: Redacted.Redacted) => Ask<TokenProblem | E> }
@@ -91,7 +91,7 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Authentication,
     Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
-      /** Most keys are cached, and a cached key needs no effect. */
+      /** Most keys are cached. A cached key needs no effect. */
       const soon = (authorization: string | undefined) => {
         const caller = rememberedKey(authorization)
         return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)
@@ -111,6 +111,15 @@ export const SecurityHttp = Layer.mergeAll(
     Security.KeyOrToken,
     Effect.map(Credentials, ({ keyOrToken }) => ({
       user_token_or_api_key: () => remembered(Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request))))
+    }))
+  ),
+  Layer.effect(
+    Security.KeyOrTokenOfKeys,
+    Effect.map(Credentials, ({ keyOrToken }) => ({
+      user_token_or_api_key: () =>
+        remembered(
+          Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request), Security.KeyOrTokenOfKeys.demand))
+        )
     }))
   ),
   Layer.effect(

@@ -1,11 +1,11 @@
 /**
- * Sign-ins and their tokens. A refresh token works once and is then replaced. Reuse means that the token was copied: the sign-in ends with all its
- * tokens.
+ * Sign-ins and their tokens. A refresh token works once and is then replaced. Reuse means that the token was copied, so the sign-in and all its
+ * tokens are invalidated.
  *
  * Where the specification is silent:
- * - If two refreshes with one token are concurrent, the second counts as theft and the whole sign-in ends.
- * - An account has up to 1,000 sign-ins. One more ends the oldest, with the API keys that it created. A sign-in older than 91 days does not count:
- *   it is deleted at the account's next sign-in, unless a key depends on it.
+ * - If two refreshes with one token are concurrent, the second counts as theft, and the whole sign-in ends.
+ * - An account has up to 1,000 sign-ins. An additional one ends the oldest, with the API keys that it created. A sign-in older than 91 days does not
+ *   count. It is deleted at the account's next sign-in, unless a key depends on it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -38,10 +38,10 @@ import type { TokensContract } from "./Tokens.ts"
 export interface TokenPair {
   readonly access_token: string
   readonly token_type: "Bearer"
-  /** Seconds. */
+  /** The lifetime of the access token in seconds. */
   readonly expires_in: number
   readonly refresh_token: string
-  /** An application's scope; absent for the person's own sign-in. */
+  /** An application's scope. Absent for a user's own sign-in. */
   readonly scope?: string
 }
 
@@ -49,7 +49,7 @@ export interface SignIn {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** True for an application's sign-in, whose calls charge the team's pool first. */
+  /** True for an application's sign-in. Its calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
@@ -95,7 +95,7 @@ export interface SessionsContract {
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in of a refresh token. An unknown token, or a token of a client other than `client_id`, ends nothing. */
+  /** Ends the sign-in of a refresh token. Has no effect for an unknown token, or for a token of a client other than `client_id`. */
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 

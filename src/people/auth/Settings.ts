@@ -1,4 +1,4 @@
-/** The clients that sign people in, and the identity providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
+/** The configured clients and identity providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
 import { Layer, Schema } from "effect"
 import { NonEmpty, readAs } from "../../kernel/Setting.ts"
 import { IdentityProviders } from "../../upstream/identity/Identity.ts"
@@ -22,9 +22,9 @@ const OAuthClient = readAs(
   Schema.Struct({
     ...ClientEntry.fields,
     redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
-    /** An operator's application: it may do everything that the person may do, and its consent page says so. */
+    /** An operator's own application. It may do everything that the user may do, and its consent page says so. */
     trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    /** May use the device flow: the person reads a code on one device and approves it in a browser on another. */
+    /** Whether it may use the device flow. There, the user reads a code on one device and approves it in a browser on another. */
     device: Schema.optionalWith(Schema.Boolean, { default: () => false })
   }).pipe(
     Schema.filter(({ device, redirect_uris }) =>
@@ -37,15 +37,15 @@ const OAuthClient = readAs(
 )
 
 export const fields = {
-  /** Applications that sign people in with a provider's token. */
+  /** Applications that sign users in with a provider's token. */
   clients: clientsOf("app"),
   /** Applications that use OAuth: their redirect URIs, and whether they may use the device flow. */
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
-  /** Websites whose contact forms write to the operator. */
+  /** Websites that send contact-form messages to the operator. */
   web_clients: clientsOf("web"),
   /** The identity providers, by name. */
   identity: IdentityEntries.field,
-  /** Whether people may sign in by a link in a letter. Requires `mail`. */
+  /** Whether users may sign in by a link in a letter. Requires `mail`. */
   email_sign_in: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }
 

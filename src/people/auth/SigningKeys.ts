@@ -1,10 +1,10 @@
 /**
- * The ES256 keys that sign tokens. The newest key signs. All keys are published, so anyone can verify a token and a rotation signs out no one.
+ * The ES256 keys that sign tokens. The newest key signs. All keys are published, so anyone can verify a token, and a rotation signs no one out.
  * Private keys are stored sealed.
  *
  * Where the specification is silent:
- * - A token is valid if one of our keys signed it, so `public_url` may change without signing people out. Signing keys rotate automatically; an
- *   earlier key stays published until its last token has expired, and is then deleted.
+ * - A token is valid if one of our keys signed it, so `public_url` may change without signing users out. Signing keys rotate automatically. An
+ *   earlier key stays published until its last token has expired. It is then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer, Runtime } from "effect"
@@ -71,7 +71,7 @@ const topic = "signing keys"
 /** The longest lifetime of a token. */
 export const signedLifetime = Duration.hours(1)
 
-/** How long an earlier key may be needed: another process signs with it until its next turn, which may fail once; then its tokens must expire. */
+/** How long an earlier key is kept: two iterations of another process (the first may fail) and a token lifetime. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {
@@ -135,7 +135,7 @@ const stored = (sql: SqlClient) =>
   Effect.orDie(sql<Row>`SELECT kid, public, sealed, created_at FROM tollgate_auth_signing_keys
     ORDER BY created_at DESC, kid`)
 
-/** Stores a new key. If several processes do so concurrently, only the first succeeds: for the others `newest` is out of date. */
+/** Stores a new key. Of several concurrent processes, only the first succeeds, because `newest` is out of date for the others. */
 const generate = Effect.fnUntraced(function* (
   { secret, sql, writer }: Dependencies,
   newest: string | undefined,
@@ -183,7 +183,7 @@ const retire = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, kids:
   yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", kids.join(" "))
 })
 
-/** A string sealed with the deployment's secret, to detect a different secret; `undefined` if nothing is sealed yet. */
+/** A string sealed with the deployment's secret, to detect a different secret. `undefined` if nothing is sealed yet. */
 export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> = Effect.flatMap(
   SqlClient,
   (sql) => sql<Pick<Row, "sealed">>`SELECT sealed FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1`
@@ -196,5 +196,5 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],
-  notice: (n) => `${n} signing keys are deleted: their access tokens end, and a new key is created`
+  notice: (n) => `${n} signing keys are deleted: their access tokens become invalid, and a new key is created`
 }

@@ -114,7 +114,7 @@ const byDevice = Effect.fnUntraced(function* (
     return yield* invalidGrant()
   }
   if (row.expires_at <= now) return yield* OAuthRefusal.of("expired_token", "the codes have expired: start again")
-  if (decision === "deny") return yield* OAuthRefusal.of("access_denied", "the person did not allow it")
+  if (decision === "deny") return yield* OAuthRefusal.of("access_denied", "the user did not allow it")
   if (account_id === null || tenant_id === null) return yield* undecided(dependencies, row)
   if (yield* tenants.isSuspended(account_id)) {
     return yield* OAuthRefusal.of("access_denied", new AccountSuspended().body.error)
@@ -128,5 +128,5 @@ const byDevice = Effect.fnUntraced(function* (
 const undecided = Effect.fnUntraced(function* ({ devices }: Dependencies, row: DeviceRow) {
   return (yield* devices.poll(row))
     ? yield* OAuthRefusal.of("slow_down", "from now on, wait five seconds longer between requests")
-    : yield* OAuthRefusal.of("authorization_pending", "the person has not decided yet")
+    : yield* OAuthRefusal.of("authorization_pending", "the user has not decided yet")
 })

@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs valid for an hour, for one account in one tenant. The published keys verify them. ID tokens tell an application who signed
- * in; they are not access tokens.
+ * Access tokens: JWTs for one account in one tenant, valid for an hour. The published keys verify them. ID tokens tell an application which user
+ * signed in. They are not access tokens.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
@@ -17,19 +17,19 @@ export interface AccessToken {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** The token's sign-in. The token ends with it. */
+  /** The token's sign-in. The token becomes invalid when it ends. */
   readonly family: string
-  /** True for an application's token, whose calls charge the team's pool first. */
+  /** True for an application's token. Its calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
 
-/** Claims about the person, for the application. */
+/** Claims about the user, for the application. */
 export interface IdToken {
   readonly account_id: AccountId
   readonly client_id: string
   readonly nonce: string | null
-  /** The time of the person's sign-in, in milliseconds; null if unknown. */
+  /** The time of the user's sign-in, in milliseconds. Null if unknown. */
   readonly auth_time: number | null
   readonly email: string
   readonly email_verified: boolean

@@ -2,7 +2,7 @@
  * Messages from contact forms on websites.
  *
  * Where the specification is silent:
- * - The response with a client token is a bare object, the response to a contact message an envelope, as in the specification's examples.
+ * - The response with a client token is a bare object. The response to a contact message is an envelope, as in the specification's examples.
  * - A message is deleted after 180 days (`contact_kept_days`).
  */
 import * as SqlClient from "@effect/sql/SqlClient"

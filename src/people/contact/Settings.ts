@@ -2,7 +2,7 @@
 import { Context, Layer, Schema } from "effect"
 import { Count, NonEmpty } from "../../kernel/Setting.ts"
 
-/** The operator's address for messages; without it, messages are only stored. */
+/** The operator's address for messages. Without it, messages are only stored. */
 export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/contact/ContactEmail", {
   defaultValue: (): string | undefined => undefined
 }) {}

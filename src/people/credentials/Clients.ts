@@ -1,12 +1,12 @@
 /**
- * Clients that the operator registered, either in the configuration or with a command, which stores them in the database. There is no dynamic
- * registration.
+ * OAuth clients, applications and websites that the operator registered, either in the configuration or with a command, which stores them in the
+ * database. There is no dynamic registration.
  *
  * Where the specification is silent:
- * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they keep the scope of their consent page. Access tokens of an
- *   earlier version contain no sign-in, so they are refused, and clients refresh them.
- * - OAuth clients are public and use PKCE with S256. A redirect URI must match exactly, except the port of a loopback address. Consent pages keep
- *   their state in a sealed cookie for ten minutes.
+ * - OAuth clients and application sign-ins of an earlier version are not trusted. They keep the scope of their consent page. Access tokens of an
+ *   earlier version contain no sign-in, so they are rejected, and clients refresh them.
+ * - OAuth clients are public and use PKCE with S256. A redirect URI must match exactly, except for the port of a loopback address. Consent pages
+ *   keep their state in a sealed cookie for ten minutes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -18,7 +18,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Families from "./Families.ts"
 
-/** `app` signs people in with a provider's token, `oauth` with OAuth; `web` is a website's contact form. */
+/** `app` signs users in with a provider's token, and `oauth` with OAuth. `web` is a website's contact form. */
 export type ClientKind = "app" | "oauth" | "web"
 
 export interface Client {
@@ -27,9 +27,9 @@ export interface Client {
   readonly name: string
   /** The redirect URIs of the code flow. */
   readonly redirect_uris: ReadonlyArray<string>
-  /** An `oauth` client of the operator, which may do everything that a sign-in may do. */
+  /** Whether it is one of the operator's own `oauth` clients, which may do everything that a sign-in may do. */
   readonly trusted?: boolean | undefined
-  /** An `oauth` client that may use the device flow. */
+  /** Whether the `oauth` client may use the device flow. */
   readonly device?: boolean | undefined
 }
 
@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    // Its refresh tokens end immediately, its access tokens within a minute.
+    // Its refresh tokens become invalid immediately, its access tokens within a minute.
     const signIns = Families.ending(sql, sql`client_id = ${client_id}`)
     return yield* Statements.tryWrite(writer, statement(ended, 1), ...signIns, ...beside)
   })
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
   return { find, list, create, revoke } satisfies ClientsContract
 })
 
-/** Whether an address may be registered: not a script, not a file, and without a fragment. */
+/** Whether an address may be registered. It must not be a script or a file, or have a fragment. */
 export const isRedirectAddress = (text: string): boolean =>
   URL.canParse(text) &&
   new URL(text).hash === "" &&
@@ -136,8 +136,8 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Whether the client has registered the redirect URI. The strings must be equal, except the port of a loopback address, which a native application
- * cannot know in advance (RFC 8252). They are not parsed: a browser may parse them differently and go elsewhere.
+ * Whether the client has registered the redirect URI. The strings must be equal, except for the port of a loopback address, which a native
+ * application cannot know in advance (RFC 8252). They are compared unparsed, because a browser may parse them differently.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))

@@ -18,10 +18,10 @@ export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement
   statement(sql`DELETE FROM tollgate_auth_families WHERE ${which}`)
 ]
 
-/** Ends all sign-ins of an account, and pending ones: application codes, device codes and console links. Passkeys and linked identities stay. */
+/** Ends an account's sign-ins, and pending ones: application codes, device codes and console links. Passkeys and linked identities stay. */
 export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
-  // The device gets a denial.
+  // The device receives a denial.
   statement(
     sql`UPDATE tollgate_auth_device_codes SET decision = 'deny' WHERE account_id = ${account} AND used_at IS NULL`
   ),

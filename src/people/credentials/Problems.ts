@@ -1,4 +1,4 @@
-/** Refusals of credentials, and of a path whose tenant differs from the credential's. */
+/** Refusals of credentials, and of paths with a tenant other than the credential's. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -11,8 +11,8 @@ export class MissingAuthorization extends Problem<MissingAuthorization>()("Missi
 }) {}
 
 /**
- * The credential is not a valid user token, on a route for user tokens. The specification has one text; `WWW-Authenticate` distinguishes an API
- * key.
+ * The credential is not a valid user token, on a route for user tokens. The specification has one text for this. `WWW-Authenticate` tells whether
+ * the credential was an API key.
  */
 export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
   status: 401,
@@ -26,7 +26,7 @@ const notForKeys =
   'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
   'Send the access token of a sign-in."'
 
-/** The credential is not a user token and does not have three segments between dashes. Also used for an expired user token. */
+/** The credential is not a user token and does not have three segments between dashes. This includes expired user tokens. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
   status: 401,
   error: "invalid API key format"
@@ -54,7 +54,7 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
   status: 403,
   error: "the application that holds this token may not do this",
   code: "insufficient_scope",
-  /** The missing scope; `undefined` if applications may not call the route. */
+  /** The missing scope. `undefined` if applications may not call the route. */
   fields: { scope: Schema.optional(Schema.String) },
   details: {},
   headers: ({ scope }) => ({
@@ -64,13 +64,13 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
-/** For `usage` and `usage/rollup`. */
+/** Used by `usage` and `usage/rollup`. */
 export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
   status: 403,
   error: "Tenant ID in path does not match JWT"
 }) {}
 
-/** For the other routes. */
+/** Used by all other routes. */
 export class TenantMismatch extends Problem<TenantMismatch>()("TenantMismatch", {
   status: 403,
   error: "tenant ID in path does not match authenticated tenant"

@@ -1,11 +1,13 @@
 /**
- * OAuth scopes: requested by an application, described on the consent page, required by routes. The token of a person's own sign-in may do
+ * OAuth scopes: requested by an application, described on the consent page, required by routes. A token from a user's own sign-in may do
  * everything.
  *
  * Where the specification is silent:
  * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing. The token
  *   contains its sign-in (`sid`) and its scope. A route demands its scope through its security middleware (`people/credentials/Security`).
  *   Notifications, other people's accounts and plans require `organization`, the ledger `billing`, team usage `calls`.
+ * - Budgets and runs belong to keys: an application that sees or ends runs needs `keys`, since a run is made with a key and never with its token. API
+ *   keys and the keys of runs reach their own runs without a scope.
  */
 
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
@@ -14,7 +16,7 @@ export type Scope = (typeof scopes)[number]
 /** A token's scopes. */
 export type Grant = "all" | ReadonlyArray<Scope>
 
-/** The scope that a route demands of a user token; `sign_in` excludes applications. */
+/** The scope that a route requires of a user token. `sign_in` excludes applications. */
 export type Demand = Exclude<Scope, "openid" | "email"> | "sign_in"
 
 /** The scopes of every application. */
@@ -35,13 +37,13 @@ export const grantOf = (scope: string, trusted: boolean): { readonly grant: Gran
 /** The `scope` in a token response. */
 export const scopeText = (grant: Grant): string => (grant === "all" ? scopes : grant).join(" ")
 
-/** The stored text. */
+/** The stored text of a grant. */
 export const toRow = (grant: Grant): string => (grant === "all" ? "all" : grant.join(" "))
 export const fromRow = (row: string): Grant => (row === "all" ? "all" : row.split(" ").filter(isScope))
 
 export const includes = (grant: Grant, scope: Scope): boolean => grant === "all" || grant.includes(scope)
 
-/** A description of the grant for the person. Each completes the sentence "If you allow it, it can ...". */
+/** A description of the grant for the user. Each text completes the sentence "If you allow it, it can ...". */
 export const described = (grant: Grant): ReadonlyArray<string> =>
   descriptions.flatMap(({ scope, words }) => (includes(grant, scope) ? words : []))
 
@@ -54,12 +56,12 @@ const descriptions: ReadonlyArray<{ readonly scope: Scope; readonly words: Reado
   {
     scope: "keys",
     words: [
-      "create, list, change and delete API keys, their limits too; a key that it creates keeps working after its own access has ended"
+      "create, list, change and delete API keys, their limits too; see and end the runs of your keys; a key that it creates keeps working after its own access has ended"
     ]
   },
   {
     scope: "transfers",
-    words: ["send your credit to other people, and accept, decline or take back transfers"]
+    words: ["send your credit to other users, and accept, decline or take back transfers"]
   },
   {
     scope: "billing",

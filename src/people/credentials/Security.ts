@@ -1,6 +1,6 @@
 /**
- * Security middleware for contracts. Each provides the `CurrentCaller`; `people/auth/SecurityHttp` implements them. A middleware for user tokens
- * names the scope that an application's token needs, so every such route has one.
+ * Security middleware for contracts. Each one provides the `CurrentCaller`. `people/auth/SecurityHttp` implements them. Every middleware for user
+ * tokens names the scope that an application's token needs.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -26,7 +26,7 @@ const bearer = (format: string, description: string) =>
 
 const asToken = bearer(
   "JWT",
-  "the access token of a person: of their own sign-in (`POST /v1/auth/google`), which may do everything, or of an application " +
+  "the access token of a user: of their own sign-in (`POST /v1/auth/google`), which may do everything, or of an application " +
     "(`POST /v1/auth/oauth/token`), which needs the scope of the operation. Valid for an hour."
 )
 const asKey = bearer(
@@ -58,17 +58,17 @@ const userToken =
       { demand }
     )
 
-/** For the person's own profile. */
+/** For the user's own profile. */
 export class ProfileToken extends userToken<ProfileToken>()("profile") {}
 /** For usage and payers. */
 export class CallsToken extends userToken<CallsToken>()("calls") {}
 export class TransfersToken extends userToken<TransfersToken>()("transfers") {}
 export class BillingToken extends userToken<BillingToken>()("billing") {}
 export class OrganizationToken extends userToken<OrganizationToken>()("organization") {}
-/** Only for the person's own sign-in. */
+/** Only for a user's own sign-in. */
 export class SignInToken extends userToken<SignInToken>()("sign_in") {}
 
-/** U, on a path whose `tenant_id` must be the token's. Runs before body and query are read. */
+/** U, on a path whose `tenant_id` must match the token. Runs before body and query are read. */
 const tenantToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -87,7 +87,7 @@ export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billi
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** For `usage` and `usage/rollup`, which have a separate text for a tenant mismatch. */
+/** For `usage` and `usage/rollup`, which have their own text for a tenant mismatch. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,
@@ -100,7 +100,7 @@ export class TenantUsageToken extends Object.assign(
 const KeyProblem = Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey)
 const KeyOrTokenProblem = Schema.Union(KeyProblem, InsufficientScope)
 
-/** K/U: read as a user token first, then as an API key. */
+/** K/U: the credential is read first as a user token, then as an API key. */
 export class KeyOrToken extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,
@@ -108,6 +108,16 @@ export class KeyOrToken extends Object.assign(
     security: { user_token_or_api_key: asKeyOrToken }
   }),
   { demand: "calls" as const }
+) {}
+
+/** K/U for what belongs to keys: an application's token needs the scope `keys`. */
+export class KeyOrTokenOfKeys extends Object.assign(
+  HttpApiMiddleware.Tag<KeyOrTokenOfKeys>()("tollgate/http/KeyOrTokenOfKeys", {
+    provides: CurrentCaller,
+    failure: KeyOrTokenProblem,
+    security: { user_token_or_api_key: asKeyOrToken }
+  }),
+  { demand: "keys" as const }
 ) {}
 
 /** K/U, or `x-api-key`, which clients of Anthropic's protocol send. */

@@ -17,7 +17,7 @@ export interface Row {
   readonly created_at: number
 }
 
-/** The result of an attempt. `failed`: the server refused the letter permanently. `unknown`: the letter may have been sent, and is not sent again. */
+/** The result of an attempt. `failed`: the server rejected the letter permanently. `unknown`: the letter may have been sent. It is not sent again. */
 export type Fate = "sent" | "failed" | "unknown" | "waiting"
 
 /** Pauses after successive attempts, in milliseconds. The last one repeats. */
@@ -148,7 +148,7 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
   const now = yield* Clock.currentTimeMillis
   if (now - row.created_at > lifetime)
     return yield* end(dependencies, row, "failed", "it could not be sent for days", "kept")
-  // Claim before the first byte: after a crash, no process knows whether the letter was sent.
+  // Claim before the first byte. After a crash, no process knows whether the letter was sent.
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 

@@ -1,9 +1,9 @@
 /**
- * Letters to oneself, and names in letters to others.
+ * The users' letters to themselves, and names in letters to others.
  *
  * Where the specification is silent:
  * - Invitations, transfers and resends count against the letter limits (`letter_limits`) of the account that causes them, in the transaction that
- *   stores the letter. A resend beyond the limits is refused for every recipient. Mail to oneself is paid for and does not count.
+ *   stores the letter. A resend beyond the limits is refused for every recipient. A letter to oneself is paid for and does not count.
  * - Names in letters lose links and the dots within words. The message of a gift is not changed.
  * - Links in letters begin with the configured `public_url`, which defaults to the address that the service listens on.
  */

@@ -2,14 +2,14 @@
  * The outbox: a letter is stored in the transaction that causes it and sent after the commit.
  *
  * Where the specification is silent:
- * - A key's letter is never sent twice. If the connection or the process ended during an attempt, the letter may have been sent, and is not sent
- *   again; people request a resend, which is another letter.
+ * - A letter is never sent twice under one key. If the connection or the process ended during an attempt, the letter may have been sent, and is not
+ *   sent again. A user can request a resend, which is another letter.
  * - A letter that cannot be opened, because the secret changed or its row is damaged, is marked failed.
- * - If the mail server is unreachable or refuses temporarily, the next attempt follows after 30 seconds, then after increasing pauses, for three
+ * - If the mail server is unreachable or rejects a letter temporarily, the next attempts follow after 30 seconds, then after longer pauses, for three
  *   days. Without a mail server, a letter also fails after three days.
  * - Letters are sealed in the outbox, because they contain invitation tokens, and emptied once they are sent.
- * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted as soon as the letter is sent.
- * - Up to 100 letters to oneself may wait for one address; another one gets 429 `too_many_letters`.
+ * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted once the letter is sent.
+ * - Up to 100 letters to oneself may wait for one address. An additional one gets 429 `too_many_letters`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
@@ -33,7 +33,7 @@ import * as Quota from "./Quota.ts"
 import * as Sweep from "./Sweep.ts"
 
 export interface Letter {
-  /** The letter's subject matter, unique per letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
+  /** The purpose of the letter, unique per letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
   readonly key: string
   readonly to: string
   readonly subject: string
@@ -49,14 +49,14 @@ export interface OutboxContract {
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
   /** Fails if the account may not cause a letter to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
-  /** Starts the next turn early, because a letter may be new. Returns immediately. */
+  /** Starts the next iteration early, because there may be a new letter. Returns immediately. */
   readonly wake: Effect.Effect<void>
   /**
-   * Stores a letter and sends it immediately, for a caller that must know whether the server refuses it. After ten seconds, or after a temporary
-   * refusal, the letter waits for the loop.
+   * Stores a letter and sends it immediately, for a caller that must know whether the server rejects it. After ten seconds, or after a temporary
+   * rejection, the letter waits for the loop.
    */
   readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, TooManyLetters | BooksUnavailable>
-  /** Sends up to eight due letters per turn, and deletes old rows. `layerJobs` runs it. */
+  /** Sends up to eight due letters per iteration, and deletes old rows. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
     scope: yield* Effect.scope
   }
   const mail = yield* Mail
-  // A single process finds only its own interrupted letters. With several nodes, other nodes may still be sending theirs.
+  // A single process finds only its own interrupted letters. With several nodes, another node may still be sending its letters.
   if (mail !== undefined && Delivery.servesAlone(sql))
     yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)
   const { quota, waker } = dependencies
@@ -158,17 +158,17 @@ const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   })
 
 const loopName = "outbox"
-/** The pause after a turn in which a letter could not be handled. */
+/** The pause after an iteration in which a letter could not be handled. */
 const afterFailure = Duration.seconds(10)
 /** The maximum length of an attempt. A mail server that hangs times out long before. */
 const handOverMax = Duration.toMillis(Duration.minutes(5))
-/** The longest pause. A commit confirmed late stores a letter without waking the loop, so the loop also polls. */
+/** The longest pause. A late commit confirmation stores a letter without waking the loop, so the loop also polls. */
 const pauseMax = Duration.minutes(1)
-/** The maximum number of letters in a turn, and concurrently. A mail server that hangs holds each for a minute. */
+/** The maximum number of letters per iteration. They are sent concurrently. A mail server that hangs holds each for a minute. */
 const turnMax = 8
 const atOnce = 4
 
-/** Sends due letters. Returns the pause until the next turn. */
+/** Sends due letters. Returns the pause until the next iteration. */
 const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: MailContract | undefined) {
   const { sql } = dependencies
   const now = yield* Clock.currentTimeMillis

@@ -11,14 +11,14 @@ export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerif
   details: {}
 }) {}
 
-/** A permanent refusal. After a temporary refusal, the letter waits in the outbox. */
+/** A permanent rejection. After a temporary one, the letter waits in the outbox. */
 export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
   status: 500,
   error: "the mail server refused the letter",
   code: "upstream_error"
 }) {}
 
-/** The account has reached its letter limit, or too many letters wait for its address. Nothing was done. */
+/** The account has reached its letter limit, or too many letters wait for its address. No letter was stored. */
 export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
   status: 429,
   error: "you have caused too many letters, try again later",

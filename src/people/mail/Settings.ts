@@ -28,7 +28,7 @@ const MailServer = Schema.Struct({
 /** The price of a letter to oneself, in USD. */
 export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<LetterPrice, UnitPrice>() {
   static readonly layer = (price: UnitPrice) => Layer.succeed(LetterPrice, price)
-  /** Letters cost nothing. */
+  /** The layer of a service that charges nothing for letters. */
   static readonly layerFree = Layer.succeed(LetterPrice, 0n as UnitPrice)
 }
 
@@ -46,7 +46,7 @@ export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/ma
 }) {}
 
 export const fields = {
-  /** The mail server; without it, no letter is sent. */
+  /** The mail server. Without it, no letter is sent. */
   mail: Schema.optional(MailServer),
   letter_limits: Schema.optionalWith(LetterLimitFacts, { default: () => presets })
 }

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 
 export interface WaitingLetters {
   readonly waiting: number
-  /** `null` if no letter is waiting. */
+  /** Null if no letter is waiting. */
   readonly oldest_at: number | null
 }
 

@@ -2,7 +2,7 @@
  * An account's notifications: listing them and marking them as read. Other rooms write them with `notice`.
  *
  * Where the specification is silent:
- * - An account keeps its 1,000 newest notifications; one more overwrites the oldest, read or not.
+ * - An account keeps its 1,000 newest notifications. An additional one overwrites the oldest, whether it was read or not.
  * - A page of notifications has `unread`, the total number of unread notifications.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

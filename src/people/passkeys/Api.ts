@@ -1,4 +1,4 @@
-/** The routes for a person's own passkeys. Passkey sign-in belongs to the console (`console/Api`). */
+/** The routes of a user's own passkeys. Passkey sign-in belongs to the console (`console/Api`). */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"

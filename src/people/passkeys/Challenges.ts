@@ -1,4 +1,4 @@
-/** WebAuthn challenges: stored as hashes, spent once, valid for five minutes, each bound to one account or one browser. */
+/** WebAuthn challenges. Each is stored as a hash, bound to one account or browser, valid for five minutes, and spent once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
@@ -9,7 +9,7 @@ import type { AccountId } from "../../kernel/Ids.ts"
 
 export const challengeLifetime = Duration.minutes(5)
 
-/** The holder of a challenge: the account that registers a passkey, or the browser that signs in, identified by its cookie. */
+/** The holder of a challenge. An account registers a passkey. A browser, identified by its cookie, signs in. */
 export type Holder = { readonly account_id: AccountId } | { readonly browser: string }
 
 /** Challenges and cookies are 32 random bytes, so a plain hash reveals nothing. */

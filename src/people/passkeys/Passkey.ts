@@ -24,16 +24,16 @@ const Transports = Schema.Array(Schema.Literal("ble", "cable", "hybrid", "intern
 /** A reference to a credential in the options. */
 const Named = Schema.Struct({ id: Schema.String, type: Schema.Literal("public-key"), transports: Transports })
 
-/** For `navigator.credentials.create`. */
+/** Options for `navigator.credentials.create`. */
 export const CreationOptions = Schema.Struct({
   challenge: Schema.String,
   rp: Schema.Struct({ id: Schema.String, name: Schema.String }),
   user: Schema.Struct({ id: Schema.String, name: Schema.String, displayName: Schema.String }),
   pubKeyCredParams: Schema.Array(Schema.Struct({ type: Schema.Literal("public-key"), alg: Schema.Int })),
-  /** Milliseconds. */
+  /** The time limit in milliseconds. */
   timeout: Schema.Int,
   attestation: Schema.Literal("none"),
-  /** The person's passkeys. An authenticator that already holds one refuses to create another. */
+  /** The user's passkeys. An authenticator that already holds one of them refuses to create another. */
   excludeCredentials: Schema.Array(Named),
   authenticatorSelection: Schema.Struct({
     residentKey: Schema.Literal("required"),
@@ -43,11 +43,11 @@ export const CreationOptions = Schema.Struct({
 }).annotations({ identifier: "PasskeyCreationOptions" })
 export interface CreationOptions extends Schema.Schema.Type<typeof CreationOptions> {}
 
-/** For `navigator.credentials.get`. It names no credential: the authenticator offers its stored credentials. */
+/** Options for `navigator.credentials.get`. They name no credential, so the authenticator offers its stored ones. */
 export const RequestOptions = Schema.Struct({
   challenge: Schema.String,
   rpId: Schema.String,
-  /** Milliseconds. */
+  /** The time limit in milliseconds. */
   timeout: Schema.Int,
   userVerification: Schema.Literal("required")
 }).annotations({ identifier: "PasskeyRequestOptions" })
@@ -79,7 +79,7 @@ export const Asserted = Schema.Struct({
 export interface Asserted extends Schema.Schema.Type<typeof Asserted> {}
 
 export const NewPasskey = Schema.Struct({
-  /** Distinguishes the person's passkeys. */
+  /** Distinguishes the user's passkeys. */
   name: StoredText.pipe(Schema.minLength(1), Schema.maxLength(100)),
   credential: Created
 }).annotations({ identifier: "NewPasskey" })

@@ -1,12 +1,13 @@
 /**
- * Passkeys: a person registers them while signed in, and later signs in with one without naming an account.
+ * Passkeys. A user registers them while signed in, and later signs in with one without naming an account.
  *
  * Where the specification is silent:
  * - Passkeys are bound to the domain name of `public_url`. They are not available at an address without a domain name or without https.
- * - The authenticator must verify the person (by PIN, fingerprint or face), because a passkey is the only factor.
- * - An account has up to 20 passkeys. A registration belongs to the account, a sign-in to the browser that began it; each has five minutes.
- * - A passkey signs in to the console. The OAuth pages offer the other ways.
- * - A passkey outlives the sign-in that added it. Ending the sign-ins of a stolen session should delete the passkeys too.
+ * - The authenticator must verify the user (by PIN, fingerprint or face), because a passkey is the only factor.
+ * - An account has up to 20 passkeys. A registration belongs to the account, and a sign-in to the browser that began it. Each must be completed
+ *   within five minutes.
+ * - A passkey signs in to the console. The OAuth pages offer the other sign-in methods.
+ * - A passkey outlives the sign-in that added it. After a stolen session, delete the passkeys as well.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -50,7 +51,7 @@ export interface PasskeysContract {
   readonly begin: (
     account: AccountId
   ) => Effect.Effect<CreationOptions, PasskeysUnavailable | TooManyPasskeys | AccountNotFound | BooksUnavailable>
-  /** Ends a registration: stores the passkey that the authenticator created. */
+  /** Completes a registration: stores the passkey that the authenticator created. */
   readonly register: (
     account: AccountId,
     passkey: NewPasskey
@@ -71,7 +72,7 @@ export interface PasskeysContract {
     { readonly options: RequestOptions; readonly cookie: string },
     PasskeysUnavailable | BooksUnavailable
   >
-  /** Ends a sign-in: returns the person whose passkey signed this browser's challenge. */
+  /** Completes a sign-in: returns the user whose passkey signed this browser's challenge. */
   readonly signIn: (
     cookie: string | undefined,
     asserted: Asserted
@@ -237,7 +238,7 @@ const signingIn = (dependencies: Dependencies): PasskeysContract["signIn"] =>
     return { account_id, tenant_id: account.tenant_id }
   })
 
-/** Stores the counter and the time. Refuses a sign-in verified against an older counter. */
+/** Stores the counter and the time. Rejects a sign-in that was verified against an older counter. */
 const noteUse = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, row: Row, counter: number) {
   const now = yield* Clock.currentTimeMillis
   const used = sql`UPDATE tollgate_passkeys_passkeys SET counter = ${counter}, last_used_at = ${now}

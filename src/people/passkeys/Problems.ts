@@ -9,7 +9,7 @@ export class PasskeysUnavailable extends Problem<PasskeysUnavailable>()("Passkey
   code: "passkeys_unavailable"
 }) {}
 
-/** Covers an unknown passkey or challenge, another browser or origin, a wrong signature, and a counter that did not grow. All have one text. */
+/** An unknown passkey or challenge, another browser or origin, a wrong signature, or a counter that has not grown. All have the same text. */
 export class PasskeyRejected extends Problem<PasskeyRejected>()("PasskeyRejected", {
   status: 401,
   error: "the passkey could not be verified: try again, or sign in another way",

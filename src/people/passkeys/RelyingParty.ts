@@ -30,7 +30,7 @@ export interface StoredKey {
   readonly transports: ReadonlyArray<Transport>
 }
 
-/** Loaded on first use: it parses certificates, and most processes never need it. */
+/** Loaded on first use. It parses certificates, and most processes never need it. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
 const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) => Promise<A>) =>
@@ -38,7 +38,7 @@ const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) =
     Effect.tryPromise({ try: () => verify(webauthn), catch: () => new PasskeyRejected() })
   )
 
-/** The challenge in the client data; empty if there is none. */
+/** The challenge in the client data. Empty if there is none. */
 export const challengeIn = ({ clientDataJSON }: { readonly clientDataJSON: string }): string => {
   try {
     const data = JSON.parse(Buffer.from(clientDataJSON, "base64url").toString("utf8")) as { challenge?: unknown } | null
@@ -64,7 +64,7 @@ export const verifiedCreation = Effect.fnUntraced(function* (party: RelyingParty
   return registrationInfo === undefined ? yield* new PasskeyRejected() : registrationInfo.credential
 })
 
-/** Returns the passkey's new counter. Refuses a counter that does not grow: the passkey may have been copied. */
+/** Returns the passkey's new counter. Rejects a counter that has not grown, because the passkey may have been copied. */
 export const verifiedAssertion = Effect.fnUntraced(function* (
   party: RelyingParty,
   challenge: string,

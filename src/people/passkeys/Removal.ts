@@ -1,4 +1,4 @@
-/** Removes an account's passkeys when its person is removed. Another person may later own the address and get this account. */
+/** Removes an account's passkeys when its user is removed. Another user may later own the address and get this account. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"

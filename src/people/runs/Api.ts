@@ -1,4 +1,4 @@
-/** Routes of runs. */
+/** The routes of runs. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -6,7 +6,7 @@ import { Envelope } from "../../kernel/Envelope.ts"
 import { RunId } from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { InvalidKey } from "../credentials/Problems.ts"
-import { KeyOrToken } from "../credentials/Security.ts"
+import { KeyOrTokenOfKeys } from "../credentials/Security.ts"
 import { RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
 import { NewRun, Run, RunDetails, RunPage, RunQuery, RunWithKey } from "./Run.ts"
 
@@ -31,11 +31,12 @@ export class RunsApi extends HttpApiGroup.make("runs")
           tags: { project: "atlas" }
         }
       })
-      .annotate(OpenApi.Summary, "Make a run with a budget and a key of its own; only this response shows the key")
+      .annotate(OpenApi.Summary, "Create a run with its own budget and key; only this response shows the key")
       .annotate(
         OpenApi.Description,
-        "Sent with an API key or the key of a run. Calls with the run's key count against its limit and the limits of all runs and of the key " +
-          "above it, and all must admit a call. A limit cannot be wider than one above it. Nothing is moved: what a run does not use is not lost."
+        "Send an API key or a run's key. A call with the run's key counts against the limits of the run, of all runs above it and of the API " +
+          "key. Each of them must admit the call. A limit cannot exceed one above it. No credit is moved, so the unused part of a limit stays " +
+          "available."
       )
   )
   .add(
@@ -45,7 +46,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(InvalidRequest)
       .annotate(
         OpenApi.Summary,
-        "Runs, newest first: of the API key, of the run and those below it, or of all my keys in the tenant"
+        "Runs, newest first: all below the API key, the run and all below it, or all of my keys in the tenant"
       )
   )
   .add(
@@ -53,13 +54,16 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .setPath(ofRun)
       .addSuccess(Envelope(RunDetails))
       .addError(RunNotFound)
-      .annotate(OpenApi.Summary, "A run: its limit, what it spent by model with the runs below it, and its children")
+      .annotate(
+        OpenApi.Summary,
+        "A run: its limit, its spending by model including the runs below it, and its children"
+      )
   )
   .add(
     HttpApiEndpoint.del("end", "/v1/runs/:run_id")
       .setPath(ofRun)
       .addSuccess(Envelope(Run))
       .addError(RunNotFound)
-      .annotate(OpenApi.Summary, "End a run and all runs below it; calls that are open go on and are charged")
+      .annotate(OpenApi.Summary, "End a run and all runs below it; open calls continue and are charged")
   )
-  .middleware(KeyOrToken) {}
+  .middleware(KeyOrTokenOfKeys) {}

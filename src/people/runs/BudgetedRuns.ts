@@ -1,4 +1,4 @@
-/** Runs of API keys: made, listed and ended. A run and its budget are written in one transaction. `RunCallers` authenticates their keys. */
+/** Creates, lists and ends the runs of API keys. A run and its budget are written in one transaction. `RunCallers` authenticates their keys. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -33,7 +33,7 @@ import { RunNeedsKey, RunNotFound, TooManyRuns } from "./Problems.ts"
 import { childrenMax, openMax } from "./Run.ts"
 import type { NewRun, Run, RunDetails, RunPage, RunWithKey } from "./Run.ts"
 import { keyPrefix } from "./RunCallers.ts"
-import { isSeen, pathOf, shown, within } from "./RunRow.ts"
+import { hasRoom, isSeen, pathOf, shown, within } from "./RunRow.ts"
 import type { Row } from "./RunRow.ts"
 import { checkLimit, checkParentsModels, levelOf, tagsWithin } from "./Within.ts"
 
@@ -46,16 +46,16 @@ export interface OfRun extends By {
 
 /** Money is in nano-USD, times in milliseconds since 1970. */
 export interface BudgetedRunsContract {
-  /** Makes a run below the caller's API key or run. Only this response contains its key. */
+  /** Creates a run below the caller's API key or run. Only this response contains its key. */
   readonly create: (
     request: By & { readonly run: NewRun }
   ) => Effect.Effect<RunWithKey, InvalidRequest | InvalidKey | RunNeedsKey | TooManyRuns | BooksUnavailable>
-  /** A page of the runs that the caller sees, newest first. `parent`: only those that this run made. */
+  /** A page of the runs that the caller may see, newest first. With `parent`, only that run's direct children. */
   readonly list: (request: By & PageOf & { readonly parent?: RunId | undefined }) => Effect.Effect<typeof RunPage.Type>
   readonly find: (request: OfRun) => Effect.Effect<RunDetails, RunNotFound>
   /**
-   * Ends a run and all runs below it; an ended one is not changed. Open calls go on and are charged. Their keys end immediately in this process,
-   * within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
+   * Ends a run and all runs below it. Has no effect on a run that has ended. Open calls continue and are charged. The keys become invalid immediately
+   * in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly end: (request: OfRun) => Effect.Effect<Run, RunNotFound | BooksUnavailable>
   /** Marks expired runs as ended and deletes old ones. `layerJobs` runs it. */
@@ -99,7 +99,7 @@ const make = Effect.gen(function* () {
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** Converts rows to runs with their budgets. A run and its budget are deleted together, maybe between the two reads. */
+/** Converts rows to runs with their budgets. A row without a budget is dropped, because both may be deleted between the two reads. */
 const withBudgets = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Run>> =>
   Effect.map(
     budgetsOf(
@@ -126,7 +126,7 @@ const listing = ({ sql }: Dependencies): BudgetedRunsContract["list"] =>
     return paginated({ page, per_page }, count?.n ?? 0, runs)
   }, Effect.orDie)
 
-/** The row of a run that the caller sees. */
+/** Reads the row of a run that the caller may see. */
 const rowOf = (sql: SqlClient, { caller, run_id }: OfRun): Effect.Effect<Row, RunNotFound> =>
   Effect.flatMap(
     Effect.orDie(sql<Row>`SELECT * FROM tollgate_runs WHERE id = ${run_id} AND ${isSeen(sql, caller)}`),
@@ -167,14 +167,14 @@ const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
 
 // ---- making -------------------------------------------------------------------------------------------------------------
 
-/** The end and the models that a new run gets from its parent. */
+/** The expiry and the models that a new run takes from its parent. */
 interface Parent {
   readonly expires_at: number
-  /** The models of a run, as its row has them. */
+  /** The stored text of the parent's models. */
   readonly models: string | null
 }
 
-/** The caller's key or run; `undefined` if it has ended. */
+/** Reads the parent: the caller's key or run. Returns `undefined` if it has ended. */
 const parentOf = (
   { applications, sql }: Dependencies,
   application: ApplicationId,
@@ -263,7 +263,7 @@ const creating = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
     return { ...shown(row, newBudget(base, now), now), api_key }
   })
 
-/** Writes a run with its budget, if there is room and no run above it has ended. */
+/** Writes a run with its budget. Fails if the tenant has too many open runs, or a run above it has ended. */
 const write = (
   { sql, writer }: Dependencies,
   row: Row,
@@ -271,9 +271,6 @@ const write = (
   above: ReadonlyArray<string>
 ): Effect.Effect<void, InvalidKey | TooManyRuns | BooksUnavailable> => {
   const { id, tenant_id: tenant } = row
-  const most = sql.literal(String(openMax))
-  const hasRoom = sql`SELECT 1 WHERE (SELECT count(*) FROM (SELECT 1 FROM tollgate_runs
-    WHERE tenant_id = ${tenant} AND ended_at IS NULL AND expires_at > ${row.created_at} LIMIT ${most}) found) < ${most}`
   const isOpen = sql`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tollgate_runs
     WHERE id IN (SELECT value FROM json_each(${JSON.stringify(above)})) AND ended_at IS NOT NULL)`
   return writer
@@ -282,7 +279,7 @@ const write = (
         { _tag: "SetBudget", id, kind: "run", anchor: id, tenant, account: Ids.billingAccountOf(tenant), terms }
       ],
       statements: [
-        statement(hasRoom, 1),
+        statement(hasRoom(sql, tenant, row.created_at), 1),
         ...(above.length === 0 ? [] : [statement(isOpen, 1)]),
         statement(sql`INSERT INTO tollgate_runs ${sql.insert({ ...row })}`)
       ]

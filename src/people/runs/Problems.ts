@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { RunId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** No such run, or one of another key, person or tenant. */
+/** The run does not exist, or belongs to another key, user or tenant. */
 export class RunNotFound extends Problem<RunNotFound>()("RunNotFound", {
   status: 404,
   error: "there is no such run",
@@ -15,7 +15,7 @@ export class RunNotFound extends Problem<RunNotFound>()("RunNotFound", {
 /** The credential is a user token. */
 export class RunNeedsKey extends Problem<RunNeedsKey>()("RunNeedsKey", {
   status: 403,
-  error: "a run is made with an API key, or with the key of a run",
+  error: "create a run with an API key or a run's key",
   code: "api_key_required"
 }) {}
 

@@ -1,13 +1,14 @@
 /**
- * Runs of an API key. A run has a key and a budget of its own, for example for one run of an agent. Runs descend from an API key or from
- * another run.
+ * Runs of an API key. A run has its own key and budget, for example for one execution of an agent. Its parent is an API key or another run.
  *
  * Where the specification is silent:
+ * - An unknown field is 400, so that a mistyped one does not make a run wider than was meant.
  * - A run limits at least one unit. A unit that it does not limit has the limits of its ancestors.
  * - The limits of a run are compared with those of its ancestors when it is made: with the spending limit of the API key, of any period, and with
  *   the limits of each run above it. A budget of the tenant counts its calls, but does not bound its limits.
  * - `expires_in` beyond the end of the parent is cut to that end.
  * - A run without `models` may call those of its parent. A run has the tags of its parent; another value for one of them is 400.
+ * - A later change of the API key's tags holds for the calls of its runs as well. If a call then has too many tags, those of the key stay.
  * - A tenant has up to 10,000 open runs; one more is 409 `too_many_runs`. Runs are listed for 30 days after the end of their API key's run.
  * - An API key sees the runs that descend from it, the key of a run sees this run and those below it, and a person sees those of their own keys in
  *   the tenant of their token. All three may end what they see.
@@ -23,7 +24,7 @@ import { amountMax, toDecimal, Usd } from "../../kernel/Money.ts"
 import { PageQuery, Paginated } from "../../kernel/Page.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
 
-/** How deep runs may descend from an API key. */
+/** The maximum number of levels below an API key. */
 export const levelsMax = 8
 export const openMax = 10_000
 const secondsMax = 30 * 86_400
@@ -49,7 +50,7 @@ const NewLimit = Schema.Struct(limitUnits)
       message: () => "at least one of usd, tokens, requests and concurrent"
     })
   )
-  .annotations({ identifier: "NewRunLimit", description: "The most that the run may use; `concurrent` is open calls" })
+  .annotations({ identifier: "NewRunLimit", description: "The run's limit; `concurrent` counts open calls" })
 
 const Name = StoredText.pipe(
   Schema.filter((name) => name.length <= 100, { message: () => "a text of up to 100 characters" })
@@ -65,46 +66,47 @@ export const NewRun = Schema.Struct({
   expires_in: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, secondsMax)).annotations({
       message: () => ({ message: `a whole number of seconds from 1 to ${secondsMax}`, override: true }),
-      description: `Seconds until the run ends: ${secondsDefault}, at most ${secondsMax}, and never beyond its parent's end`
+      description: `Seconds until the run expires: ${secondsDefault}, at most ${secondsMax}, and never after its parent`
     }),
     { default: () => secondsDefault }
   ),
   models: Schema.optional(
     Models.annotations({
-      description: "The models that the run may call, named as in usage records: some of its parent's"
+      description:
+        "The models that the run may call, named as in usage records; its parent must be allowed to call them"
     })
   ),
   tags: Schema.optional(
     KeyTags.annotations({
-      description: "Tags of every call of the run, beside those of its parent; a call cannot replace them"
+      description: "Tags of the run's calls, in addition to its parent's tags; a call cannot replace them"
     })
   )
-}).annotations({ identifier: "NewRun" })
+}).annotations({ identifier: "NewRun", parseOptions: { onExcessProperty: "error" } })
 export interface NewRun extends Schema.Schema.Type<typeof NewRun> {}
 
 const fields = {
   id: RunId,
   name: Schema.String,
-  /** The API key that the run descends from. */
+  /** The API key at the top of the tree. */
   application_id: ApplicationId,
-  /** The run that made it; null if the API key did. */
+  /** The parent run. Null if the parent is the API key. */
   parent: Schema.NullOr(RunId),
-  /** 1 for a run that an API key made. */
+  /** 1 for a run directly below the API key. */
   level: Schema.Int,
   /** The first characters of the key, for recognition. */
   key_prefix: Schema.String,
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
-  /** With the runs below it. */
+  /** The usage of the run and all runs below it. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** The most that open calls may still use. */
+  /** Reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
-  /** Absent if it may call all models that its API key may call. */
+  /** Absent if it may call all models of its API key. */
   models: Schema.optional(Schema.Array(Schema.String)),
   tags: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   expires_at: Moment,
-  /** Null while its key is accepted. */
+  /** Null while the run's key is accepted. */
   ended_at: Schema.NullOr(Moment)
 } as const
 
@@ -114,7 +116,7 @@ export interface Run extends Schema.Schema.Type<typeof Run> {}
 export const RunWithKey = Schema.Struct({ ...fields, api_key: Schema.String }).annotations({ identifier: "RunWithKey" })
 export interface RunWithKey extends Schema.Schema.Type<typeof RunWithKey> {}
 
-/** Calls of a run and of those below it. */
+/** Sums over the calls of a run and the runs below it, for one model. */
 export const RunModel = Schema.Struct({
   model: Schema.String,
   requests: Schema.Int,
@@ -123,14 +125,14 @@ export const RunModel = Schema.Struct({
   completion_tokens: Schema.Int
 }).annotations({ identifier: "RunModel" })
 
-/** The most children that a run shows; all are listed by `parent`. */
+/** The maximum number of children in a run's details. The list with `parent` has all of them. */
 export const childrenMax = 100
 
 export const RunDetails = Schema.Struct({
   ...fields,
-  /** Highest cost first. */
+  /** Models by descending cost. */
   by_model: Schema.Array(RunModel),
-  /** The newest runs that it made itself. */
+  /** The newest direct children. */
   children: Schema.Array(Run)
 }).annotations({ identifier: "RunDetails" })
 export interface RunDetails extends Schema.Schema.Type<typeof RunDetails> {}
@@ -139,5 +141,5 @@ export const RunPage = Paginated(Run).annotations({ identifier: "RunPage" })
 
 export const RunQuery = Schema.Struct({
   ...PageQuery,
-  parent: Schema.optional(RunId.annotations({ description: "Only the runs that this run made itself" }))
+  parent: Schema.optional(RunId.annotations({ description: "Only the direct children of this run" }))
 })

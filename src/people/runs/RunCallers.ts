@@ -1,12 +1,13 @@
 /**
- * The callers of keys of runs. A key is looked up by its hash and cached like an API key (`KeyCallers`). It is refused when its run, a run above
- * it, its API key or the membership behind that has ended.
+ * The callers of run keys. A key is looked up by its hash and cached like an API key (`KeyCallers`). It is rejected once its run, a run above it, its
+ * API key or the account's membership has ended.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { Clock } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { earlier } from "../../kernel/hot/Earlier.ts"
+import { mergedWithin } from "../../kernel/Labels.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 import { ExpiredKey } from "../credentials/Problems.ts"
 import type { ApplicationsContract } from "../tenants/Applications.ts"
@@ -23,10 +24,10 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "holderOf">
 }
 
-/** The beginning of the keys of runs. */
+/** The prefix of run keys. */
 export const keyPrefix = (prefix: string): string => `${prefix}-run-`
 
-/** `callerOf` returns the caller of a key, or `undefined` for an unknown key or an ended run. `remembered` returns that of a cached key. */
+/** `callerOf` returns a key's caller, or `undefined` if the key is unknown or its run has ended. `remembered` returns a cached key's caller. */
 export const make = (dependencies: Dependencies, clock: Clock.Clock) => {
   const cache = makeCache()
   const callerOf = (key: string): Effect.Effect<Caller | undefined, ExpiredKey> =>
@@ -49,7 +50,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   )
   if (row === undefined) return undefined
   const runs = runsOf(row.path)
-  // Take the marks before reading what may end, so a concurrent end invalidates them. The columns read above never change.
+  // Take the marks before the reads below, so a concurrent end invalidates them. The columns read above never change.
   const marks = [row.account_id, row.application_id, ...runs].map(belonging.markOf)
   const [ended] = yield* Effect.orDie(
     sql`SELECT 1 FROM tollgate_runs WHERE id IN (SELECT value FROM json_each(${JSON.stringify(runs)}))
@@ -67,19 +68,19 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   return caller
 })
 
+/** The tags of the API key are those of now: a tag that it received after the run was made counts the calls of the run too. */
 const callerFrom = (row: Found, runs: ReadonlyArray<string>, { caller }: Holder): Caller => {
   const models = both(caller.allowed_models, modelsOf(row))
+  const own = { ...(row.tags !== "" && { tags: row.tags }), ...(row.end_user !== "" && { end_user: row.end_user }) }
   const hasLabels = row.tags !== "" || row.end_user !== ""
   return {
     ...caller,
     runs,
     ...(models !== undefined && { allowed_models: models }),
-    ...(hasLabels && {
-      labels: { ...(row.tags !== "" && { tags: row.tags }), ...(row.end_user !== "" && { end_user: row.end_user }) }
-    })
+    ...(hasLabels && { labels: mergedWithin(caller.labels, own) })
   }
 }
 
-/** The models in both lists. An absent list has all. */
+/** The models in both lists. An absent list allows all. */
 const both = (one: ReadonlyArray<string> | undefined, other: ReadonlyArray<string> | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : other.filter((model) => one.includes(model))

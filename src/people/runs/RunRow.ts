@@ -1,12 +1,13 @@
-/** Rows of runs, and SQL conditions on them. The limits and counters of a run are those of its budget, which has the same id. */
+/** Rows of runs, and SQL conditions on them. A run's limits and counters are those of the budget with the same id. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { Fragment } from "@effect/sql/Statement"
+import type { Fragment, Statement } from "@effect/sql/Statement"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Ending } from "../../books/ledger/write/Ending.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
 import { tagsOf } from "../../kernel/Labels.ts"
+import { openMax } from "./Run.ts"
 import type { Run } from "./Run.ts"
 
 export interface Row {
@@ -14,15 +15,15 @@ export interface Row {
   readonly tenant_id: TenantId
   readonly account_id: AccountId
   readonly application_id: ApplicationId
-  /** Null if the API key made it. */
+  /** Null if the parent is the API key. */
   readonly parent: RunId | null
-  /** The ids of the runs that it descends from, and its own, with `/` between them. */
+  /** The ids of its ancestors and its own id, from the top, separated by `/`. */
   readonly path: string
   readonly level: number
   readonly name: string
   readonly key_hash: string
   readonly key_prefix: string
-  /** A JSON array; null if only the API key's list applies. */
+  /** A JSON array. Null if only the API key's list applies. */
   readonly models: string | null
   readonly tags: string
   readonly end_user: string
@@ -31,14 +32,19 @@ export interface Row {
   readonly ended_at: number | null
 }
 
-/** The run itself first, then those that it descends from. */
+/** The run itself first, then its ancestors from the nearest to the top. */
 export const runsOf = (path: string): ReadonlyArray<RunId> => (path.split("/") as Array<RunId>).toReversed()
 
 export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed().join("/")
 
-/** The run with this path and all runs below it. `0` follows `/`. */
+/** Selects the run with this path and all runs below it. `0` is the character after `/`. */
 export const within = (sql: SqlClient, path: string): Fragment =>
   sql`(path = ${path} OR (path > ${`${path}/`} AND path < ${`${path}0`}))`
+
+/** Finds a row if a tenant may open another run. It runs in the writer, which stands still meanwhile, so an index has all that it reads. */
+export const hasRoom = (sql: SqlClient, tenant: string, now: number): Statement<unknown> =>
+  sql`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tollgate_runs WHERE tenant_id = ${tenant} AND ended_at IS NULL
+    AND expires_at > ${now} LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 
 /** The runs that a caller sees. */
 export const isSeen = (
@@ -54,7 +60,7 @@ export const isSeen = (
 export const modelsOf = ({ models }: Pick<Row, "models">): ReadonlyArray<string> | undefined =>
   models === null ? undefined : (JSON.parse(models) as ReadonlyArray<string>)
 
-/** The public form of a run at an instant. */
+/** The public form of a run at the time `now`. */
 export const shown = (row: Row, budget: Budget, now: number): Run => {
   const { requests, reserved, spent, terms, tokens, tokens_reserved } = budget
   const models = modelsOf(row)

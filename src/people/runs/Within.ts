@@ -1,4 +1,4 @@
-/** Whether a new run stays within its parent: limits, models, tags and levels. */
+/** Checks that a new run stays within its parent's limits, models, tags and levels. */
 import { Effect, Schema } from "effect"
 import { usdLimit, units } from "../../books/ledger/rules/Budget.ts"
 import type { Budget, BudgetUnit } from "../../books/ledger/rules/Budget.ts"
@@ -9,7 +9,7 @@ import { toDecimal } from "../../kernel/Money.ts"
 import { levelsMax } from "./Run.ts"
 import type { NewRun } from "./Run.ts"
 
-/** The level of a run that this caller makes. */
+/** The level of a new run of this caller. */
 export const levelOf = ({ runs }: Pick<Caller, "runs">): Effect.Effect<number, InvalidRequest> => {
   const level = (runs?.length ?? 0) + 1
   return level > levelsMax
@@ -17,7 +17,7 @@ export const levelOf = ({ runs }: Pick<Caller, "runs">): Effect.Effect<number, I
     : Effect.succeed(level)
 }
 
-/** Refuses a limit that is wider than one of an ancestor. `ancestors`: their budgets, the nearest first. */
+/** Rejects a limit that exceeds an ancestor's. `ancestors` are their budgets, nearest first. */
 export const checkLimit = (
   limit: NewRun["limit"],
   ancestors: ReadonlyArray<Budget>,
@@ -39,7 +39,7 @@ export const checkLimit = (
 const textOfLimit = (unit: BudgetUnit, most: bigint | number): string =>
   typeof most === "bigint" ? `${toDecimal(most)} USD` : unit === "concurrent" ? `${most} open calls` : `${most} ${unit}`
 
-/** Refuses the first model that the parent may not call. */
+/** Rejects the first model that the parent may not call. */
 export const checkParentsModels = (
   models: NewRun["models"],
   { allowed_models }: Pick<Caller, "allowed_models">
@@ -52,7 +52,7 @@ export const checkParentsModels = (
 
 const areTags = Schema.is(KeyTags)
 
-/** The tags of the run with those of its parent, as stored text. */
+/** The run's tags and those of its parent, as stored text. */
 export const tagsWithin = (
   tags: NewRun["tags"],
   { labels }: Pick<Caller, "labels">

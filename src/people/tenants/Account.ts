@@ -27,14 +27,14 @@ export const Me = Schema.Struct({
   identity: Schema.Struct({ email: Schema.String, provider: Schema.String, provider_id: Schema.String }),
   verification: Schema.Struct({
     email_verified: Schema.Boolean,
-    /** `pending`: the grant waits for a verified address. */
+    /** `pending` means that the grant waits for a verified address. */
     signup_grant: Schema.Literal("claimed", "pending", "none"),
     grant_amount: Schema.optional(Usd)
   })
 }).annotations({ identifier: "Me" })
 export interface Me extends Schema.Schema.Type<typeof Me> {}
 
-/** `none` is no plan. `status` tells whether the plan is in force. */
+/** `none` means no plan. `status` tells whether the plan is in force. */
 export const PlanName = Schema.Literal("none", "team")
 export const PlanStatus = Schema.Literal("active", "past_due", "canceled")
 export interface Plan {
@@ -45,7 +45,7 @@ export interface Plan {
 
 export const noPlan: Plan = { plan: "none", status: "canceled", seats: 0 }
 
-/** Whether the tenant is a team: its pool may pay for its members, and they may see those payments. */
+/** Whether the tenant is a team: its pool may pay for its members, and members may see those payments. */
 export const isTeam = ({ plan, status }: Plan): boolean => plan === "team" && status === "active"
 
 export const Membership = Schema.Struct({

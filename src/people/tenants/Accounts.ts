@@ -1,4 +1,4 @@
-/** Reads accounts: the caller's own, those of fellow members, and the account with a verified address. */
+/** Reads the caller's account, fellow members' accounts, and the account with a verified address. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { AccountId } from "../../kernel/Ids.ts"

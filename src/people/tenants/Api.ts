@@ -65,7 +65,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Account))
       .addError(AccountNotFound)
       .middleware(OrganizationToken)
-      .annotate(OpenApi.Summary, "My account, or the account of a person with whom I share a tenant")
+      .annotate(OpenApi.Summary, "My account, or the account of a user in one of my tenants")
   )
   .add(
     HttpApiEndpoint.post("createApplication", "/v1/tenants/:tenant_id/applications")
@@ -198,7 +198,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .annotate(Example, { body: { email: "grace@example.com", role: "member" } })
       .annotate(
         OpenApi.Summary,
-        "Invite a person by mail (owner or admin); replaces an open invitation to the same address"
+        "Invite a user by email (owner or admin); replaces an open invitation to the same address"
       )
   )
   .add(

@@ -1,18 +1,18 @@
 /**
- * Applications and their API keys. A key is shown once, when its application is created; the database stores its keyed hash.
+ * Applications and their API keys. A key is shown once, when its application is created. The database stores its keyed hash.
  *
  * Where the specification is silent:
- * - A key may have a spending limit, either total or per calendar month (UTC). Earlier charges count. A limit below them refuses further calls. A
+ * - A key may have a spending limit, either in total or per calendar month (UTC). Earlier charges count. A limit below them blocks further calls. A
  *   total limit is stricter than the same limit per month.
- * - A person can only tighten limits that an owner, an admin or the operator set on their key.
- * - A limit binds one key, not its member. The member may delete the key (for example after a leak), create another, or call with their sign-in's
- *   own token. `member_spend_enabled` says whether a tenant pays for its members.
+ * - A user can only tighten limits that an owner, an admin or the operator set on their key.
+ * - A limit binds one key, not its member. The member may delete the key (for example after a leak), create another, or call with the token of their
+ *   own sign-in. `member_spend_enabled` decides whether a tenant pays for its members.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect immediately in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A list of models contains names from usage records: a name missing from the configuration gets 400, unless the key already has it.
- * - A key created by an OAuth client ends when the client's sign-in is ended, and is no longer listed. A sign-in that expires does not end keys.
- * - A key may have up to 8 tags, which stand on its calls whatever a request says. A person cannot remove tags that an owner, an admin or the
- *   operator set on their key.
+ * - A list of models contains names from usage records. A name missing from the configuration gets 400, unless the key already has it.
+ * - Ending an OAuth client's sign-in invalidates the keys that the client created, and lists omit them. An expired sign-in does not end keys.
+ * - A key may have up to 8 tags, which apply to its calls and cannot be replaced by a request. A user cannot remove tags that an owner, an admin or
+ *   the operator set on their key.
  * - Applications without limits have no limit fields.
  */
 import { Schema } from "effect"
@@ -79,15 +79,15 @@ const fields = {
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
   updated_at: Moment,
-  /** The OAuth client that created it with the person's token; absent if the person created it. */
+  /** The OAuth client that created it with the user's token. Absent if the user created it. */
   created_by: Schema.optional(Schema.Struct({ client_id: Schema.String, name: Schema.String })),
   spending_limit_usd: Schema.optional(Usd),
-  /** `month`: the limit applies to each calendar month (UTC). */
+  /** With `month`, the limit applies to each calendar month (UTC). */
   spending_limit_period: Schema.optional(Period),
   /** The key's charges in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
-  /** The key is refused from this time on. */
+  /** The key's expiry. */
   expires_at: Schema.optional(Moment),
   /** The models that the key may call, named as in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String)),

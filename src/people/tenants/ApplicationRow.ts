@@ -21,15 +21,15 @@ export interface Row extends Pick<
 > {
   readonly tenant_id: TenantId
   readonly expires_at: number | null
-  /** A JSON array. */
+  /** A JSON array of model names. */
   readonly allowed_models: string | null
-  /** Lines of `name=value`. */
+  /** Lines of the form `name=value`. */
   readonly tags: string | null
   readonly client_id: string | null
   readonly client_name: string | null
-  /** The sign-in of the OAuth client that created the key. The key ends with it. */
+  /** The sign-in of the OAuth client that created the key. The key becomes invalid when it ends. */
   readonly family_id: string | null
-  /** `Bounds`, as JSON. */
+  /** The JSON text of `Bounds`. */
   readonly bounds: string | null
 }
 
@@ -75,10 +75,10 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
     : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
-/** True if the caller may see and change the application. A statement that changes it repeats the condition, because the role may have been lost. */
+/** True if the caller may see and change the application. A statement that changes it repeats this condition, because the role may be lost. */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 
-/** True if an API key ends with the sign-in in `column`. */
+/** True if an API key depends on the sign-in in `column`. */
 export const hasKeys = (sql: SqlClient, column: string): Fragment =>
   sql.literal(`EXISTS (SELECT 1 FROM tollgate_tenants_applications k WHERE k.family_id = ${column})`)

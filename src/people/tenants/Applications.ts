@@ -1,10 +1,10 @@
 /**
- * Applications of a tenant and their API keys. A member may access their own applications; owners and admins may access all of the tenant's.
- * Spending limits are stored in the ledger, the rest in this room's table.
+ * A tenant's applications and their API keys. A member may access their own applications. Owners and admins may access all of them. Spending
+ * limits are stored in the ledger, and the rest in this room's table.
  *
  * Where the specification is silent:
- * - A member has up to 1,000 applications in a tenant; one more is refused with 409 `too_many_applications`. Applications whose sign-in has ended
- *   do not count; they are deleted when the member creates another.
+ * - A member has up to 1,000 applications in a tenant. Beyond that, a new one is refused with 409 `too_many_applications`. Applications whose sign-in
+ *   has ended do not count. They are deleted when the member creates another.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -61,9 +61,9 @@ export interface ApplicationsContract {
     readonly application: NewApplication
     /** The name of the caller's OAuth client. Defaults to its id. */
     readonly client_name?: string | undefined
-    /** Whether the limits are the operator's, so the member may only tighten them. */
+    /** Whether the operator sets the limits. The member may then only tighten them. */
     readonly isBound?: boolean | undefined
-    /** Statements in the same transaction. */
+    /** Statements to add to the transaction. */
     readonly beside?: ((id: ApplicationId) => ReadonlyArray<Statement>) | undefined
   }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
   /** A page of the applications that the caller may access, newest first. */
@@ -73,18 +73,18 @@ export interface ApplicationsContract {
     request: OfApplication & { readonly change: ApplicationChange }
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | InvalidRequest | BooksUnavailable>
   /**
-   * Deletes an application, in one transaction with `beside`. Its key ends immediately in this process, within two seconds on other nodes over
-   * PostgreSQL, and within `cacheLifetime` in another process on the same file.
+   * Deletes an application, in one transaction with `beside`. Its key becomes invalid immediately in this process, within two seconds on other nodes
+   * over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly remove: (
     request: OfApplication,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
-  /** The caller of an API key; `undefined` for an unknown or deleted key. */
+  /** The caller of an API key. `undefined` if the key is unknown or deleted. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
-  /** The holder of an application's key; `undefined` if the key is not usable. */
+  /** The holder of an application's key. `undefined` if the key is not usable. */
   readonly holderOf: (id: ApplicationId) => Effect.Effect<KeyCallers.Holder | undefined>
-  /** Those of the ids whose application was deleted. */
+  /** Returns the ids whose application was deleted. */
   readonly deletedAmong: (ids: ReadonlyArray<ApplicationId>) => Effect.Effect<ReadonlyArray<ApplicationId>>
   /** The result of `callerOf` if it is cached, otherwise `undefined`. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
@@ -94,7 +94,7 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
-/** The maximum number of applications of a member in one tenant. */
+/** The maximum number of a member's applications in one tenant. */
 const applicationsMax = 1_000
 
 /** The number of applications with ended sign-ins that one request deletes. */
@@ -199,7 +199,7 @@ const setLimit = (application: ApplicationId, tenant: TenantId, limit: SetLimit[
   limit
 })
 
-/** The spending limit after a change; `undefined` if the change does not set one. */
+/** The spending limit after a change. `undefined` if the change does not set one. */
 const limitAfter = (
   { spending_limit_period: period, spending_limit_usd: amount }: ApplicationChange,
   before: Application | undefined
@@ -348,7 +348,7 @@ const changing = (
           AND bounds IS NOT DISTINCT FROM ${row.bounds} AND ${allowed} RETURNING id`,
       limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
-    // The ledger reads the spending limit with each call; the key cache holds the rest.
+    // The ledger reads the spending limit for each call. The key cache holds the other limits.
     const isCached = expires_at !== undefined || allowed_models !== undefined || tags !== undefined
     const changed = yield* isCached ? afterCommit(written, belonging.changed(application_id)) : written
     return yield* changed ? find(request) : change(request)
@@ -376,7 +376,7 @@ const removing = (
   return remove
 }
 
-/** The bounds of an application after a change. Refuses a change that violates them. */
+/** The bounds of an application after a change. Rejects a change that violates them. */
 const boundsAfter = (
   row: Row & { readonly manages: number },
   { account_id, tenant_id }: By["caller"],

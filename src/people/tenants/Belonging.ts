@@ -1,8 +1,8 @@
 /**
  * Cache invalidation: marks of accounts, tenants, applications and runs. A cache takes marks before it reads, stores them with the value, and reads
  * again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing settings), an
- * application (limits, deletion) or a run (its end) invalidates only its own mark. It takes effect immediately in this process. Other nodes are signaled
- * (`storage/engine/Signals`); a node that may have missed a signal invalidates all its marks.
+ * application (limits, deletion) or a run (its end) invalidates only its own mark. It takes effect immediately in this process. Other nodes are
+ * signaled (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
  *
  * Where the specification is silent:
  * - Cached callers and payers have marks (`people/tenants/Belonging`) of their account, tenants and application. A change invalidates only the
@@ -13,7 +13,7 @@ import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids
 import { Signals } from "../../storage/engine/Signals.ts"
 
 export interface Mark {
-  /** False after a change. */
+  /** False once the marked row has changed. */
   current: boolean
 }
 
@@ -32,7 +32,7 @@ export interface BelongingContract {
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 
-/** The maximum number of marks. One more invalidates the oldest, whose caches then read again. */
+/** The maximum number of marks. An additional one invalidates the oldest, and its caches then read again. */
 const marksMax = 100_000
 
 const topic = "belonging"
@@ -43,7 +43,7 @@ export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belongi
 
 const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
-  // A plain map instead of Effect's `Cache`: marks are taken outside effects.
+  // A plain map instead of Effect's `Cache`, because marks are taken outside effects.
   const marks = new Map<string, Mark>()
   const end = (id: string) => {
     const mark = marks.get(id)

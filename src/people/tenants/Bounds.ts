@@ -1,5 +1,5 @@
 /**
- * Limits that an owner or admin set on another person's key. That person may only tighten them.
+ * Limits that an owner or admin set on another user's key. That user may only tighten them.
  *
  * Where the specification is silent:
  * - A limit applies to its key, not to the member, who can create another key without it. Use a budget to limit the member.
@@ -13,11 +13,11 @@ export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number
   readonly allowed_models?: ReadonlyArray<string>
-  /** Lines of `name=value`. */
+  /** Lines of the form `name=value`. */
   readonly tags?: string
 }
 
-/** A requested change. `null` removes a limit, `undefined` keeps it. */
+/** A requested change. `null` removes a limit. `undefined` keeps it. */
 export interface Asked {
   readonly spending: Spending | null | undefined
   readonly expires_at: number | null | undefined
@@ -30,7 +30,7 @@ export const ofRow = (json: string | null): Bounds => (json === null ? {} : (JSO
 export const toRow = (bounds: Bounds): string | null =>
   Object.keys(bounds).length === 0 ? null : JSON.stringify(bounds)
 
-/** A total limit also holds in each month, but not vice versa. */
+/** A total limit also limits each month, but not vice versa. */
 const isWithin = (bound: NonNullable<Bounds["spending"]>, { amount, period }: Spending): boolean =>
   amount <= BigInt(bound.amount) && (period === bound.period || period === "total")
 

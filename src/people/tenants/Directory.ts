@@ -1,6 +1,6 @@
 /**
- * Tenants, people and keys for the operator. `tenantsLike` matches substrings and scans all tenants. `make` matches an id or the prefix of a name,
- * address or key, which an index finds.
+ * Tenants, users and keys for the operator. `tenantsLike` matches substrings and scans all tenants. `make` matches an id, or the prefix of a name,
+ * address or key, with an index.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -9,7 +9,7 @@ import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 export interface Listed {
   readonly id: TenantId
   readonly name: string
-  /** The address of the first owner; null if there is none. */
+  /** The address of the first owner. Null if there is none. */
   readonly owner_email: string | null
   readonly created_at: number
 }
@@ -33,7 +33,7 @@ export const tenantsLike = (
     return { found, total: counted?.n ?? 0 }
   }).pipe(Effect.orDie)
 
-/** A person as the operator sees them. */
+/** A user as the operator sees them. */
 export interface Person {
   readonly id: AccountId
   readonly name: string
@@ -41,11 +41,11 @@ export interface Person {
   readonly email_verified: boolean
   readonly home_tenant_id: TenantId
   readonly created_at: number
-  /** The time of a suspension by the operator; `null` if not suspended. */
+  /** The time of the operator's suspension. Null if not suspended. */
   readonly suspended_at: number | null
 }
 
-/** An identity that a person signs in with. */
+/** An identity that a user signs in with. */
 export interface IdentityOf {
   readonly provider: string
   readonly provider_id: string
@@ -99,7 +99,7 @@ const listed = (sql: SqlClient) =>
     (SELECT a.email FROM tollgate_tenants_memberships m JOIN tollgate_tenants_accounts a ON a.id = m.account_id
       WHERE m.tenant_id = t.id AND m.role = 'owner' AND m.status = 'active' ORDER BY m.created_at LIMIT 1) AS owner_email`)
 
-/** Newest first, with ids below `before`. */
+/** Tenants with ids below `before`, newest first. */
 const tenants = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
     sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
@@ -144,7 +144,7 @@ const people = (sql: SqlClient) =>
 const person = (sql: SqlClient, id: string) =>
   Effect.map(Effect.orDie(sql<PersonRow>`SELECT ${people(sql)} WHERE a.id = ${id}`), ([row]) => row && personOf(row))
 
-/** Newest first, with ids below `before`. */
+/** Users with ids below `before`, newest first. */
 const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.map(
     Effect.orDie(
@@ -154,7 +154,7 @@ const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number)
     (rows) => rows.map(personOf)
   )
 
-/** People whose address begins with the text, then those whose name does. */
+/** Users whose address begins with the text, then those whose name does. */
 const peopleLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const byAddress = yield* sql<PersonRow>`SELECT ${people(sql)}
     WHERE ${begins(sql, "lower(a.email)", text)} ORDER BY lower(a.email), a.id LIMIT ${limit}`
@@ -180,7 +180,7 @@ const key = (sql: SqlClient, id: string) =>
     ([row]) => row
   )
 
-/** Newest first, with ids below `before`. */
+/** Keys with ids below `before`, newest first. */
 const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
     sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k

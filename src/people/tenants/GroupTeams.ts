@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - Groups remove only memberships that groups gave. Memberships by invitation, owners and suspensions in the team stay.
- * - A person whose groups lead to one team with two roles gets the higher one.
- * - If all seats of the team are taken, the person signs in without joining it, and the log names the team.
+ * - If a user's groups lead to one team with two roles, the user gets the higher one.
+ * - If all seats of the team are taken, the user signs in without joining it, and the log names the team.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -39,7 +39,7 @@ interface Place {
   readonly provider: string
 }
 
-/** Updates a person's teams at sign-in. */
+/** Updates a user's teams at sign-in. */
 export const make = (dependencies: Dependencies) =>
   Effect.fn("Registration.applyGroups")(function* (
     account: AccountId,
@@ -64,7 +64,7 @@ const teamsOf = (rules: ReadonlyArray<GroupRule>): ReadonlyMap<TenantId, GroupRo
   return teams
 }
 
-/** The teams that the account has through groups, and the providers of those groups. */
+/** The teams that the account got from groups, and the providers of those groups. */
 const givenTo = ({ sql }: Dependencies, account: AccountId) =>
   Effect.map(
     Effect.orDie(
@@ -94,7 +94,7 @@ const give = Effect.fnUntraced(function* (
   if (current === undefined) {
     const joins = yield* Joining.statements(dependencies, { account, team, role }, now)
     const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, ...note), belonging.changed(account))
-    if (!joined) yield* Effect.logWarning("a group's team is unknown or full, or the person has too many teams", place)
+    if (!joined) yield* Effect.logWarning("a group's team is unknown or full, or the user has too many teams", place)
     return
   }
   const follows = givenBy.length > 0 && current.status === "active" && current.role !== "owner"
@@ -125,7 +125,7 @@ const take = Effect.fnUntraced(function* ({ belonging, sql, writer }: Dependenci
   yield* afterCommit(Statements.write(writer, ...statements), belonging.changed(account))
 })
 
-/** Revokes the open invitations of a person who may no longer invite. */
+/** Revokes a user's open invitations if the user may no longer invite. */
 const withoutInvites = (sql: SqlClient, { account, team }: Place, now: number): Statement =>
   statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
     WHERE tenant_id = ${team} AND invited_by = ${account} AND status = 'pending'

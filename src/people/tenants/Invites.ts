@@ -1,8 +1,8 @@
 /**
- * Invitations to tenants. The link is mailed, stays open for 14 days, and admits the account with that verified address.
+ * Invitations to tenants. The link is mailed, is valid for 14 days, and admits the account with that verified address.
  *
  * Where the specification is silent:
- * - A tenant keeps its 500 newest invitations, and older ones while they are open. The link of a deleted invitation is 404 `invite_not_found`.
+ * - A tenant keeps its 500 newest invitations, and open ones that are older. The link of a deleted invitation is 404 `invite_not_found`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -202,7 +202,7 @@ const accepting = (dependencies: Dependencies): OrganisationsContract["accept"] 
     const current = yield* membershipOf(account_id, tenant_id)
     if (row.status === "accepted") return current ?? (yield* new InviteNotFound())
     if (row.expires_at <= now) return yield* new InviteNotFound()
-    // An invitation does not end a suspension.
+    // An invitation does not lift a suspension.
     if (current !== undefined && current.status !== "active") return yield* new InviteNotFound()
     const joins = current === undefined
     const owner = joins && row.role === "owner"
@@ -255,7 +255,7 @@ const joined = (
   )
 ]
 
-// ---- texts for people ---------------------------------------------------------------------------------------------------
+// ---- texts for users ---------------------------------------------------------------------------------------------------
 
 const inviteOf = (row: Row, now: number): Invite => ({
   ...row,
@@ -282,7 +282,7 @@ const letterOf = (
   }
 }
 
-/** Notifies an invited person with an account. The token is only in the letter. */
+/** The notification for an invited user with an account. Only the letter has the token. */
 const noticeOf = (
   { email, id, role, tenant_id }: Row,
   {

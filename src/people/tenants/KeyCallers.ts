@@ -17,7 +17,7 @@ import type { BelongingContract, Mark } from "./Belonging.ts"
 
 /** The lifetime of a cached key. The specification allows five minutes. */
 export const cacheLifetime = Duration.minutes(1)
-/** The same in milliseconds. */
+/** `cacheLifetime` in milliseconds. */
 export const cacheMillis = Duration.toMillis(cacheLifetime)
 const lifetime = cacheMillis
 const cachedMax = 50_000
@@ -33,7 +33,7 @@ interface Row {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly expires_at: number | null
-  /** A JSON array. */
+  /** A JSON array of model names. */
   readonly allowed_models: string | null
   readonly tags: string | null
   readonly attribution_tags: number
@@ -46,7 +46,7 @@ interface Dependencies {
   readonly belonging: BelongingContract
 }
 
-/** `callerOf` returns the caller of a key, or `undefined` for an unknown or deleted key. `remembered` returns the caller of a cached key. */
+/** `callerOf` returns a key's caller, or `undefined` if the key is unknown or deleted. `remembered` returns a cached key's caller. */
 export const make = (
   sql: SqlClient,
   writer: WriterContract,
@@ -70,11 +70,11 @@ export const make = (
 /** The holder of a usable key. */
 export interface Holder {
   readonly caller: Caller
-  /** The key is refused from this time on. */
+  /** The key's expiry. */
   readonly expires_at: number | null
 }
 
-/** The holder of an application's key, for the keys of its runs; `undefined` if the key is not usable. */
+/** The holder of an application's key, for the keys of its runs. `undefined` if the key is not usable. */
 export const holderOf = (sql: SqlClient, id: ApplicationId): Effect.Effect<Holder | undefined> =>
   Effect.map(liveRow(sql, sql`a.id = ${id}`), (row) =>
     row === undefined ? undefined : { caller: callerFrom(row), expires_at: row.expires_at }
@@ -94,8 +94,8 @@ const callerFrom = ({ account_id, allowed_models, attribution_tags, id, tags, te
 export type Cache = ReturnType<typeof makeCache>
 
 /**
- * Callers by whole key, only in memory: hashing the key would take 2.5 % of every call's time. An expired entry stays for a minute, so a key that is
- * read again keeps the same caller object. A plain map instead of Effect's `Cache`: every call with a key reads it without an allocation.
+ * Callers by whole key, only in memory. Hashing the key would take 2.5 % of every call's time. An expired entry stays for a minute, so a key that is
+ * read again keeps the same caller object. A plain map instead of Effect's `Cache`, because every call with a key reads it without an allocation.
  */
 export const makeCache = () => {
   const entries = new Map<string, Entry>()
@@ -106,7 +106,7 @@ export const makeCache = () => {
       sweepAt = now + lifetime
       for (const [other, { until }] of entries) if (until + lifetime <= now) entries.delete(other)
     }
-    // A map keeps insertion order: the first entry is the oldest.
+    // A map keeps insertion order, so the first entry is the oldest.
     entries.delete(key)
     if (entries.size >= cachedMax) entries.delete(entries.keys().next().value!)
     entries.set(key, entry)
@@ -137,7 +137,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   if (row === undefined) return undefined
   const { expires_at, id } = row
   if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
-  // Of several concurrent reads, the first fills the cache.
+  // The first of several concurrent reads fills the cache.
   const cached = cache.callerAt(key, now)
   if (cached !== undefined) return cached
   const caller = earlier(cache.earlierCaller(key), callerFrom(row))
@@ -147,7 +147,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   return caller
 })
 
-/** The application of a usable key: its account is an active member of the tenant and not suspended, and the key's sign-in has not ended. */
+/** The application of a usable key. Its account must be an active, unsuspended member of the tenant, and the key's sign-in must not have ended. */
 const liveRow = (sql: SqlClient, which: Fragment) =>
   Effect.map(
     Effect.orDie(sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models, a.tags, t.attribution_tags
@@ -158,7 +158,7 @@ const liveRow = (sql: SqlClient, which: Fragment) =>
     ([row]) => row
   )
 
-/** Writes the time of use, at most once a minute. A key evicted from a full cache is read more often. */
+/** Writes the time of use, at most once a minute. The condition is needed for keys that a full cache has evicted. */
 const noteUse = ({ sql, writer }: Dependencies, id: ApplicationId, now: number) =>
   Statements.write(
     writer,

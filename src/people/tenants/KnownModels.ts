@@ -1,13 +1,13 @@
-/** The names allowed in a key's list of models: those of usage records. */
+/** The names allowed in a key's list of models: those that usage records can contain. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** `undefined` allows any name, for a process without a configuration. */
+/** `undefined` allows any name, for processes that have no configuration. */
 export class KnownModels extends Context.Reference<KnownModels>()("tollgate/tenants/KnownModels", {
   defaultValue: (): ReadonlySet<string> | undefined => undefined
 }) {}
 
-/** Refuses the first name that no call can have. A name that the key already has stays allowed after its model leaves the configuration. */
+/** Rejects the first name that no call can have. A name that the key already has stays allowed after its model leaves the configuration. */
 export const checkModels = (
   known: ReadonlySet<string> | undefined,
   models: ReadonlyArray<string> | null | undefined,

@@ -17,7 +17,7 @@ export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 
 /** Settings of a tenant. */
 export const TenantSettings = Schema.Struct({
-  /** Whether the session and the agent that Claude Code and Codex name in headers become the tags `session` and `agent` of calls. */
+  /** Whether calls are tagged with the session and agent that Claude Code and Codex name in headers (`session`, `agent`). */
   attribution_tags: Schema.Boolean
 }).annotations({ identifier: "TenantSettings" })
 export interface TenantSettings extends Schema.Schema.Type<typeof TenantSettings> {}
@@ -52,7 +52,7 @@ export const NewInvite = Schema.Struct({
 }).annotations({ identifier: "NewInvite" })
 export interface NewInvite extends Schema.Schema.Type<typeof NewInvite> {}
 
-/** An invitation as the tenant sees it. Its token is only in the letter. */
+/** An invitation as the tenant sees it. Only the letter has its token. */
 export const Invite = Schema.Struct({
   id: InviteId,
   tenant_id: TenantId,
@@ -99,5 +99,5 @@ export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}
 /** Whether the role may change the tenant's settings, members and invitations. */
 export const manages = (role: Role): boolean => role !== "member"
 
-/** Whether a member with role `by` may give, remove or change the role `of`. Only owners may change owners. */
+/** Whether a member with role `by` may grant, remove or change the role `of`. Only owners may change owners. */
 export const mayTouch = (by: Role, of: Role): boolean => by === "owner" || (by === "admin" && of !== "owner")

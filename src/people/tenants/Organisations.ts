@@ -4,13 +4,13 @@
  * Where the specification is silent:
  * - A member cannot be suspended in their home tenant or removed from it (409 `home_tenant`). The last active owner of a tenant stays (409
  *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
- * - A second invitation to an address replaces the open one, whose link ends. An invitation is open for 14 days. An account that has verified the
- *   address also gets a notification, without the token. An invitation does not end a suspension. When a member is removed, suspended or demoted,
- *   their open invitations to roles that they may no longer give are revoked.
- * - Active and suspended members take seats. Without a plan there is no limit. If a plan has fewer seats than members, the members stay, and no
- *   one else can join. A canceled plan has no seats; the next plan begins with 25 by default. Owners and admins set plan and billing.
+ * - A second invitation to an address replaces the open one and invalidates its link. An invitation is open for 14 days. An account that has
+ *   verified the address also gets a notification, without the token. An invitation does not lift a suspension. When a member is removed, suspended
+ *   or demoted, their open invitations to roles that they may no longer grant are revoked.
+ * - Active and suspended members take seats. Without a plan, there is no limit. If a plan has fewer seats than members, the members stay, and no one
+ *   else can join. A canceled plan has no seats. The next plan begins with 25 by default. Owners and admins set plan and billing.
  * - `attribution_tags` is off by default. A change takes effect within a minute, because keys and tokens are cached for that long.
- * - A membership never has the status `invited`: an invited person has an invitation instead.
+ * - A membership never has the status `invited`, because an invited user has an invitation instead.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -71,7 +71,7 @@ export interface InTenant extends By {
 
 /** Times are milliseconds since 1970. */
 export interface OrganisationsContract {
-  /** Creates a tenant without credit. The caller is its owner. */
+  /** Creates a tenant without credit. The caller becomes its owner. */
   readonly create: (
     request: By & { readonly name: string }
   ) => Effect.Effect<Organisation, TooManyTenants | BooksUnavailable>
@@ -92,7 +92,7 @@ export interface OrganisationsContract {
   >
   /** Up to 500 invitations, newest first. Allowed for owners and admins. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
-  /** Mails a link to the address, in one transaction with `beside`. Replaces an open invitation to the same address, whose link ends. */
+  /** Mails a link to the address, in one transaction with `beside`. Replaces an open invitation to the same address and invalidates its link. */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters | BooksUnavailable>
@@ -218,7 +218,7 @@ const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract[
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // Only the operator ends a past-due status. A canceled plan starts again.
+    // Only the operator can end a past-due status. A canceled plan starts again.
     const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
     return yield* planOf(tenants, tenant_id)

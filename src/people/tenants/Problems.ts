@@ -19,7 +19,7 @@ export class ApplicationNotFound extends Problem<ApplicationNotFound>()("Applica
   details: {}
 }) {}
 
-/** On organisation routes, and when refreshing for another tenant. */
+/** Used on organisation routes, and when a token is refreshed for another tenant. */
 export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   status: 403,
   error: "you are not an active member of this tenant",
@@ -37,7 +37,7 @@ export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientR
   details: {}
 }) {}
 
-/** On routes that act for an address: the caller's verified address differs. */
+/** The caller's verified address is not the one that the invitation or transfer was sent to. */
 export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
   status: 403,
   error: "this was sent to an address other than your account's verified email address",
@@ -71,7 +71,7 @@ export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
 
 export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
   status: 409,
-  error: "a person with this address is already a member of the tenant",
+  error: "a user with this address is already a member of the tenant",
   code: "already_member",
   fields: { tenant_id: TenantId, email: Schema.String },
   details: {}
@@ -105,14 +105,14 @@ export class TooManyApplications extends Problem<TooManyApplications>()("TooMany
   code: "too_many_applications"
 }) {}
 
-/** The operator has suspended the person. */
+/** The operator has suspended the user. */
 export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
   status: 403,
   error: "this account is suspended: write to the operator of the service",
   code: "account_suspended"
 }) {}
 
-/** The person has no account, and no rule of `registration` admits them. */
+/** The user has no account, and no rule of `registration` admits them. */
 export class NotInvited extends Problem<NotInvited>()("NotInvited", {
   status: 403,
   error: "this service is by invitation: ask its operator or a team to invite your address",

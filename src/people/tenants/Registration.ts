@@ -1,11 +1,11 @@
 /**
- * Decides who may sign in: people with an account, and new people as the configuration allows. An identity provider's groups add a person to
+ * Decides who may sign in: users with an account, and new users as the configuration allows. An identity provider's groups add a user to
  * teams.
  *
  * Where the specification is silent:
- * - A person without an account needs an invitation to a team, a pending transfer to their address, or a rule of `registration`: `open`, a
- *   verified address of `domains` or `emails`, or a group of `groups`. Without rules, a deployment is by invitation only; the sandbox is open.
- * - An account is known by its identity or by its verified address. People with an account may always sign in.
+ * - A user without an account needs an invitation to a team, a pending transfer to their address, or a rule of `registration`: `open`, a verified
+ *   address in `domains` or `emails`, or a group in `groups`. A deployment without rules is by invitation only. The sandbox is open.
+ * - An account is identified by its identity or its verified address. Users with an account may always sign in.
  * - An invitation and an address count only if the provider has verified the address.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -21,21 +21,21 @@ import { admits, RegistrationPolicy } from "./RegistrationPolicy.ts"
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
-/** Whether another room has something pending for a verified address, which lets its owner create an account. */
+/** Whether another room has an invitation for a verified address that lets its owner create an account. */
 export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsewhere")<
   InvitedElsewhere,
   (email: string) => Effect.Effect<boolean>
 >() {
-  /** No other room invites. */
+  /** No other room has invitations. */
   static readonly layerNone = Layer.succeed(InvitedElsewhere, () => Effect.succeed(false))
 }
 
 export interface RegistrationContract {
-  /** Signs in a verified person: checks that they may sign in, creates their account if they have none, and updates their teams. */
+  /** Signs in a verified user: checks that they may sign in, creates their account if they have none, and updates their teams. */
   readonly signIn: (
     identity: VerifiedIdentity
   ) => Effect.Effect<Welcomed, NotInvited | AccountSuspended | BooksUnavailable>
-  /** Adds an account to the teams of these groups, and removes it from teams that other groups of this provider gave. */
+  /** Adds an account to the teams of these groups, and removes it from the teams of this provider's other groups. */
   readonly applyGroups: (
     account: AccountId,
     identity: Pick<VerifiedIdentity, "provider" | "groups">

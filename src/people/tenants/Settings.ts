@@ -18,10 +18,10 @@ const EmailAddress = Schema.transform(
 )
 
 const GroupRule = Schema.Struct({
-  /** The `identity` entry whose claim contains the group. */
+  /** The provider's name in `identity`. Its groups claim contains the group. */
   provider: NonEmpty,
   group: NonEmpty,
-  /** People in the group are members of this tenant. */
+  /** Users in the group are members of this tenant. */
   team: Schema.optional(TenantId),
   role: Schema.optionalWith(Schema.Literal("member", "admin"), { default: () => "member" as const })
 })
@@ -36,7 +36,7 @@ const Registration = Schema.Struct({
 })
 
 export const fields = {
-  /** The conditions for a new account. Without an entry: an invitation is required. */
+  /** The conditions for a new account. Without this entry, an invitation is required. */
   registration: Schema.optionalWith(Registration, { default: (): Policy => invitedOnly })
 }
 

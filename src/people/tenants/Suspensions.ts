@@ -1,9 +1,9 @@
 /**
- * Suspensions of people by the operator, by the directory (SCIM), or by both. A suspended person's tokens and keys are refused until no suspension
- * remains. Credit and memberships stay.
+ * Suspensions of users by the operator, by the directory (SCIM), or by both. A suspended user's tokens and keys are rejected until every suspension
+ * has ended. Credit and memberships stay.
  *
  * Where the specification is silent:
- * - The operator ends any suspension. The directory ends only its own.
+ * - The operator can end any suspension. The directory can end only its own.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"

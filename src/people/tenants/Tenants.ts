@@ -22,30 +22,30 @@ import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
   /**
-   * Returns the account of a person verified by a provider. The first sign-in creates it with its home tenant and signup credit. Concurrent
+   * Returns the account of a user verified by a provider. The first sign-in creates it with its home tenant and signup credit. Concurrent
    * sign-ins create one account. The credit is granted once, when the address is first verified.
    */
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
-  /** An account that the caller may see: their own, or one in a tenant that they share. */
+  /** Reads an account that the caller may see: their own, or one in a tenant that they share. */
   readonly account: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly account_id: AccountId
   }) => Effect.Effect<Account, AccountNotFound>
-  /** The account's memberships, except removed ones; the home tenant first. */
+  /** The account's memberships, except removed ones. The home tenant comes first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
-  /** The role of an active member; `undefined` for others and for suspended people. */
+  /** The role of an active member. `undefined` for others and for suspended users. */
   readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
   /** Fails unless the account is an owner or admin of the tenant. */
   readonly mayManage: (actor: Actor) => Effect.Effect<void, InsufficientRole>
-  /** The verified address of the account; `undefined` if it has none. */
+  /** The verified address of the account. `undefined` if it has none. */
   readonly verifiedEmail: (account: AccountId) => Effect.Effect<string | undefined>
   /** The account with this verified address, and its home tenant. */
   readonly accountOfEmail: (
     email: string
   ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
-  /** Whether the tenant wants the sessions and agents that coding agents name as tags of their calls. */
+  /** Whether calls in the tenant are tagged with the sessions and agents that coding agents name. */
   readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
   /** The members of the tenant, except removed ones, in joining order. */
@@ -59,15 +59,15 @@ export interface TenantsContract {
   /** Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active, with `seatsDefault` seats unless given. */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
   /**
-   * Suspends a person in one transaction with `beside`. Returns `false` if `by` (by default the operator) has already suspended the person, or if the
-   * person is unknown.
+   * Suspends a user in one transaction with `beside`. Returns `false` if the user is unknown, or already suspended by `by` (by default the
+   * operator).
    */
   readonly suspend: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends any suspension; the directory ends only its own. Returns `false` if there is none. */
+  /** Ends any suspension. The directory can end only its own. Returns `false` if there is none. */
   readonly activate: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,

@@ -1,4 +1,4 @@
-/** A person's first sign-in: creates account, home tenant, billing account and signup credit, each once. */
+/** A user's first sign-in: creates account, home tenant, billing account and signup credit, each once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
@@ -172,9 +172,9 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
 }
 
 /**
- * Links the identity to the account with the same verified address, whichever provider verified it, or creates an account. Credit is sent to
- * addresses, so the owner of an address could claim that account's credit anyway. An unverified address, on either side, proves nothing: otherwise
- * anyone could take over an account by naming its address.
+ * Links the identity to the account with the same verified address, or creates an account. The provider that verified the address does not matter.
+ * Credit is sent to addresses, so an address's owner could claim that account's credit anyway. An unverified address, on either side, proves
+ * nothing. Otherwise anyone could take over an account by naming its address.
  */
 const firstSignIn = Effect.fnUntraced(function* (dependencies: Dependencies, identity: VerifiedIdentity) {
   const { sql, writer } = dependencies

@@ -1,4 +1,4 @@
-/** `COPY table FROM STDIN` over a connection of the driver, which implements the messages but no query that sends them. */
+/** `COPY table FROM STDIN` over a driver connection. The driver implements the messages, but not a query that sends them. */
 import type { Client, Connection, Submittable } from "pg"
 import type { Row, Table } from "./Tables.ts"
 
@@ -16,7 +16,7 @@ interface CopySender {
   readonly endCopyFrom: () => void
 }
 
-/** Adds rows to a table. `onSent` is called when all of them have been sent. */
+/** Adds rows to a table. `onSent` is called when all rows have been sent. */
 export const copyIn = (
   client: Client,
   { columns, name }: Table,

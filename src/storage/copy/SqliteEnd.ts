@@ -23,7 +23,7 @@ const opened = (file: SqliteFile, begin: (db: Sqlite.Database) => void) =>
     (db) => Effect.sync(() => db.close())
   )
 
-/** A snapshot of the file, which is locked against writes until the scope closes. `tables`: the tables to copy. */
+/** A snapshot of the file, which is locked against writes until the scope closes. `tables` are the tables to copy. */
 export const source = (
   file: SqliteFile
 ): Effect.Effect<Source & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
@@ -54,7 +54,7 @@ export const target = (
   file: SqliteFile
 ): Effect.Effect<Target & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
-    // NORMAL suffices: if a power failure loses rows, it loses their checkpoints too, and the rows are copied again.
+    // NORMAL suffices. If a power failure loses rows, it also loses their checkpoints, and the rows are copied again.
     opened(file, (db) => db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")),
     (db) => ({ ...endOf(file, db), ...writing(db), tables: tablesOf(db) })
   )
@@ -110,7 +110,7 @@ const selectOf = (table: Table, direction: "ASC" | "DESC", where = "") =>
       .map((column) => `${column} ${direction}`)
       .join(", ")} LIMIT ?`
 
-/** With the table's name, because the unqualified name would mean the selected text, which sorts differently. */
+/** Qualified names, because an unqualified name would mean the selected text, which sorts differently. */
 const keyColumns = (table: Table) => table.key.map((place) => `${table.name}.${table.columns[place]!.name}`)
 
 const behind = (table: Table): string =>
@@ -181,7 +181,7 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         for (const [name, value] of marks) mark(name, value)
       })(),
     write: async (table, rows, [name, value], onSent) => {
-      // Call this first: the writes block this thread, and a server can work at the same time.
+      // Call this first, because the writes block this thread while a server could work at the same time.
       onSent()
       db.transaction(() => {
         const insert = db.prepare(

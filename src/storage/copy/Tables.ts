@@ -1,4 +1,4 @@
-/** The content that is copied between engines: the tables of SQLite, and their rows in a common form. */
+/** The content copied between engines: the tables of SQLite, and their rows in a common form. */
 
 export type Kind = "integer" | "real" | "text" | "blob"
 
@@ -19,26 +19,26 @@ export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
 
-/** The number of rows per read and per transaction. A row with bytes may have megabytes. */
+/** The number of rows per read and per transaction. It is lower for tables with bytes, because a row may have megabytes. */
 export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) => kind === "blob") ? 64 : 8_192)
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
 
-/** A row in messages. */
+/** The name of a row in messages. */
 export const nameOf = (table: Table, row: Row): string =>
   `${table.name} ${table.key.map((place) => `${table.columns[place]!.name}=${row[place]}`).join(" ")}`
 
 /** Whether a table belongs to one engine only and is not copied. */
 export const isEnginesOwn = (table: string): boolean => table.startsWith("tollgate_sql_")
 
-/** One of the two databases. Promises fail with an error of its engine. */
+/** One of the two databases. Promises fail with its engine's error. */
 export interface End {
   /** The name in messages. */
   readonly shown: string
   /** The columns of each of our tables. */
   readonly columns: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>
   readonly count: (table: Table) => Promise<number>
-  /** Rows in the order of the key: those after `after`, or the first ones. */
+  /** Rows in the order of the key, after `after` or from the beginning. */
   readonly read: (table: Table, after: Row | undefined, limit: number) => Promise<ReadonlyArray<Row>>
   readonly last: (table: Table) => Promise<Row | undefined>
 }
@@ -62,6 +62,6 @@ export interface Target extends End {
   ) => Promise<void>
   /** Sets values that are derived from the copied rows. It may be repeated. */
   readonly settle: () => Promise<void>
-  /** Durably removes the marks. Then the database may be served. */
+  /** Durably removes the marks, so that the database may be used. */
   readonly release: () => Promise<void>
 }

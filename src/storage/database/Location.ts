@@ -25,9 +25,9 @@ export interface Connections {
   readonly readers: number
   /** The number of writing connections, each with one batch at a time. */
   readonly writers: number
-  /** The longest wait for a reading connection, in milliseconds. */
+  /** The maximum wait for a reading connection, in milliseconds. */
   readonly connectMillis: number
-  /** The longest duration of a reading statement, in milliseconds; those of `verify` take longest. */
+  /** The maximum duration of a reading statement, in milliseconds. The statements of `verify` take longest. */
   readonly statementMillis: number
 }
 
@@ -42,7 +42,7 @@ export type Location = SqliteFile | PostgresDatabase
 
 export const sqliteFile = (path: string): SqliteFile => ({ engine: "sqlite", path, shown: path })
 
-/** `undefined` if the text is not the URL of a server and database. */
+/** The database at a URL; `undefined` if the text is not the URL of a server and database. */
 export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol)) return undefined
@@ -56,7 +56,7 @@ export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   }
 }
 
-/** Returns an invalid percent encoding unchanged. */
+/** Decodes a percent encoding. Returns an invalid one unchanged. */
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
@@ -70,7 +70,7 @@ const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", 
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
-/** The fault in the TLS options of a PostgreSQL URL (`postgres/Target`), if any. */
+/** The fault in a PostgreSQL URL's TLS options (`postgres/Target`), if any. */
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")

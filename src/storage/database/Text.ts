@@ -1,11 +1,11 @@
-/** Text that both engines can store. PostgreSQL allows no NUL in text and no unpaired surrogate in JSON. */
+/** Text that both engines can store. PostgreSQL rejects NUL in text and unpaired surrogates in JSON. */
 
 const substitute = "\uFFFD"
 
 /** Replaces NUL by U+FFFD. Both engines replace unpaired surrogates themselves, because UTF-8 cannot encode them. */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", substitute) : text)
 
-/** An escape of NUL or an unpaired surrogate, after an even number of backslashes. (`JSON.stringify` does not escape whole pairs.) */
+/** An escaped NUL or unpaired surrogate, after an even number of backslashes. `JSON.stringify` does not escape whole pairs. */
 const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g
 
 /** Like `storable`, for the output of `JSON.stringify`. */

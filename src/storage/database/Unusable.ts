@@ -1,4 +1,4 @@
-/** Errors for a database of either engine that cannot be used or upgraded, and the tables that show its state. */
+/** Errors for a database of either engine that cannot be used or upgraded, and the tables with its state. */
 import { Cause, Data } from "effect"
 
 /** `is_locked`: another process has locked the file at the moment. */

@@ -17,23 +17,23 @@ import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 /** The newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
-/** The newest applied migration; 0 if the database has none, `undefined` if the file does not exist. Changes nothing. */
+/** The newest applied migration; 0 if no migration was applied, `undefined` if the file does not exist. Changes nothing. */
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
-/** Like `look`, before serving: waits for a file that another process has locked. */
+/** Like `look`, but waits for a file that another process has locked. The service uses it when it starts. */
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
     : PostgresOpening.look(location, {})
 
-/** Waits until an existing file can be written. It must be ours, and no other service may serve it. */
+/** Waits until an existing file can be written. It must be ours, and no other process may serve it. */
 export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.tryToWrite(location.path))
     : Effect.void
 
-/** Applies all missing migrations in one transaction. Returns the names of those applied. */
+/** Applies all missing migrations in one transaction. Returns the names of the applied ones. */
 export const migrate = (location: Location) =>
   location.engine === "sqlite"
     ? Sql.migrateFile(location.path)
@@ -68,7 +68,7 @@ export const completeIndexes = (
         )
       )
 
-/** Takes the lock of the one process that serves a file. Any number of nodes may serve a server's database. */
+/** Takes the lock of the one process that serves a file. On PostgreSQL, any number of nodes may serve a database. */
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
 
@@ -76,7 +76,7 @@ export const lock = (location: Location): Effect.Effect<void, AlreadyServed | Da
 export const alone = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : PostgresOpening.unserved(location)
 
-/** The error as one sentence with advice for the operator. */
+/** Describes the error in one sentence, with advice for the operator. */
 export const wordsOf = (location: Location, error: unknown): string =>
   location.engine === "sqlite" ? SqliteOpening.wordsOf(location.path, error) : PostgresOpening.wordsOf(location, error)
 

@@ -7,7 +7,7 @@ import { Signals } from "./Signals.ts"
 
 const topic = "loops"
 
-/** For the layers of jobs. The process that serves a file always leads. */
+/** For the layers of jobs. On SQLite, the process that serves the file always leads. */
 export const layer = Layer.suspend(() =>
   Layer.effect(Leadership, make).pipe(Layer.provide([Runs.layer, Signals.layer]))
 )

@@ -1,12 +1,12 @@
 /**
- * Runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) carries the name of its
- * run, so other runs can recognize abandoned work. Locks decide that, not time: each run holds a lock on a file next to the database, which ends
- * with its process. A database in memory has only the runs of this process.
+ * Runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) stores the name of its run, so
+ * that other runs can recognize abandoned work. Locks decide this instead of time. Each run holds a lock on a file next to the database, which the
+ * operating system releases when the process ends. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
- * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`); the operating system
- *   releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute (`Gate.layerJobs`); their
- *   records say `interrupted`. Hosts that share a database do not release each other's calls.
+ * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`). The operating system
+ *   releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute (`Gate.layerJobs`). Their
+ *   records have the error `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -20,19 +20,19 @@ import * as Leases from "../postgres/Leases.ts"
 export interface RunsContract {
   /** The name of this run. */
   readonly run: string
-  /** Whether the run has ended. A name in another form counts as ended: earlier versions used other names. */
+  /** Whether the run has ended. A name in another form counts as ended, because earlier versions used other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
-  /** This process as a node; `undefined` if one process serves the database. */
+  /** This process as a node; `undefined` on SQLite. */
   readonly node?: NodeContract
 }
 
-/** One of several nodes on a database. Times are milliseconds of this process. Facts about other nodes are as old as the last renewal. */
+/** One of several nodes on a database. Times are in milliseconds. Facts about other nodes date from the last renewal. */
 export interface NodeContract {
   readonly name: string
   /** The remaining time of its lease; negative if it has lapsed. */
   readonly leaseLeft: () => number
   readonly sinceRenewal: () => number
-  /** Whether this node is the leader, which does the work of loops. */
+  /** Whether this node is the leader, which runs the loops. */
   readonly leads: () => boolean
   /** The name of the leading node, if there is one. */
   readonly leader: () => string | undefined
@@ -43,7 +43,7 @@ export interface NodeContract {
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {
-  /** The run of the layers below, if there is one; otherwise a run that lasts as long as the layer's scope. */
+  /** The run of the layers below, if any, otherwise a run that lasts until the layer's scope closes. */
   static readonly layer = Layer.suspend(() =>
     Layer.scoped(
       Runs,

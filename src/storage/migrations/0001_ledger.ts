@@ -1,6 +1,6 @@
 /**
- * The books: billing accounts, their entries, reservations of open calls, usage records and their sums. Money is INTEGER nano-USD. Entries
- * and records are append-only, in the order of `seq`.
+ * The books: billing accounts, their entries, reservations of open calls, usage records and their sums. Money is INTEGER nano-USD. Entries and
+ * records are append-only, in the order of `seq`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -51,7 +51,7 @@ const tables = [
     description TEXT NOT NULL,
     at INTEGER NOT NULL
   ) STRICT`,
-  // The bucket comes first, so every insert goes to the newest pages and its cost does not grow with the table.
+  // The bucket comes first, so that every insert goes to the newest pages and its cost does not grow with the table.
   `CREATE UNIQUE INDEX tollgate_ledger_entries_account ON tollgate_ledger_entries (seq >> 16, billing_account_id, number)`,
   // The buckets of that index that contain an account's entries.
   `CREATE TABLE tollgate_ledger_buckets (

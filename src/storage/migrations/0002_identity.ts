@@ -13,7 +13,7 @@ const tables = [
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // One account per verified address: a second provider that verifies the address identifies the same person.
+  // One account per verified address. A second provider that verifies the address identifies the same user.
   `CREATE UNIQUE INDEX tollgate_tenants_accounts_email ON tollgate_tenants_accounts (email) WHERE email_verified = 1`,
   `CREATE TABLE tollgate_tenants_identities (
     provider TEXT NOT NULL,

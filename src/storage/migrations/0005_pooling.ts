@@ -1,9 +1,9 @@
-/** The billing sources that people chose, and the index from a person to their payers. */
+/** The billing sources that users chose, and the index from a user to their payers. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `pinned` is a billing account; null means automatic.
+  // `pinned` is a billing account, or null for the automatic choice.
   `CREATE TABLE tollgate_pooling_selections (
     account_id TEXT PRIMARY KEY,
     pinned TEXT,

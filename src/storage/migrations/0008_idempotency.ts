@@ -1,4 +1,4 @@
-/** Idempotency-Keys of metered calls, with the answer to replay. */
+/** Idempotency-Keys of metered calls, with the response to replay. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

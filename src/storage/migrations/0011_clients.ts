@@ -1,4 +1,4 @@
-/** Clients that sign people in or act for a website, their codes and tokens, and messages to the operator. */
+/** Clients that sign users in or act for a website, their codes and tokens, and messages to the operator. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

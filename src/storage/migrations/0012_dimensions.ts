@@ -1,6 +1,6 @@
 /**
- * Properties that many calls share are stored once: reservations and usage records refer to them by number. Before, each row had all of them.
- * An absent value (an application, a price, a reason that was not recorded yet) is an empty text here.
+ * Properties that many calls share are stored once, and reservations and usage records refer to them by number. Before, each row had all of them. An
+ * absent value (an application, a price, a reason that was not recorded yet) is an empty text here.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ const columns = [
   "billing_source_why"
 ]
 
-/** The former columns of a row, with the expression that reads each. */
+/** The former columns of a row, each with the expression that reads it. */
 const read = (column: (name: string) => string): string =>
   columns.map((name) => `COALESCE(${column(name)}, '') AS ${name}`).join(", ")
 

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const changes = [
-  // The balance when the settings, an attempt or the regular check last read it. A lower balance has dropped unseen.
+  // The balance that the settings, an attempt or the regular check last read. A lower balance has dropped since.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN looked INTEGER`,
   // 1: the balance fell below the threshold while no attempt could begin.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN fell INTEGER NOT NULL DEFAULT 0 CHECK (fell IN (0, 1))`

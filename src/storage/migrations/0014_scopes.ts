@@ -1,7 +1,7 @@
 /**
- * Scopes of applications, and the account that caused a letter. Nothing from an earlier version gains permissions: its OAuth clients are not
- * trusted, and their sign-ins get the scope that the consent page showed. Codes that were not exchanged yet expire, since they do not record
- * the scope that the person approved.
+ * Scopes of applications, and the account that caused a letter. The migration extends no permissions of an earlier version. Its OAuth clients are not
+ * trusted, and their sign-ins get the scope that the consent page showed. Codes that were not exchanged yet expire, since they do not record the
+ * scope that the user approved.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

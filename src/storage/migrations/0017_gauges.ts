@@ -1,4 +1,4 @@
-/** An index of accounts with credit in escrow. The cost of the sum for `/metrics` then depends on them, not on the number of accounts. */
+/** An index of accounts with credit in escrow. The cost of the sum for `/metrics` then does not depend on the number of other accounts. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

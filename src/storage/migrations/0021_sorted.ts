@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The number of a tenant's runs by level. Records after them are not in a run yet.
+  // The number of a tenant's runs, by level. Records after them are not in a run yet.
   `CREATE TABLE tollgate_usage_sorted_runs (
     tenant_id TEXT NOT NULL,
     level INTEGER NOT NULL,

@@ -1,7 +1,6 @@
 /**
- * Rollups lag behind the records: they include a tenant's records up to its watermark. Until now they included all records. A bucket stores
- * only the beginning of an owner's rows in it; the index of the rows shows their end. Before, each commit rewrote the bucket row of every busy
- * owner.
+ * Rollups lag behind the records: they include a tenant's records up to its watermark. Before, they included all records. A bucket stores only the
+ * beginning of an owner's rows in it, and the index of the rows shows their end. Earlier, each commit rewrote the bucket row of every busy owner.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -35,7 +34,7 @@ const steps = [
   `DROP TABLE tollgate_usage_buckets`,
   `ALTER TABLE tollgate_usage_buckets_next RENAME TO tollgate_usage_buckets`,
 
-  // Finds the tenants whose calls a payer paid, and the tenants with calls that others paid.
+  // Finds the tenants with calls that a payer paid, and the tenants with calls that others paid.
   `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`

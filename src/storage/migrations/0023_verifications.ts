@@ -1,4 +1,4 @@
-/** Results of verifications of the books, and their last rows, from which the next one continues. */
+/** Results of verifications of the books, and the last rows of each. The next verification continues after them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Usage records store their separately billed tokens as JSON. Existing records have none. */
+/** Usage records store separately billed tokens as JSON. In existing records the column is empty. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const statements = [
-  // One row per limited key. Calls update the figures in this row, so a reservation sees all of them.
+  // One row per limited key. Calls update the figures in this row, so that a reservation sees all of them.
   `CREATE TABLE tollgate_ledger_limits (
     application_id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,

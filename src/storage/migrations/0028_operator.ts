@@ -1,4 +1,4 @@
-/** The operator over HTTP: sessions, the log of actions, grants by reference, suspended people, and indexes for searching. */
+/** The operator over HTTP: sessions, the log of actions, grants by reference, suspended users, and indexes for searching. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Debts: the part of a payment that an account could not give back. Earlier refunds and disputes are handled at the next start. */
+/** Debts, the parts of payments that accounts could not give back. The next start handles earlier refunds and disputes. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** An index for the total size of the answers stored for an account's Idempotency-Keys, and for the oldest of them. */
+/** An index for the total size of an account's stored responses for Idempotency-Keys, and for finding the oldest ones. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

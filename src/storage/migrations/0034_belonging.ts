@@ -1,12 +1,12 @@
 /**
- * Ownership: the application that created a key, the credential of a generation job, and the recipients of ids of responses that a vendor
- * stores. Existing jobs have no tenant and no holder: every credential of their account can still access them.
+ * Ownership: the application that created a key, the credential of a generation job, and the recipients of vendors' stored response ids. Existing
+ * jobs have no tenant and no holder, so every credential of their account can still access them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The OAuth client that created the key, and the sign-in with which the key ends.
+  // The OAuth client that created the key, and the sign-in. The key expires with that sign-in.
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_id TEXT`,
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_name TEXT`,
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN family_id TEXT`,
@@ -14,7 +14,7 @@ const steps = [
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN bounds TEXT`,
   `ALTER TABLE tollgate_media_jobs ADD COLUMN tenant_id TEXT`,
   `ALTER TABLE tollgate_media_jobs ADD COLUMN holder TEXT`,
-  // Ids are stored as hashes. Rows are numbered per account, so the oldest are found without reading the others.
+  // Ids are stored as hashes. Rows are numbered per account, so that the oldest can be found without reading the others.
   `CREATE TABLE tollgate_chat_kept (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,

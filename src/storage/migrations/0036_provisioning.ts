@@ -1,4 +1,4 @@
-/** Management keys of operators, and the callers' external ids of people, tenants and keys. */
+/** Operators' management keys, and the callers' external ids for users, tenants and keys. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Ways of signing in: team memberships from groups, sign-in links by mail, used sign-ins, people of a directory. */
+/** Sign-in methods: team memberships from groups, sign-in links by mail, used sign-ins, users of a directory. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -10,7 +10,7 @@ const steps = [
     provider TEXT NOT NULL,
     PRIMARY KEY (account_id, tenant_id, provider)
   ) STRICT, WITHOUT ROWID`,
-  // A new person is admitted by an open invitation to their address.
+  // An open invitation to a new user's address admits them.
   `CREATE INDEX tollgate_tenants_invites_address ON tollgate_tenants_invites (email) WHERE status = 'pending'`,
   // Tokens of links, and the cookies of the requesting browsers, are stored as hashes.
   `CREATE TABLE tollgate_auth_links (
@@ -24,7 +24,7 @@ const steps = [
   ) STRICT, WITHOUT ROWID`,
   `CREATE INDEX tollgate_auth_links_email ON tollgate_auth_links (email, created_at)`,
   `CREATE INDEX tollgate_auth_links_age ON tollgate_auth_links (expires_at)`,
-  // A sign-in at an identity provider is completed once, on any node.
+  // A sign-in at an identity provider can be completed only once, on any node.
   `CREATE TABLE tollgate_auth_returns (
     hash TEXT PRIMARY KEY,
     expires_at INTEGER NOT NULL

@@ -1,4 +1,4 @@
-/** Usage records store the `X-Request-Id` of their request. Earlier records have none. */
+/** Usage records store their request's `X-Request-Id`. In earlier records the column is empty. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

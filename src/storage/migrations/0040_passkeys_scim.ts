@@ -1,4 +1,4 @@
-/** Passkeys, open WebAuthn challenges, and the people and groups of a directory (SCIM). */
+/** Passkeys, open WebAuthn challenges, and the users and groups of a directory (SCIM). */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

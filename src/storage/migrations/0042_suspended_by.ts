@@ -1,5 +1,5 @@
 /**
- * The author of a suspension: the operator, the directory (SCIM), or both. Of earlier suspensions the audit log says whether the directory made
+ * The author of a suspension: the operator, the directory (SCIM), or both. For earlier suspensions, the audit log shows whether the directory made
  * the last one.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

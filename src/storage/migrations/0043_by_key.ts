@@ -1,4 +1,4 @@
-/** Usage of each API key, by day and hour. Records that are there already are added by the service, in the background. */
+/** Usage of each API key, by day and hour. The service adds existing records in the background. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -17,7 +17,7 @@ const steps = [
     latency_ms INTEGER NOT NULL,
     PRIMARY KEY (application_id, grain, start, model, endpoint)
   ) STRICT, WITHOUT ROWID`,
-  // The last row of the records that are in them.
+  // The last record included in the totals.
   `CREATE TABLE tollgate_usage_by_key_end (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     record INTEGER NOT NULL

@@ -1,6 +1,6 @@
 /**
- * Budgets, in place of the limits of API keys alone. Reservations and records name the budgets that count their calls. Dimensions have the
- * run, the tags and the end user of a call.
+ * Budgets, which replace the separate limits of API keys. Reservations and records name the budgets that count their calls. Dimensions contain a
+ * call's run, tags and end user.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -66,7 +66,7 @@ const steps = [
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`,
   `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`,
-  // Tags of keys, as lines of `name=value`, and whether a tenant wants the sessions and agents of coding agents as tags.
+  // Tags of keys, as lines of `name=value`, and whether a tenant has enabled tags for coding agents' sessions and agents.
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN tags TEXT`,
   `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags INTEGER NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`,
   // Runs of API keys.
@@ -99,7 +99,7 @@ const steps = [
   `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
   `CREATE INDEX tollgate_usage_dimensions_run ON tollgate_usage_dimensions (run_id) WHERE run_id <> ''`,
   `CREATE INDEX tollgate_usage_records_budgeted ON tollgate_usage_records (dimensions) WHERE budgets IS NOT NULL`,
-  // The room of budgets.
+  // The tables of the room `budgets`.
   `CREATE TABLE tollgate_budgets_budgets (
     id TEXT PRIMARY KEY,
     -- NULL: of all tenants.

@@ -1,6 +1,4 @@
-/**
- * Connections to PostgreSQL. Rows have the same form as SQLite's: integers as numbers (money is selected as text), booleans as 1 or 0.
- */
+/** Connections to PostgreSQL. Rows have the same form as with SQLite: integers as numbers (money is selected as text), booleans as 1 or 0. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Reactivity from "@effect/experimental/Reactivity"
@@ -17,10 +15,10 @@ import { TargetClient, targetOf } from "./Target.ts"
 export interface PostgresSettings extends Connections {
   /** `postgres://user:password@host:port/database?sslmode=...` */
   readonly url: Redacted.Redacted
-  /** This node's name (default: the host name), and its version. */
+  /** This node's name (the host name by default), followed by its version. */
   readonly node?: string
   readonly version?: string
-  /** The newest migration that this version knows. Default: all. */
+  /** The newest migration that this version knows; all by default. */
   readonly knows?: number
   /** Whether a thread also renews this node's lease (`Renewal`). */
   readonly hasThread?: boolean
@@ -54,7 +52,7 @@ const types = {
 } as NonNullable<ClientConfig["types"]>
 
 const names = new Map<string, string>()
-/** The limit of prepared statements, which the server keeps per connection. */
+/** The maximum number of prepared statements, which the server keeps per connection. */
 const namesMax = 500
 
 /** A name for preparing the statement once per connection. */
@@ -92,7 +90,7 @@ const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
 
-/** The parameters of a statement, with strings that PostgreSQL can store. */
+/** A statement's parameters, converted to strings that PostgreSQL can store. */
 export const valuesFor = (text: string, values: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
   values.length === 0 ? values : values.map(text.includes("json") ? valueOfJson : valueOf)
 
@@ -127,7 +125,7 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
             ...targetOf(url, `-c default_transaction_read_only=on -c statement_timeout=${statementMillis}`),
             max: readers,
             connectionTimeoutMillis: connectMillis,
-            // The driver gives up if the server does not even report its timeout.
+            // The driver gives up if the server fails to report its own timeout.
             query_timeout: statementMillis === 0 ? 0 : statementMillis + graceMillis,
             application_name: "tollgate",
             types,

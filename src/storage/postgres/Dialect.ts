@@ -1,16 +1,16 @@
 /**
- * Translates statements to PostgreSQL. They are written in the common subset of both engines, with these exceptions:
+ * Translates statements to PostgreSQL. Statements use the common subset of both engines, with these exceptions:
  * - `?` is a parameter. PostgreSQL numbers parameters.
- * - A `+` before a column keeps SQLite from using an index. PostgreSQL has no such operator for texts, and its planner decides.
+ * - A `+` before a column keeps SQLite from using an index. PostgreSQL has no such operator for texts, and its planner decides by itself.
  * - SQLite selects an integer as text if a number is not exact (`exact`). The connection to PostgreSQL does this for every number.
- * - `CROSS JOIN a ON b` fixes the join order in SQLite. PostgreSQL's planner finds the order, and has no such syntax.
+ * - `CROSS JOIN a ON b` fixes the join order in SQLite. PostgreSQL has no such syntax, and its planner finds the order.
  */
 
 const exactInSqlite = /CASE WHEN abs\((.+?)\) > 9007199254740991 THEN CAST\((\1) AS TEXT\) ELSE \1 END/g
 
 const known = new Map<string, string>()
 
-/** The limit of cached translations. Only statements with lists of parameters have many variants. */
+/** The maximum number of cached translations. Only statements with lists of parameters have many variants. */
 const knownMax = 2_000
 
 export const postgres = (text: string): string => {

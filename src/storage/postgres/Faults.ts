@@ -1,14 +1,14 @@
-/** Classifies errors of PostgreSQL and of the connection to it. */
+/** Classifies errors of PostgreSQL and its connections. */
 
 /**
  * Codes of errors that any statement would have met: the connection fails (08), the server is out of resources (53) or shuts down (57P), its disk
- * fails (58), it is a standby or read-only (25006), a lock or statement timed out (55P03, 57014), or this process was idle too long (25P03).
+ * fails (58), the server is a standby or read-only (25006), a lock or statement timed out (55P03, 57014), or this process was idle too long (25P03).
  */
 const fault = /^(08...|53...|57P..|58...|25006|25P03|55P03|57014)$/
 
 const socket = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|08|25P03|57P)/
 
-/** Errors of the driver that have no code. */
+/** Driver errors without a code. */
 const driver =
   /^(Connection terminated|timeout expired|timeout exceeded when|Query read timeout|Client has encountered|Client was closed)/
 
@@ -20,10 +20,10 @@ const codeOf = (error: unknown): string => {
 /** Whether the transaction lost against another one (deadlock, serialization failure) and wrote nothing. */
 export const isLostRace = (error: unknown): boolean => codeOf(error) === "40001" || codeOf(error) === "40P01"
 
-/** Whether another transaction inserted the row first, so this one wrote nothing. */
+/** Whether another transaction inserted the row first. If so, this one wrote nothing. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505"
 
-/** Whether the connection to the server is lost. Statements sent before may have been executed. */
+/** Whether the connection to the server is lost. The server may have executed earlier statements. */
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 

@@ -1,6 +1,6 @@
 /**
- * Statements that are sent together and answered together. Each is prepared once per connection together with its row description, so the
- * server does not describe it again. One sync ends the group. The first failing statement ends the group; later statements do not run.
+ * Statements that are sent in one group and return together. Each is prepared once per connection together with its row description, so that the
+ * server does not describe it again. One sync ends the group. After the first failing statement, later statements do not run.
  */
 import type { Client, Connection } from "pg"
 import { parserOf, valuesFor } from "./Client.ts"
@@ -14,7 +14,7 @@ interface Field {
   readonly parse: (text: string) => unknown
 }
 
-/** A prepared statement. Without fields it returns no rows. */
+/** A prepared statement. A statement without fields returns no rows. */
 interface Prepared {
   readonly name: string
   readonly fields: ReadonlyArray<Field>
@@ -30,10 +30,10 @@ export interface Asked {
   readonly rows: Array<Record<string, unknown>>
 }
 
-/** The limit of prepared statements, which the server keeps while the connection is open. */
+/** The maximum number of prepared statements, which the server keeps while the connection is open. */
 const preparedMax = 500
 
-/** The groups of a connection, one at a time. */
+/** A connection's groups, one at a time. */
 export class Groups {
   readonly #client: Client
   readonly #prepared = new Map<string, Prepared>()
@@ -73,7 +73,7 @@ export class Groups {
     })
   }
 
-  /** Drops the statements that were not sent. */
+  /** Drops unsent statements. */
   clear(): void {
     this.#next = []
   }
@@ -97,7 +97,7 @@ interface Description {
   readonly fields: ReadonlyArray<{ readonly name: string; readonly dataTypeID: number }>
 }
 
-/** The group as a query object of the driver. */
+/** A group as a query object of the driver. */
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0

@@ -1,10 +1,10 @@
 /**
- * Builds indexes that were added to existing tables (`Schema.indexes`), concurrently and outside any transaction. Writers do not wait; queries
- * that need the index are slower until it is built. The catalog shows the work to do, so a killed process leaves no wrong state:
+ * Builds indexes that were added to existing tables (`Schema.indexes`), concurrently and outside any transaction. Writers do not wait. Queries that
+ * need the index are slower until it is built. The catalog shows the work to do, so a killed process leaves no wrong state:
  * - A missing index is built.
  * - An invalid index is left from an unfinished build. It is dropped and built again.
- * - One process builds at a time: its connection holds an advisory lock. If the process dies, the server still finishes the build, and keeps the lock
- *   until then. The other processes check again at intervals.
+ * - Only one process builds at a time, because its connection holds an advisory lock. If the process dies, the server still finishes the build, and
+ *   keeps the lock until then. The other processes check again at intervals.
  *
  * `CREATE INDEX CONCURRENTLY` waits for every open transaction of the database, so no transaction may wait for the lock.
  */
@@ -44,7 +44,7 @@ export const textOf = ({ definition, name, table }: Index, how: "" | "CONCURRENT
 
 const names = indexes.map(({ name }) => `'${name}'`).join(", ")
 
-/** The missing or invalid indexes. `there`: the index is in the catalog. `building`: some connection is building it. */
+/** The missing or invalid indexes. `there`: the index is in the catalog. `building`: a connection is building it. */
 const selectMissing = `SELECT w.name, i.indexrelid IS NOT NULL AS there,
     EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid) AS building
   FROM unnest(ARRAY[${names}]) w (name) LEFT JOIN pg_index i ON i.indexrelid = to_regclass(w.name)
@@ -62,7 +62,7 @@ interface Missing {
   readonly building: 0 | 1
 }
 
-/** Removes time limits set by the server, the database or the URL. The set of limits depends on the server's version. */
+/** Removes time limits set by the server, the database or the URL. The server's version determines which limits exist. */
 const unlimited = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`
 
@@ -78,11 +78,11 @@ const session = Effect.gen(function* () {
         keepAlive: true,
         application_name: "tollgate indexes"
       })
-      // Waiting queries get the error themselves.
+      // Waiting queries receive the error directly.
       fresh.on("error", () => {})
       return fresh
     }),
-    // Does not wait for a running statement, which the server continues.
+    // Do not wait for a running statement, which the server continues.
     (client) => Effect.promise(() => client.end().catch(() => {}))
   )
   const ask =
@@ -123,7 +123,7 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
       for (const index of indexes) {
         const found = missing.get(index.name)
         if (found === undefined) continue
-        // An operator is building it.
+        // An operator is building the index.
         if (found.building === 1) return "busy"
         yield* buildOne(ask(index.name), index, found.there === 1, listener)
       }
@@ -131,7 +131,7 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
     })
   )
 
-/** The pause before the catalog is checked again after a build, of this or another process. */
+/** The pause before checking the catalog again, after a build by this or another process. */
 const lookPause = Duration.seconds(5)
 
 /** Waits until all indexes are built, by any node. `report` is called every second. */
@@ -155,7 +155,7 @@ export const complete = Effect.fnUntraced(function* (
 const pauseFirst = 60
 const pauseLast = 3_600
 
-/** Builds missing indexes in the background. A failure is logged. It neither ends the node nor affects its readiness. */
+/** Builds missing indexes in the background. A failure is logged. It does not end the node or affect its readiness. */
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const postgres = yield* Postgres
@@ -198,7 +198,7 @@ export const make = Effect.gen(function* () {
     waker,
     turn: Effect.gen(function* () {
       missing = (yield* sql.unsafe(selectMissing)).length
-      // A turn must be short, and a build is long.
+      // An iteration must be short, but a build is long.
       if (missing > 0) yield* Effect.forkIn(attempt, scope)
       return undefined
     })

@@ -5,12 +5,12 @@ export interface Task {
   /** The URL of the database. */
   readonly url: string
   readonly run: string
-  /** The statement that renews the lease of a run (its parameter), unless the run has ended. */
+  /** The statement that renews a run's lease, unless the run has ended. Its parameter is the run. */
   readonly text: string
-  /** The interval of renewals, and the timeout of a statement, in milliseconds. */
+  /** The interval of renewals, followed by the timeout of a statement, in milliseconds. */
   readonly every: number
   readonly patience: number
-  /** The time after which a main thread without heartbeat counts as stuck, in milliseconds. */
+  /** The time without a heartbeat after which the main thread counts as stuck, in milliseconds. */
   readonly stuckAfter: number
   /** The heartbeat: a counter that the main thread increments. */
   readonly beats: Int32Array

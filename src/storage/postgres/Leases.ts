@@ -1,15 +1,15 @@
 /**
- * Runs of nodes on one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread also renews it
- * while the main thread is busy (`Renewal`). Any other node may end a run whose lease has lapsed, and then releases its reservations. A node
- * whose run was ended admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still
- * charged, although their reservation was released (`books/ledger/rows/Released`).
+ * Runs of nodes on one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread also renews it while
+ * the main thread is busy (`Renewal`). Any other node may end a run after its lease has lapsed, and then releases its reservations. The node of an
+ * ended run admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still charged, although
+ * their reservation was released (`books/ledger/rows/Released`).
  *
- * A starting node immediately ends the former run of its name, so a restarted node has the reservations of its killed process released. A former
- * run that is still alive is replaced for good: it logs this and admits no more calls. Its open calls settle late.
+ * A starting node immediately ends the former run of its name, so that the reservations of its killed process are released. A former run that is
+ * still alive is replaced for good. It logs this and admits no more calls. Its open calls settle late.
  *
- * One node leads: its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease, and a node
- * without an answer for that long does not consider itself the leader. So two nodes never believe that they lead at the same time. A turn that
- * the former leader began may still run; the conditions of its statements make that safe.
+ * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease, and a node
+ * without a reply for that long does not consider itself the leader. Two nodes therefore never believe that they lead at the same time. An iteration
+ * that the former leader began may still run, but the conditions of its statements make that safe.
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
@@ -24,12 +24,12 @@ import * as Locks from "./Locks.ts"
 import * as Notifications from "./Notifications.ts"
 import * as Renewal from "./Renewal.ts"
 
-/** The length of a lease, and the interval of renewals, in seconds. */
+/** The length of a lease, followed by the interval of renewals, in seconds. */
 const lease = 20
 const renewalSeconds = 5
 const renewalMillis = renewalSeconds * 1_000
 
-/** The timeout of a statement about leases, in milliseconds: much less than a lease. */
+/** The timeout of a statement about leases, in milliseconds. It is much shorter than a lease. */
 const patience = 5_000
 
 const leaseMillis = lease * 1_000
@@ -55,7 +55,7 @@ interface State {
   /** The connection that holds the leader's lock. */
   leading: Client | undefined
   found: Found
-  /** Whether this process must stop serving the database: it is too old, or another process has its name. */
+  /** Whether this process must stop serving the database, because it is too old or another process has its name. */
   retired: boolean
 }
 
@@ -166,7 +166,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
         parts,
         `another process was started as the node ${name}, so this one admits no more calls: stop it, or give each its own NODE_NAME`
       )
-    // The row was deleted after a very long silence.
+    // After a very long silence, the row was deleted.
     yield* enter(parts)
   }
   state.retired = false
@@ -265,14 +265,14 @@ interface Found {
   readonly lapsed: number
 }
 
-/** Process time, independent of the test clock, like the time of the database. */
+/** Waits in real time, independent of the test clock, like the database's clock. */
 const pause = (millis: number) =>
   Effect.async<void>((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** The application name of a node's connection, which identifies the holder of the lock at the server. */
+/** The application name of a node's connection. It identifies the holder of the lock on the server. */
 const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
@@ -280,12 +280,12 @@ const until = `now() + interval '${lease} seconds'`
 const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, started_at, until)
   VALUES (?, ?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
 
-/** The default for `knows`: every migration. */
+/** The default for `knows`, which means every migration. */
 const anyVersion = 2_147_483_647
 
 /**
  * The newest migration, and the minimum migration that a version must include to serve the database. (A database from before rolling upgrades does
- * not store the minimum; then only the version that created it may serve it.)
+ * not store the minimum. Then only the version that created it may serve it.)
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
@@ -297,7 +297,7 @@ export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
 
 const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? AND NOT replaced RETURNING run`
 
-/** For the thread, which uses the driver's parameter syntax. Only the main thread restarts an ended run. */
+/** The thread's statement, in the driver's parameter syntax. Only the main thread restarts an ended run. */
 const keepRun = `UPDATE tollgate_sql_nodes SET until = ${until} WHERE run = $1 AND NOT ended`
 
 /** Replaces the former runs of a node. The row lock waits for batches that admit calls under them. */
@@ -306,10 +306,10 @@ const replaceRuns = `WITH former AS (
   )
   UPDATE tollgate_sql_nodes n SET ended = true, replaced = true, until = least(until, now()) FROM former WHERE n.run = former.run`
 
-/** Deletes the rows of nodes that died. Their reservations were released long ago. */
+/** Deletes the rows of dead nodes. Their reservations were released long ago. */
 const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
 
-/** The number of nodes with a lease, those that lapsed within the last renewals, and the leader. */
+/** The number of nodes with a lease, the recently lapsed ones, and the leader. */
 const lookAround = `SELECT
     (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
     (SELECT count(*) FROM tollgate_sql_nodes
@@ -320,7 +320,7 @@ const lookAround = `SELECT
         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND (l.classid::bigint << 32) | l.objid::bigint = ${Locks.leader} LIMIT 1) AS leader`
 
-/** Ends a lapsed run. After a server start every node has the length of a lease to return. The row lock waits for batches of this run. */
+/** Ends a lapsed run. After a server start, every node has the length of a lease to return. The row lock waits for the run's batches. */
 const endRun = `WITH lapsed AS (
     SELECT run FROM tollgate_sql_nodes
     WHERE run = ? AND NOT ended AND greatest(until, pg_postmaster_start_time() + interval '${lease} seconds') < now() FOR UPDATE

@@ -1,6 +1,6 @@
 /**
- * The numbers of the advisory locks in a PostgreSQL database, in one list to keep them distinct. Nodes of two versions may run together, so a
- * number never changes its meaning.
+ * The numbers of the advisory locks in a PostgreSQL database, in one list to keep them distinct. Nodes of two versions may run together, so a number
+ * never changes its meaning.
  */
 
 /** Held during a migration. */
@@ -12,7 +12,7 @@ export const statements = 7_062_516_341
 /** Held by the leader while it leads. */
 export const leader = 7_062_516_342
 
-/** Held while indexes are built, and by a migration until it commits, because a change of a table would wait for its index. */
+/** Held while indexes are built. A migration also holds it until it commits, because a table change would wait for the table's index. */
 export const indexes = 7_062_516_343
 
 /** Held while a database is the target of a copy. */

@@ -4,10 +4,10 @@
  * Nodes of two versions serve one database while an operator replaces them one by one. Tables therefore change in two steps. A migration that expands
  * (tables, indexes, columns that inserts may omit) still allows the previous version to serve. A migration that contracts (drops, renames, adds
  * constraints) comes one version later, when no node uses the removed objects. Each migration declares the oldest version that can serve after it.
- * The database stores that version, because a version does not know later migrations:
+ * The database stores that version, because a version does not know later migrations.
  * - A version may serve a database of a newer version, unless one of the applied migrations requires a newer version.
  * - A migration is refused while a node runs a version older than it requires.
- * - A node that later finds itself too old (because it was disconnected during the migration) gives up its lease (`Leases`).
+ * - A node that later finds itself too old, because it was disconnected during the migration, gives up its lease (`Leases`).
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -31,7 +31,7 @@ export interface Migration {
 const statements = (texts: ReadonlyArray<string>): Migration["apply"] =>
   Effect.flatMap(SqlClient, (sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
 
-/** In order; append only. */
+/** In order, and append-only. */
 export const migrations: ReadonlyArray<Migration> = [
   { name: "0001_base", oldest: 1, apply: statements(base) },
   ...Object.entries(later).map(([name, texts]) => ({
@@ -41,7 +41,7 @@ export const migrations: ReadonlyArray<Migration> = [
   }))
 ]
 
-/** Builds `indexes` in an empty database, together with its tables. */
+/** Builds `indexes` in an empty database, with its tables. */
 const applyIndexes = statements(indexes.map((index) => textOf(index)))
 
 const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
@@ -49,14 +49,14 @@ const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
 /** The newest migration. */
 export const newest = Math.max(...migrations.map(numberOf))
 
-/** The longest wait for a table that batches use. During the wait all other batches queue up. */
+/** The maximum wait for a table that batches use. Meanwhile all other batches queue up. */
 const lockPatience = "2s"
 
 /** An index is being built. A change of its table would wait for the build, and all writers would wait for the change. */
 class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message: string }> {}
 
 /**
- * Applies all missing migrations in one transaction. Returns the numbers and names of those applied. `shown`: the database's name in messages.
+ * Applies all missing migrations in one transaction. Returns the numbers and names of the applied ones. `shown` is the database's name in messages.
  * `Indexes` builds the indexes of existing tables afterwards.
  */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
@@ -64,7 +64,7 @@ export const migrate = (shown: string) => migrateBy(migrations, shown)
 /** Like `migrate`, with the given migrations. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
-    // Another session holds a table longer than a batch takes.
+    // Another session holds a table for longer than a batch takes.
     Effect.retry({
       while: (error) => error instanceof IndexUnderWay || isHeld(error),
       schedule: Schedule.spaced("1 second"),
@@ -120,7 +120,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
     ])
   }
   if (applied === 0) yield* applyIndexes
-  // After the migration that adds the column.
+  // Write this after the migration that adds the column.
   for (const one of missing)
     yield* sql.unsafe(`UPDATE ${table} SET oldest = ? WHERE migration_id = ?`, [one.oldest, numberOf(one)])
   return missing.map((one) => [numberOf(one), one.name.slice(one.name.indexOf("_") + 1)] as const)

@@ -1,4 +1,4 @@
-/** Checks a PostgreSQL database before it is used, and describes in one sentence why it cannot be used. */
+/** Checks a PostgreSQL database before it is used. Describes in one sentence why a database cannot be used. */
 import { Cause, Effect } from "effect"
 import { DatabaseError } from "pg"
 import type { Client } from "pg"
@@ -9,13 +9,13 @@ import { isConnectionFault } from "./Faults.ts"
 import { selectAtWork } from "./Leases.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
-/** The oldest supported version: the first that allows a subquery without an alias after FROM. */
+/** The oldest supported version, which is the first to allow a subquery without an alias after FROM. */
 const oldest = 16
 
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 5_000
 
-/** The newest applied migration; 0 if the database has none of our tables. Fails if the database cannot be used. */
+/** The newest applied migration; 0 if the database does not have our tables. Fails if the database cannot be used. */
 export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
@@ -35,7 +35,7 @@ export const look = (
     return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
   })
 
-/** Fails if nodes serve the database, which must have our tables. It does not prevent nodes from starting afterwards. */
+/** Fails if nodes serve the database, which must have our tables. Nodes may still start afterwards. */
 export const unserved = (database: PostgresDatabase): Effect.Effect<void, DatabaseUnusable> =>
   asking(database, async (client) => {
     const { rows } = await client.query(selectAtWork)
@@ -95,7 +95,7 @@ const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undef
   if (found.standby || found.read_only) return `${shown} is a standby or read-only: give the address of the primary`
   if (found.encoding !== "UTF8")
     return `${shown} has the encoding ${found.encoding}: create the database with ENCODING 'UTF8'`
-  // Acknowledged writes must be on disk. The operator decides how many standbys must have them too.
+  // Acknowledged writes must be on disk. The operator decides how many standbys must also have them.
   if (found.commit === "off")
     return `${shown} has synchronous_commit = off, which may lose acknowledged commits: set it to on`
   if (!found.may_create)
@@ -103,7 +103,7 @@ const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undef
   return undefined
 }
 
-/** The error as one sentence with advice for the operator. */
+/** Describes the error in one sentence, with advice for the operator. */
 export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => {
   const { code, message } =
     faultOf(error) ?? (error as { readonly code?: string | undefined; readonly message?: string })
@@ -155,7 +155,7 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
   return `${shown} could not be used: ${text}${code === undefined ? "" : ` (${code})`}`
 }
 
-/** The underlying error of PostgreSQL or of the connection, if there is one. */
+/** The underlying error of PostgreSQL or the connection, if any. */
 export const faultOf = (error: unknown): (Error & { readonly code?: string | undefined }) | undefined => {
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
   for (let depth = 0; one instanceof Error && depth < 10; depth++) {

@@ -1,9 +1,9 @@
 /**
- * Renews a node's lease from a separate thread and connection. The main thread may be busy with large answers for so long that it would not
- * renew in time, and other nodes would release its calls.
+ * Renews a node's lease from a separate thread and connection. Large responses may keep the main thread too busy to renew in time. Other nodes would
+ * then release its calls.
  *
- * The lease means that the node still works on its calls. A stuck main thread does not, so the thread renews only if the main thread's event
- * loop has turned within two minutes. If the process dies or freezes, so does the thread.
+ * The lease means that the node still works on its calls, which a stuck main thread does not. The thread therefore renews only if the main thread's
+ * event loop has run within two minutes. If the process dies or freezes, so does the thread.
  */
 import type { Worker } from "node:worker_threads"
 import type { Task } from "./LeaseTask.ts"
@@ -19,12 +19,12 @@ const beatEvery = 1_000
 const restartPause = 5_000
 
 export interface Renewal {
-  /** When the thread's last successful renewal began, by `LeaseTask.now`; 0 before the first. */
+  /** When the thread's last successful renewal began, by `LeaseTask.now`; 0 before the first one. */
   readonly renewedAt: () => number
   readonly stop: () => Promise<unknown>
 }
 
-/** Starts the thread. After a failure, calls `failed` and starts another. */
+/** Starts the thread. After a failure, calls `failed` and starts another thread. */
 export const start = (task: Omit<Task, "beats" | "renewedAt">, failed: (error: unknown) => void): Renewal => {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const renewedAt = new BigInt64Array(new SharedArrayBuffer(8))

@@ -1,13 +1,13 @@
 /**
- * The tables on PostgreSQL: those that SQLite's migrations produce (`test/storage/Engines.test.ts` compares them), and additions for several
- * writers: sequences, which are used under a row's lock, and the leases of nodes.
+ * The tables on PostgreSQL. They are the tables that SQLite's migrations produce (`test/storage/Engines.test.ts` compares them), with additions for
+ * several writers: sequences, which are used under a row's lock, and the leases of nodes.
  */
 import { migrationsTable } from "../database/Unusable.ts"
 
-/** Compared and sorted by bytes, like SQLite, independent of the database's collation. */
+/** Text that is compared and sorted by bytes, like in SQLite, independent of the database's collation. */
 const text = 'text COLLATE "C"'
 
-/** In order. */
+/** The statements that create the base schema, in order. */
 export const base: ReadonlyArray<string> = [
   `CREATE TABLE tollgate_ledger_accounts (
     id ${text} PRIMARY KEY,
@@ -491,7 +491,7 @@ export const base: ReadonlyArray<string> = [
   `CREATE SEQUENCE tollgate_ledger_accounts_seq`,
   `CREATE SEQUENCE tollgate_ledger_entries_seq`,
   `CREATE SEQUENCE tollgate_usage_records_seq`,
-  // A running node. Other nodes leave its work alone until the end of its lease (`until`), which it renews.
+  // A running node. Other nodes do not touch its work until its lease expires (`until`), which it renews.
   `CREATE TABLE tollgate_sql_nodes (
     run ${text} PRIMARY KEY,
     name ${text} NOT NULL,
@@ -514,8 +514,8 @@ export const base: ReadonlyArray<string> = [
 ]
 
 /**
- * The schema changes after `base`, by migration. A database is migrated while nodes of the previous version serve it. So a migration creates
- * only indexes of tables that it creates; any other index would block the writers of its table (see `indexes`).
+ * The schema changes after `base`, by migration. A database is migrated while nodes of the previous version serve it. A migration therefore creates
+ * only indexes of tables that it creates. Any other index would block the writers of its table (see `indexes`).
  */
 export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
@@ -543,7 +543,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     // The newest migration that the node's version knows.
     `ALTER TABLE tollgate_sql_nodes ADD COLUMN knows integer NOT NULL DEFAULT 1`
   ],
-  // `limits` counts the limited keys of a tenant. Batches read it under locks that they take anyway, to know whether to lock limits.
+  // `limits` counts a tenant's limited keys. Batches read it under locks that they need in any case, to decide whether to lock limits.
   "0005_limits": [
     `CREATE TABLE tollgate_ledger_limits (
       application_id ${text} PRIMARY KEY,
@@ -600,7 +600,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       suspended_at bigint NOT NULL
     )`
   ],
-  // Had only indexes, which are in `indexes` now.
+  // This migration had only indexes, which are now in `indexes`.
   "0007_console": [],
   "0008_tallies": [
     `CREATE TABLE tollgate_usage_tallies (
@@ -655,7 +655,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_chat_kept_age ON tollgate_chat_kept (at)`
   ],
   "0012_nodes": [
-    // A replaced run, whose node was restarted under the same name, never gets a lease again.
+    // A replaced run, after its node was restarted under the same name, never gets a lease again.
     `ALTER TABLE tollgate_sql_nodes ADD COLUMN replaced boolean NOT NULL DEFAULT false`,
     // Changes that every node must see even if a notification is lost (`Notifications`).
     `CREATE TABLE tollgate_sql_signals (
@@ -679,7 +679,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   // Ended sign-ins are deleted from now on. Nodes of an earlier version still only mark them.
   "0013_kept_rows": [
-    // The time of the person's sign-in, for the ID token.
+    // The time of the user's sign-in, for the ID token.
     `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time bigint`,
     `DELETE FROM tollgate_auth_refresh_tokens
       WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
@@ -843,7 +843,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`,
     `CREATE INDEX tollgate_scim_members_account ON tollgate_scim_members (account_id)`
   ],
-  // Of earlier suspensions, the audit log says whether the directory made the last one.
+  // For earlier suspensions, the audit log shows whether the directory made the last one.
   "0019_suspended_by": [
     `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_operator bigint NOT NULL DEFAULT 1 CHECK (by_operator IN (0, 1))`,
     `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_directory bigint NOT NULL DEFAULT 0 CHECK (by_directory IN (0, 1))`,
@@ -852,7 +852,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       WHERE a.account_id = s.account_id AND a.action = 'person.suspend' ORDER BY a.id DESC LIMIT 1
     ) = 'scim token'`
   ],
-  // Records that are there already are added by the service, in the background.
+  // The service adds existing records in the background.
   "0020_by_key": [
     `CREATE TABLE tollgate_usage_by_key (
       application_id ${text} NOT NULL,
@@ -873,7 +873,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       record bigint NOT NULL
     )`
   ],
-  // Versions before it use the table of limits and tell dimensions apart by fewer columns.
+  // Earlier versions use the table of limits and distinguish dimensions by fewer columns.
   "0021_budgets": [
     `CREATE TABLE tollgate_ledger_budgets (
       id ${text} PRIMARY KEY,
@@ -915,7 +915,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     END $$`,
     `ALTER TABLE tollgate_usage_dimensions ADD UNIQUE (account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price,
       billing_account_id, billing_source_tenant_id, billing_source_kind, billing_source_why, run_id, tags, end_user)`,
-    // Tags of keys, as lines of `name=value`, and whether a tenant wants the sessions and agents of coding agents as tags.
+    // Tags of keys, as lines of `name=value`, and whether a tenant has enabled tags for coding agents' sessions and agents.
     `ALTER TABLE tollgate_tenants_applications ADD COLUMN tags ${text}`,
     `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags bigint NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`,
     `DROP TRIGGER tollgate_sql_signal ON tollgate_tenants_applications`,
@@ -949,10 +949,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at) WHERE ended_at IS NULL`,
     `CREATE INDEX tollgate_runs_due ON tollgate_runs (expires_at) WHERE ended_at IS NULL`,
     `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
-    // Nodes notice by themselves that a run has expired.
+    // Nodes detect a run's expiry themselves, so only an early end sends a signal.
     `CREATE TRIGGER tollgate_sql_signal AFTER UPDATE OF ended_at ON tollgate_runs
       FOR EACH ROW WHEN (NEW.ended_at < NEW.expires_at) EXECUTE FUNCTION tollgate_sql_signal('id')`,
-    // The room of budgets.
+    // The tables of the room `budgets`.
     `CREATE TABLE tollgate_budgets_budgets (
       id ${text} PRIMARY KEY,
       -- NULL: of all tenants.
@@ -1026,7 +1026,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   ]
 }
 
-/** An index that is not unique: `CREATE INDEX name ON table definition`. */
+/** A non-unique index: `CREATE INDEX name ON table definition`. */
 export interface Index {
   readonly name: string
   readonly table: string
@@ -1034,8 +1034,8 @@ export interface Index {
 }
 
 /**
- * Indexes added after their table, which may be large by then. They are not part of a migration: `Indexes` builds missing ones while nodes
- * serve. An empty database gets them with its tables.
+ * Indexes added after their table, which may be large by then. They are not part of a migration. `Indexes` builds missing ones while nodes serve. An
+ * empty database gets them with its tables.
  */
 export const indexes: ReadonlyArray<Index> = [
   { name: "tollgate_tenants_tenants_name", table: "tollgate_tenants_tenants", definition: "(lower(name))" },
@@ -1104,8 +1104,8 @@ export const indexes: ReadonlyArray<Index> = [
 ]
 
 /**
- * For each contracting migration, the oldest version that can serve after it, as the number of that version's newest migration (`Migrate`).
- * All other migrations only expand, so every version can.
+ * For each contracting migration, the oldest version that can serve after it, as the number of that version's newest migration (`Migrate`). All other
+ * migrations only expand, so every version can serve after them.
  */
 export const contracting: Readonly<Record<string, number>> = {
   // Deletes ended sign-ins, which every version treats like missing ones.
@@ -1115,7 +1115,7 @@ export const contracting: Readonly<Record<string, number>> = {
   "0021_budgets": 21
 }
 
-/** Derived values after rows were inserted with their numbers: sequences, the booking time of each owner's newest row, counts of limits. */
+/** Sets derived values after rows were copied with their numbers: sequences, booking times of newest rows, counts of budgets. */
 export const settle: ReadonlyArray<string> = [
   `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,
   `SELECT setval('tollgate_ledger_entries_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_ledger_entries`,

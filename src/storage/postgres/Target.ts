@@ -4,7 +4,7 @@
  * - `prefer` (default): TLS if the server offers it, with any certificate.
  * - `require`: TLS with any certificate. With `sslrootcert=FILE`, like `verify-ca`.
  * - `verify-ca`: the certificate must be signed by a trusted root. `verify-full`: it must also name the host.
- * The trusted roots are those in `sslrootcert=FILE`; without it, or with `sslrootcert=system`, those of Node.js.
+ * `sslrootcert=FILE` has the trusted roots. Without it, or with `sslrootcert=system`, the roots of Node.js are trusted.
  *
  * Differences from libpq:
  * - With `sslrootcert` but no `sslmode`, the certificate is verified in full. libpq does so only for `sslrootcert=system`.
@@ -25,7 +25,7 @@ export interface Target extends ClientConfig {
   readonly prefersTls?: boolean
 }
 
-/** The driver's settings. `options`: session settings, which the URL's options override. Throws if a file named in the URL cannot be read. */
+/** The driver's settings. `options` are session settings, which the URL's options override. Throws if a file in the URL cannot be read. */
 export const targetOf = (url: Redacted.Redacted, options = ""): Target => {
   const target = new URL(Redacted.value(url))
   const params: Params = Object.fromEntries(
@@ -64,7 +64,7 @@ const contentOf = (name: string, path: string): string => {
   }
 }
 
-/** A connection of the driver. */
+/** A driver connection. */
 export class TargetClient extends Client {
   #isConnected = false
 
@@ -73,7 +73,7 @@ export class TargetClient extends Client {
     this.once("connect", () => (this.#isConnected = true))
   }
 
-  /** After a failed TLS handshake the driver would wait forever for the end of the connection. */
+  /** After a failed TLS handshake, the driver would wait forever for the connection to end. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's method has two overloads
   override end(callback?: any): any {
     if (this.#isConnected) return callback === undefined ? super.end() : super.end(callback)

@@ -1,4 +1,4 @@
-/** Starts the lease thread from a file next to the bundle. (The single executable replaces this module.) */
+/** Starts the lease thread from a file next to the bundle. The single executable replaces this module. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 

@@ -1,6 +1,6 @@
 /**
- * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, private keys only encrypted with it. A copy of the
- * database alone reveals no key or token.
+ * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, private keys only encrypted with it. A copy of the database
+ * alone therefore reveals no key or token.
  */
 import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
@@ -34,7 +34,7 @@ export interface DeploymentSecretContract {
   /** HMAC-SHA256 as 64 hex digits. */
   readonly hash: (purpose: Purpose, value: string) => string
   readonly seal: (text: string) => Effect.Effect<string>
-  /** Dies if the text was sealed with another secret, because then the deployment's secret was lost or replaced. */
+  /** Dies if the text was sealed with another secret, which means that the deployment's secret was lost or replaced. */
   readonly unseal: (sealed: string) => Effect.Effect<string>
 }
 

@@ -1,10 +1,10 @@
 /**
- * Restricts data files to the service's user: group and others have no permissions, and files created by root belong to the owner of the
- * folder, who must be able to open them later.
+ * Restricts data files to the service's user. Group and others have no permissions, and files created by root belong to the owner of the folder, who
+ * must be able to open them later.
  *
  * Where the specification is silent:
- * - The service removes the permissions of group and others from the data folder (unless it contains other folders) and from its own files.
- *   Files created by root are given to the owner of the folder. New files are private from the start (umask 077).
+ * - The service removes the permissions of group and others from the data folder (unless it contains other folders) and from its own files. It gives
+ *   files created by root to the owner of the folder. New files are private from the start (umask 077).
  */
 import { Effect } from "effect"
 import {
@@ -29,7 +29,7 @@ export interface Place {
   readonly database: string | undefined
 }
 
-/** Completed and failed changes, as one phrase per file. */
+/** Completed and failed changes, one phrase per file. */
 export interface Tightened {
   readonly done: ReadonlyArray<string>
   readonly left: ReadonlyArray<string>
@@ -43,8 +43,8 @@ const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "
 const isRoot = process.getuid?.() === 0
 
 /**
- * Removes the permissions of group and others, and gives files created by root to the owner of the folder. It opens and closes the files,
- * which releases this process's locks on them, so nothing may have them open.
+ * Removes the permissions of group and others, and gives files created by root to the owner of the folder. Opening and closing the files releases
+ * this process's locks on them, so no code may have them open.
  */
 export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened> =>
   Effect.sync(() => {
@@ -62,7 +62,7 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     return { done, left }
   })
 
-/** Folders and files that other users can access, as one phrase each. Changes nothing. */
+/** Folders and files that other users can access, one phrase each. Changes nothing. */
 export const shared = (place: Place): ReadonlyArray<string> =>
   process.platform === "win32"
     ? []
@@ -75,7 +75,7 @@ type Change = { readonly done: boolean; readonly what: string } | undefined
 
 const tightenFolder = (path: string, { mode }: Stats): Change => {
   if ((mode & others) === 0) return undefined
-  // Other users may pass through this folder to their own, so do not close it.
+  // Other users may need this folder to reach their own, so do not close it.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
   if (foreign)
     return { done: false, what: `${octal(mode)}: it holds other folders too; give the service one of its own` }
@@ -87,7 +87,7 @@ const tightenFolder = (path: string, { mode }: Stats): Change => {
   }
 }
 
-/** Changes the file, never the target of a link: a user who can write to the folder must not make root change files elsewhere. */
+/** Changes the file, never a link's target, because a user who can write to the folder must not make root change files elsewhere. */
 const tightenFile = (path: string, folder: Stats | undefined): Change => {
   let file: number
   try {
@@ -112,7 +112,7 @@ const tightenFile = (path: string, folder: Stats | undefined): Change => {
   }
 }
 
-/** The files of the database (with its lock and snapshots), and the service's other files in the data folder. */
+/** The database files (with lock and snapshots), and the service's other files in the data folder. */
 const filesOf = ({ data_dir, database }: Place): ReadonlyArray<string> => {
   const name = database === undefined ? undefined : basename(database)
   const beside =

@@ -1,7 +1,7 @@
 /**
- * A lock that the operating system releases whenever the process ends: an exclusive SQLite transaction on a separate empty file. SQLite uses
- * `fcntl`, so the lock excludes all processes on the file system, including containers, and other connections of the same process. Opening
- * and closing the file by other means in this process would release it.
+ * A lock that the operating system releases whenever the process ends: an exclusive SQLite transaction on a separate empty file. SQLite uses `fcntl`,
+ * so the lock excludes all processes on the file system, including containers, and other connections of the same process. If this process opened and
+ * closed the file in another way, that would release the lock.
  */
 import Sqlite from "better-sqlite3"
 import { chownSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -12,13 +12,13 @@ export interface Lock {
 }
 
 /**
- * Takes the lock on the file, which is created if necessary. `patience`: the longest wait, in milliseconds. Throws SQLite's error, which is
+ * Takes the lock on the file, which is created if necessary. `patience` is the maximum wait, in milliseconds. Throws SQLite's error, which is
  * `SQLITE_BUSY` if the lock is taken.
  */
 export const take = (path: string, patience: number): Lock => {
   const db = new Sqlite(path, { timeout: patience })
   try {
-    // Nothing is written, so avoid a journal file that would have to be removed.
+    // Nothing is written, so avoid a journal file, which would have to be removed.
     db.pragma("journal_mode = MEMORY")
     db.exec("BEGIN EXCLUSIVE")
   } catch (error) {
@@ -28,12 +28,12 @@ export const take = (path: string, patience: number): Lock => {
   return { release: () => db.close() }
 }
 
-/** The maximum number of attempts if others keep removing the file before it is locked. */
+/** The maximum number of attempts if other processes keep removing the file before it is locked. */
 const attemptsMax = 20
 
 /**
- * Takes the lock on a file that exists only while it is locked. If root creates it, the file is given to the owner of the folder, who could not
- * test the lock otherwise.
+ * Takes the lock on a file that exists only while it is locked. If root creates it, the file is given to the owner of the folder. Otherwise the owner
+ * could not test the lock.
  */
 export const takeNew = (path: string): Lock => {
   for (let attempt = 1; ; attempt++) {

@@ -1,9 +1,9 @@
 /**
- * Checks a database file before it is used, and describes in one sentence why it cannot be used.
+ * Checks a database file before it is used. Describes in one sentence why a file cannot be used.
  *
  * Where the specification is silent:
- * - A file is checked before it is used (`storage/sqlite/Opening`): an empty file, a file of another program and a log without its database are
- *   refused and not changed. Only `serve`, `migrate` and `restore` create a database.
+ * - An empty file, a file of another program and a log without its database are refused and not changed. Only `serve`, `migrate` and `restore` create
+ *   a database.
  * - When the service starts, it waits up to a minute for a file that another process has locked, with a log line immediately and every ten
  *   seconds. A command waits five seconds.
  */
@@ -15,8 +15,8 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../database/Unusable.ts"
 
 /**
- * The newest migration applied to a file; 0 if the database is empty, `undefined` if the file does not exist. Changes nothing. `writing`: also
- * check write permission. Fails if the file is not a database of this service.
+ * The newest migration applied to a file; 0 if the database is empty, `undefined` if the file does not exist. Changes nothing. With `writing`, also
+ * checks write permission. Fails if the file is not a database of this service.
  */
 export const look = (
   file: string,
@@ -31,7 +31,7 @@ export const look = (
       const folder = () => permitted(dirname(file), constants.W_OK, `is in a folder that this user may not write to`)
       const found = statSync(file, { throwIfNoEntry: false })
       if (found === undefined) {
-        // SQLite would delete the log, with the commits that are not in the database yet.
+        // SQLite would delete the log, including commits that are not in the database yet.
         if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
           throw unusable(`is missing, but ${file}-wal exists: put the file back next to it, or move ${file}-wal away`)
         if (writing) folder()
@@ -40,7 +40,7 @@ export const look = (
       if (found.isDirectory()) throw unusable("is a folder, not a database file")
       if (!found.isFile()) throw unusable("is not a file")
       if (found.size === 0) throw unusable("is empty: restore a backup, or delete it to begin with empty books")
-      // SQLite would accept so short a file as an empty database.
+      // SQLite would accept a file this short as an empty database.
       if (found.size < 512) throw unusable(notSqlite)
       const owner =
         process.getuid === undefined ? "" : `: it belongs to user ${found.uid}, this is user ${process.getuid()}`
@@ -83,7 +83,7 @@ export interface Waiting {
   readonly said: number
 }
 
-/** Retries while another process has locked the file, and logs it. Uses process time, independent of the test clock. */
+/** Retries while another process has locked the file, and logs this. Uses real time, independent of the test clock. */
 export const whenUnlocked = <A, R>(
   file: string,
   effect: Effect.Effect<A, DatabaseUnusable, R>,
@@ -112,7 +112,7 @@ const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(do
 
 const notSqlite = "is not a SQLite database: it is damaged, or another kind of file"
 
-/** Whether the access is permitted. A missing file may be created. */
+/** Whether the access is permitted. A missing file counts as permitted, since it may be created. */
 const isPermitted = (path: string, mode: number): boolean => {
   try {
     accessSync(path, mode)
@@ -140,7 +140,7 @@ const appliedIn = (file: string, copying: boolean, patience: number): number => 
   }
 }
 
-/** The underlying error of SQLite or of the file system, if there is one. */
+/** The underlying error of SQLite or the file system, if any. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {
   const causes = new Set<unknown>()
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
@@ -153,7 +153,7 @@ export const faultOf = (error: unknown): (Error & { readonly code: string }) | u
   return undefined
 }
 
-/** The error as one sentence with advice for the operator. */
+/** Describes the error in one sentence, with advice for the operator. */
 export const wordsOf = (file: string, error: unknown): string => {
   const fault = faultOf(error)
   if (fault === undefined) return `${file} could not be used: ${error instanceof Error ? error.message : String(error)}`

@@ -1,10 +1,10 @@
 /**
- * The lock of the one process that serves a database. Operator commands do not take it and may run at the same time.
+ * The lock of the one process that serves a database. Operator commands do not take it, and may run at the same time.
  *
  * Where the specification is silent:
- * - One process serves a database; a second one is refused. `grant`, `verify` and the other commands may run at the same time, except `restore`. A
- *   command migrates a database of an earlier version, but not while a service runs on it. Before an upgrade, the file is copied next to itself. A
- *   host's own objects that refer to a table stay when a migration replaces the table.
+ * - One process serves a database, and a second one is refused. `grant`, `verify` and the other commands may run at the same time, except `restore`.
+ *   A command migrates a database of an earlier version, but not while a service uses it. Before an upgrade, the file is copied to a file next to it.
+ *   A host's own objects that refer to a table stay when a migration replaces the table.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"

@@ -48,12 +48,13 @@ import mediaList from "../migrations/0041_media_list.ts"
 import suspendedBy from "../migrations/0042_suspended_by.ts"
 import byKey from "../migrations/0043_by_key.ts"
 import budgets from "../migrations/0044_budgets.ts"
-import log from "../migrations/0045_log.ts"
+import openRuns from "../migrations/0045_open_runs.ts"
+import log from "../migrations/0046_log.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** Append only: a database never applies a migration twice. The table of migrations is ours, separate from a host's. */
+/** Append-only, because a database never applies a migration twice. The table of migrations is ours, separate from a host's. */
 export const migrations = {
   "0001_ledger": ledger,
   "0002_identity": identity,
@@ -97,7 +98,8 @@ export const migrations = {
   "0042_suspended_by": suspendedBy,
   "0043_by_key": byKey,
   "0044_budgets": budgets,
-  "0045_log": log
+  "0045_open_runs": openRuns,
+  "0046_log": log
 }
 
 /** The newest migration. */
@@ -112,7 +114,7 @@ const appliedTo = Effect.gen(function* () {
   return row?.id ?? 0
 })
 
-/** Checks the result, because the migrator takes a failure of its first write for a concurrent migration and reports success. */
+/** Checks the result, because the migrator mistakes a failure of its first write for a concurrent migration and reports success. */
 const applyMissing = Effect.gen(function* () {
   const done = yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
   if ((yield* appliedTo) !== newest)
@@ -120,10 +122,7 @@ const applyMissing = Effect.gen(function* () {
   return done
 })
 
-/**
- * Applies all missing migrations in one transaction. Returns the names of those applied. A file with data is first copied to
- * `<file>.before-<migration>`.
- */
+/** Applies all missing migrations in one transaction. Returns their names. A file with data is first copied to `<file>.before-<migration>`. */
 export const migrate = (file: string | undefined) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
@@ -164,8 +163,8 @@ export const migrate = (file: string | undefined) =>
   })
 
 /**
- * A migration may replace a table. These settings protect a host's objects that refer to it: rows that would be deleted with it, views that
- * would not find it. Both settings belong to the connection and can only change outside a transaction.
+ * A migration may replace a table. These settings protect a host's objects that refer to it: rows that would be deleted with it, and views that would
+ * not find it. Both settings belong to the connection and can only be changed outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient, (sql) =>
@@ -203,7 +202,7 @@ export const layer = (file: string) => {
   return readOnly.pipe(Layer.provide(migrated(file)), Layer.provideMerge(client))
 }
 
-/** The bytes of a migrated, empty database, once one has been made. */
+/** The bytes of a migrated, empty database, once it has been created. */
 let empty: Uint8Array | undefined
 
 const keepEmpty = Layer.effectDiscard(
@@ -214,8 +213,8 @@ const keepEmpty = Layer.effectDiscard(
 )
 
 /**
- * A new, migrated database in memory, for reading and writing: the writer shares the connection. The first one of a process is migrated. Others are
- * copies of it, which takes 2 % of the time.
+ * A new, migrated database in memory, for reading and writing. The writer shares the connection. A process migrates its first database. The others
+ * are copies of it, which takes 2 % of the time.
  */
 export const layerMemory = Layer.suspend(() =>
   // The driver also opens bytes, which the client's type does not allow.

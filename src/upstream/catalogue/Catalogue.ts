@@ -1,4 +1,4 @@
-/** Known models with limits and prices. The file is read on demand and not kept, because a service keeps only its configured models. */
+/** Known models with limits and prices. The file is read on demand and not kept in memory, because a service needs only its configured models. */
 import { read } from "./CatalogueFile.ts"
 import type { CatalogueDocument, Price, PriceFields, Stored } from "./Document.ts"
 import { nearest } from "../../kernel/Likeness.ts"
@@ -7,7 +7,7 @@ export interface KnownModel extends Stored {
   /** `vendor/model`. */
   readonly id: string
   readonly vendor: string
-  /** The vendor's name of the model. */
+  /** The vendor's name for the model. */
   readonly model: string
   /** The host of the vendor's API. */
   readonly host: string | undefined
@@ -21,7 +21,7 @@ export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
     upstream: { readonly name: string; readonly base_url: string },
     model: string
   ) => KnownModel | undefined
-  /** The ids that are most similar, if any. */
+  /** The most similar ids, if any. */
   readonly near: (id: string) => ReadonlyArray<string>
 }
 
@@ -60,7 +60,7 @@ export const open = (): Catalogue => {
 export const hostOf = (address: string): string | undefined =>
   URL.canParse(address) ? new URL(address).hostname : undefined
 
-/** A price with the field names of the configuration. */
+/** Converts a price to the field names of the configuration. */
 export const settingOf = ({ long_context, ...fields }: Price) => ({
   ...namesOf(fields),
   ...(long_context !== undefined && {

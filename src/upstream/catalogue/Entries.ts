@@ -1,17 +1,17 @@
 /**
- * Entries of the configuration that name a model of the catalogue: `{ "catalogue": "openai/gpt-…" }` becomes a complete entry.
+ * Completes configuration entries that name a model in the catalogue: `{ "catalogue": "openai/gpt-…" }`.
  *
  * Where the specification is silent:
- * - The entry's other fields override the catalogue. The model's id is that of the catalogue.
- * - A `price` with a prompt or answer price replaces the catalogue's whole price. Without either, its lines are added to those of the catalogue
- *   or replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same holds for each part of its `long_context`.
- * - Without `upstreams`, the model is served by the one upstream with the vendor's name or host. For an upstream without a `model`, the vendor's
- *   name of the model is used.
- * - A model whose price or limit is missing in the catalogue is refused, unless the entry has it.
- * - `{ "catalogue": "openai/*" }` means each model of the catalogue with known price and limits and an id that begins with `openai/`. The entry's
+ * - The entry's other fields override the catalogue. The model keeps its id in the catalogue.
+ * - A `price` with a prompt or completion price replaces the catalogue's whole price. Without either, its lines are added to the catalogue's lines or
+ *   replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same holds for each part of its `long_context`.
+ * - Without `upstreams`, the one upstream with the vendor's name or host serves the model. If an upstream has no `model`, the vendor's name for the
+ *   model is used.
+ * - A model without a price or limit in the catalogue is refused, unless the entry has it.
+ * - `{ "catalogue": "openai/*" }` means every model in the catalogue with known price and limits and an id that begins with `openai/`. The entry's
  *   other settings apply to each of them. An entry that names one of these models takes precedence.
- * - Prices are those of the catalogue in this version. They change with an upgrade of the service, or when the entry changes. Earlier charges
- *   name the version of their price.
+ * - Prices are those of the catalogue in this version. They change with an upgrade of the service, or when the entry changes. Earlier charges name
+ *   the version of their price.
  */
 import { hostOf, open, settingOf } from "./Catalogue.ts"
 import type { Catalogue, KnownModel } from "./Catalogue.ts"
@@ -58,16 +58,13 @@ export const withEntries = (
 
 const isWildcard = (id: unknown): id is string => typeof id === "string" && id.endsWith("*")
 
-/** An entry, and its index in the file for messages. */
+/** An entry with its index in the file, for messages. */
 interface Placed {
   readonly entry: unknown
   readonly place: number
 }
 
-/**
- * Replaces each wildcard by its models. The first model takes the wildcard's place and the others follow at the end, so that the other entries
- * keep their places.
- */
+/** Replaces each wildcard by its models. The first model takes the wildcard's index, and the others follow at the end, to keep the other indexes. */
 const expanded = (
   entries: ReadonlyArray<unknown>,
   catalogue: Catalogue,
@@ -103,7 +100,7 @@ const expanded = (
 const nothingAlike = (alike: ReadonlyArray<KnownModel>, wildcard: string): string =>
   alike.length === 0
     ? `the catalogue has no model ${wildcard}: "tollgate models" lists them`
-    : `every model ${wildcard} is listed by itself, or has no price: leave this entry out`
+    : `every model ${wildcard} has its own entry or no price: remove this entry`
 
 const unknownModel = (catalogue: Catalogue, id: unknown): string => {
   if (typeof id !== "string") return "the id of a model, like openai/gpt-4.1"
@@ -149,7 +146,7 @@ const priceWith = (known: Fields, beside: unknown): unknown => {
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** The tiers for longer prompts, in order. An invalid value is left unchanged; the schema will refuse it. */
+/** The tiers for longer prompts, in order. An invalid value stays unchanged, so that the schema rejects it. */
 const tiersWith = (known: unknown, beside: unknown): unknown => {
   if (!Array.isArray(known) || !Array.isArray(beside) || !beside.every(isFields)) return beside
   const tiers = new Map<unknown, Fields>()

@@ -1,6 +1,6 @@
 /**
  * A vendor with a queue for images and videos, like fal: jobs are submitted, polled, fetched and cancelled. This file defines the wire format and
- * interprets the answers.
+ * interprets the responses.
  */
 import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
@@ -21,10 +21,10 @@ export class VendorBusy extends Data.TaggedError("VendorBusy")<{
   readonly words: { readonly retry_after?: number }
 }> {}
 
-/** The vendor gave no answer or an unexpected one. The reason is for the log, never for a caller. */
+/** The vendor sent no response or an unexpected one. The reason is for the log, never for a caller. */
 export class VendorUnavailable extends Data.TaggedError("VendorUnavailable")<{ readonly reason: string }> {}
 
-/** Why the vendor did not accept a job. */
+/** The reasons why a vendor does not accept a job. */
 export type NotTaken = JobRejected | VendorBusy | VendorUnavailable
 
 export interface Taken {
@@ -32,7 +32,7 @@ export interface Taken {
   readonly queue_position: number | null
 }
 
-/** `gone`: the vendor does not know the job. `failed` is final and has an error message. */
+/** `gone`: the vendor does not know the job. `failed`: a final failure with an error message. */
 export type Standing =
   | { readonly how: "queued"; readonly queue_position: number | null }
   | { readonly how: "running" }
@@ -49,7 +49,7 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** Members to omit from a result that is too long, so that it can still be read to its end and recognized. */
+/** Members to omit from a result that is too long. The rest can then still be read and recognized. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
@@ -153,7 +153,7 @@ export const result = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Result, VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), { ...looking, long: longOutput })
   const { lost, status } = answer
-  // A repeated request would have the same result.
+  // Repeating the request would have the same result.
   if (lost !== undefined && status >= 200 && status < 300) {
     return { how: "failed", error_type: "media_failed", error: `its result is longer than ${answerMegabytesMax} MiB` }
   }
@@ -165,7 +165,7 @@ export const result = Effect.fnUntraced(function* (
   return yield* unavailable(answer)
 })
 
-/** Best effort. `completed` if it was too late. */
+/** Cancels a job, as a best effort. `completed` if it was too late. */
 export const cancel = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,

@@ -1,15 +1,15 @@
-/** Issuers' discovery documents: requested once for all concurrent callers, cached for an hour, requested again a second after a failure. */
+/** Issuers' discovery documents: fetched once for all concurrent callers, cached for an hour, and fetched again a second after a failure. */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Scope } from "effect"
 import { IdentityProviderUnavailable } from "./Problems.ts"
 import { text } from "./Provider.ts"
 
-/** Timeout of a request to a provider. */
+/** Timeout of a request to a provider, in milliseconds. */
 export const patience = 10_000
 const documentLifetime = Duration.toMillis(Duration.hours(1))
 const afterFailure = Duration.toMillis(Duration.seconds(1))
 
-/** `undefined` if the issuer returned none. */
+/** An issuer's discovery document; `undefined` if it returned none. */
 export type Document = { readonly [entry: string]: unknown } | undefined
 
 type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "userinfo_endpoint"
@@ -18,9 +18,9 @@ interface Known {
   readonly document: Deferred.Deferred<Document>
   /** The time of the next request; infinite during a request. */
   until: number
-  /** The last document of the issuer. */
+  /** The issuer's last document. */
   last: Document
-  /** Whether the last request had a document; `undefined` before the first answer. */
+  /** Whether the last request returned a document; `undefined` before the first response. */
   reachable: boolean | undefined
 }
 
@@ -33,12 +33,12 @@ export const make = (scope: Scope.Scope) => {
     const now = yield* Clock.currentTimeMillis
     entry.until = now + (document === undefined ? afterFailure : documentLifetime)
     entry.reachable = document !== undefined
-    // Use the last known document: outdated keys are better than none.
+    // Use the last known document, because outdated keys are better than no keys.
     entry.last = document ?? entry.last
     yield* Deferred.succeed(entry.document, entry.last)
   })
 
-  /** The current request, or a new one. Uninterruptible, because an entry whose request never begins would block its callers. */
+  /** The current request, or a new one. Uninterruptible, because an entry without a running request would block its callers. */
   const requested = (issuer: string): Effect.Effect<Known> =>
     Effect.uninterruptible(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {

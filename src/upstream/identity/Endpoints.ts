@@ -12,7 +12,7 @@ export interface ProviderTokens {
   readonly access_token: string
 }
 
-/** A JSON answer. A 4xx refusal is the request's fault, any other failure the provider's. Redirects are refused, since they could leak the secret. */
+/** Fetches JSON. A 4xx status is the request's fault, any other failure the provider's. Rejects redirects, which could leak the secret. */
 const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure> =>
   Effect.flatMap(
     Effect.tryPromise({
@@ -70,6 +70,6 @@ export const exchanged = (
   })
 }
 
-/** Reads a resource of the person with their access token. */
+/** Reads a resource of the user with their access token. */
 export const readWith = (access_token: string, url: string, headers: Readonly<Record<string, string>> = {}) =>
   json(url, { headers: { accept: "application/json", ...headers, authorization: `Bearer ${access_token}` } })

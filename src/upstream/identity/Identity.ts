@@ -1,12 +1,11 @@
 /**
- * The identity providers that people sign in with: OpenID Connect issuers under any name, and GitHub. Tokens are verified against the
- * issuer's published keys.
+ * The identity providers for signing in: OpenID Connect issuers under any name, and GitHub. Tokens are verified against the issuer's published keys.
  *
  * Where the specification is silent:
  * - A provider's `access_token` is accepted only if it is a signed token for one of our audiences. With an opaque token, any other application
  *   could sign its user in here.
- * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token, which needs no
- *   secret but another redirect URI.
+ * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token. This
+ *   needs a different redirect URI but no secret.
  * - If the ID token lacks the address or the groups, the userinfo endpoint is read. Claims of the ID token take precedence.
  */
 import { Clock, Context, Effect, Layer } from "effect"
@@ -49,7 +48,7 @@ export interface IdentityContract {
       readonly nonce?: string | undefined
     }
   ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
-  /** Exchanges the code from the provider's page for the person. */
+  /** Exchanges the code from the provider's page for the user's identity. */
   readonly redeem: (provider: ProviderName, redemption: Redemption) => Effect.Effect<VerifiedIdentity, Failure>
   /** The configured providers, in the order of the configuration. */
   readonly configured: ReadonlyArray<ProviderName>
@@ -66,11 +65,11 @@ export interface IdentityContract {
       readonly state: string
       /** The PKCE verifier of the code flow. */
       readonly verifier?: string
-      /** The person who wants to sign in, if known. */
+      /** The user who wants to sign in, if known. */
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
-  /** The providers whose last request failed. Starts the next request if it is due, without waiting for it. */
+  /** The providers with a failed last request. Starts the next request if it is due, without waiting for it. */
   readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 
@@ -132,7 +131,7 @@ const keysOf = Effect.fnUntraced(function* (
   const known = keySets.get(provider)
   if (known !== undefined) return known
   const uri = jwks_uri ?? (yield* discovery.endpointOf(issuer, "jwks_uri"))
-  // Another caller may have made the key set while this one waited for the document.
+  // Another caller may have created the key set while this one waited for the document.
   const made = keySets.get(provider)
   if (made !== undefined) return made
   const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
@@ -197,8 +196,8 @@ const identityOf = (
 const verifying = (dependencies: Dependencies): IdentityContract["verify"] =>
   Effect.fn("Identity.verify")(function* (provider, { access_token, id_token, nonce }) {
     const settings = yield* settingsOf(dependencies, provider)
-    // An access token must also be signed for one of our audiences. With an opaque token, any other application of the person could sign in here as
-    // them.
+    // An access token must also be signed for one of our audiences. With an opaque token, any other application of the user could sign in here as
+    // that user.
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({ message: "id_token: required", field: "id_token", rule: "required" })
@@ -221,7 +220,7 @@ const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
     if (settings.kind === "github") return yield* GitHub.redeemed(provider, settings, redemption)
     const { client_id, issuer } = settings
     const { iss, nonce } = redemption
-    // Refuse another issuer's answer at this issuer's address (RFC 9207).
+    // Reject another issuer's response at this issuer's address (RFC 9207).
     if (iss !== undefined && iss !== issuer) return yield* new IdentityRejected()
     const { discovery } = dependencies
     const endpoint = yield* discovery.endpointOf(issuer, "token_endpoint")
@@ -235,7 +234,7 @@ const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
     return yield* identityOf(provider, settings, { ...more, ...claims })
   })
 
-/** The claims of the userinfo endpoint, if the provider has one and they are about the same person. */
+/** The claims from the userinfo endpoint, if the provider has one and the claims are about the same user. */
 const userInfo = Effect.fnUntraced(function* (
   { discovery }: Dependencies,
   issuer: string,

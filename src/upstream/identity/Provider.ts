@@ -1,4 +1,4 @@
-/** Identity providers: their settings, and the people that they vouch for. */
+/** Identity providers: their settings, and the users that they verify. */
 import type { Redacted } from "effect"
 
 /** The provider's name in the configuration, in routes and in stored identities: `google`, `keycloak`. */
@@ -21,13 +21,13 @@ export interface ProviderSettings {
   /** The label on the sign-in button. */
   readonly name?: string | undefined
   readonly scope?: string | undefined
-  /** The claim that lists the person's groups. Dots address nested claims. */
+  /** The claim that lists the user's groups. Dots address nested claims. */
   readonly groups_claim?: string | undefined
   /** GitHub only: the URL of its API. */
   readonly api_url?: string | undefined
 }
 
-/** A person verified by the provider. */
+/** A user verified by the provider. */
 export interface VerifiedIdentity {
   readonly provider: ProviderName
   readonly subject: string
@@ -39,7 +39,7 @@ export interface VerifiedIdentity {
   readonly groups?: ReadonlyArray<string> | undefined
 }
 
-/** The parameters of the sign-in page's answer, with the values sent at the start. */
+/** The parameters returned by the sign-in page, with the values sent at the start. */
 export interface Redemption {
   readonly code: string
   readonly redirect_uri: string

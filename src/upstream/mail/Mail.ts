@@ -1,4 +1,4 @@
-/** Sending mail: the port, and its adapter for SMTP (`Smtp`), which is loaded for the first letter. */
+/** Sending mail: the port, and its adapter for SMTP (`Smtp`), which is loaded with the first letter. */
 import { Context, Data, Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 
@@ -17,13 +17,13 @@ export interface Message {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** Its Message-ID without brackets. It is the same at each attempt, so that a receiver recognizes a second copy. */
+  /** The Message-ID without brackets. It is the same for each attempt, so that a receiver recognizes a second copy. */
   readonly id: string
 }
 
 /**
- * `refused`: the server refused permanently. `later`: it refused temporarily or was not reached. `unknown`: the connection ended after the letter
- * was sent and before the server's answer.
+ * `refused`: the server refused permanently. `later`: the server refused temporarily or was not reached. `unknown`: the connection ended after the
+ * letter was sent and before the server's reply.
  */
 export class MailFailed extends Data.TaggedError("MailFailed")<{
   readonly how: "refused" | "later" | "unknown"

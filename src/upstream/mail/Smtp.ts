@@ -41,7 +41,7 @@ const hand = (settings: MailSettings, to: string, bytes: Buffer): Effect.Effect<
     }
     connection.once("error", fail)
     const send = () => {
-      // Read only after the server is ready for the letter.
+      // This stream is read only after the server is ready for the letter.
       const letter = new Readable({
         read() {
           handedOver = true

@@ -1,15 +1,15 @@
 /**
  * Access tokens from a vendor's token endpoint: for a service account of Google Cloud (RFC 7523: a signed assertion) and for an application of
- * Microsoft Entra (RFC 6749, 4.4: id and secret). `google-auth-library` and `@azure/identity` do much more (metadata servers, command lines,
- * browsers), each with its own HTTP client. Here, one POST is enough.
+ * Microsoft Entra (RFC 6749, 4.4: id and secret). One POST is enough here. `google-auth-library` and `@azure/identity` do much more (metadata
+ * servers, command lines, browsers), and each has its own HTTP client.
  *
  * Where the specification is silent:
  * - The first request that needs a token fetches it, once for all concurrent requests. During the last fifth of its lifetime (at most five minutes),
  *   the next request starts to fetch a new one and uses the old one until then.
  * - After a failure, an endpoint is not called again for a second. A request without a token is not sent. It fails like a request to an unreachable
  *   upstream: the next upstream is tried, and nothing is charged.
- * - A token that the vendor refuses (401) is dropped, and the next request fetches a new one. A token less than a minute old is kept, because a new
- *   one would probably be refused as well, and each call would contact the endpoint.
+ * - A token that the vendor rejects (401) is dropped, and the next request fetches a new one. A token less than a minute old is kept. A new one would
+ *   probably be rejected as well, and each call would contact the endpoint.
  */
 import { Clock, Deferred, Effect, FiberId, Redacted } from "effect"
 import type { Scope } from "effect"
@@ -43,7 +43,7 @@ export type TokenHolder = GoogleAccount | EntraClient
 
 export interface AccessTokens {
   readonly current: Effect.Effect<string, Wire.Unreachable>
-  /** Reports that the vendor refused this token. */
+  /** Reports that the vendor rejected this token. */
   readonly refused: (token: string) => Effect.Effect<void>
 }
 
@@ -53,15 +53,15 @@ const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
-/** A refused token is dropped only from this age on. */
+/** The minimum age at which a rejected token is dropped, in milliseconds. */
 const refusedAfter = 60_000
-/** The earliest replacement of a token before its end. */
+/** A token is replaced at most this long before it expires, in milliseconds. */
 const aheadMax = 300_000
 
 interface Token {
   readonly text: string
   readonly given_at: number
-  /** From this time on, a new token is fetched. */
+  /** The time at which the next request starts to fetch a new token. */
   readonly replace_at: number
   readonly expires_at: number
 }
@@ -91,12 +91,12 @@ const addressOf = (holder: TokenHolder): URL =>
       : holder.token_uri
   )
 
-/** The token in an endpoint's answer, if any. An error message may repeat the secret, so it is discarded. */
+/** The token in an endpoint's response, if any. An error message may repeat the secret, so it is discarded. */
 const tokenIn = ({ body, status }: Wire.Whole, now: number): Token | undefined => {
   if (status !== 200) return undefined
   try {
     const { access_token: text, expires_in } = JSON.parse(body.toString("utf8"))
-    // Only characters that are valid in a header value.
+    // Accept only characters that are valid in a header value.
     if (typeof text !== "string" || !/^[\x21-\x7e]{1,16384}$/.test(text)) return undefined
     const lifetime = Number(expires_in) * 1_000
     if (!(lifetime > 0)) return undefined

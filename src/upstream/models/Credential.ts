@@ -1,5 +1,5 @@
 /**
- * The credential of an upstream: its key in a header that the vendor reads, or a signature of each request (AWS).
+ * An upstream's credential: a key in a header, or a signature of each request (AWS).
  *
  * Where the specification is silent:
  * - The default header is the one that the vendor of the request's protocol reads: `x-api-key` for Anthropic's messages, `x-goog-api-key` for
@@ -31,8 +31,14 @@ export interface AwsCredential {
 export const usualHeader = (protocol: ProtocolName): KeyHeader =>
   protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
-export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> =>
-  header === "bearer" ? { authorization: `Bearer ${Redacted.value(key)}` } : { [header]: Redacted.value(key) }
+/** None for an empty key. */
+export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> => {
+  const value = Redacted.value(key)
+  if (value === "") return noHeader
+  return header === "bearer" ? { authorization: `Bearer ${value}` } : { [header]: value }
+}
+
+const noHeader: Readonly<Record<string, string>> = {}
 
 /** Signs requests to one Bedrock address. A streaming body cannot be signed and is a defect. */
 export const signer = (base_url: string, credential: AwsCredential) => {
@@ -59,7 +65,7 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The connection sends host and length itself, with the signed values.
+    // The connection itself sends host and length, with the signed values.
     const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }

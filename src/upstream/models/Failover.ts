@@ -1,4 +1,4 @@
-/** Failover: several ways to the same answer. The next way is tried if it might succeed. */
+/** Failover: tries several ways to serve a call, one after the other. */
 import { Data, Effect } from "effect"
 import type { Admission, Measured } from "../../books/gate/Gate.ts"
 import type { Busy } from "../../kernel/Busy.ts"
@@ -13,10 +13,10 @@ import type { UpstreamFailed } from "../wire/Problems.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
 
-/** The answer was charged but is unusable. Trying another upstream would charge the caller twice. */
+/** The response was charged but is unusable. Trying another upstream would charge the caller twice. */
 export class Spent extends Data.TaggedError("Spent")<{ readonly problem: UpstreamFailed }> {}
 
-/** Settles a call whose answer is unusable at its cost. The caller gets an upstream failure. */
+/** Settles a call with an unusable response at its cost. The caller gets an upstream failure. */
 export const spent = (
   upstream: Upstream,
   admission: Admission,
@@ -29,7 +29,7 @@ export const spent = (
     Effect.mapError(upstreamFailed(upstream.name, reason, request_id), (problem) => new Spent({ problem }))
   )
 
-/** The failure reason of an answer above the size limit. */
+/** The failure reason for a response above the size limit. */
 export const tooLong = "its answer is too long"
 
 export interface Watch<Way, E> {
@@ -40,9 +40,9 @@ export interface Watch<Way, E> {
 }
 
 /**
- * Tries the ways in order. The next way is tried after a failure that it might avoid, and never after an answer has begun. A way that cannot carry
- * the request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned. If the caller has disconnected, the call ends with the
- * interruption instead of a failure. `isLast`: no way follows.
+ * Tries the ways in order. The next way is tried only if it might avoid the failure, and never after a response has begun. A way that cannot carry
+ * the request (`InvalidRequest`) is skipped, and an earlier way's failure is returned instead. If the caller has disconnected, the call ends with the
+ * interruption instead of a failure. `isLast` is true for the last way.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
@@ -54,7 +54,7 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
   return Effect.catchAll(attempt(first!, others.length === 0), (problem): Effect.Effect<A, E | UpstreamFailed> => {
     failed?.(first!, problem)
     if (problem._tag === "Spent") return Effect.interruptible(Effect.fail((problem as Spent).problem))
-    // The upstream has answered, and the gate continues to write the charge.
+    // The upstream has responded, and the gate continues to write the charge.
     if (problem._tag === "BooksUnavailable" || problem._tag === "Busy") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
@@ -69,15 +69,15 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
 /** Fails with the interruption of a caller that has disconnected. */
 export const stillThere = Effect.interruptible(Effect.void)
 
-/** The maximum size of an answer, in bytes. */
+/** The maximum size of a response, in bytes. */
 export const answerBytesMax = 64 * 1024 * 1024
 
-/** A whole answer that is a JSON object: its bytes and its value. */
+/** A whole response that is a JSON object: its bytes and its value. */
 export interface Answered {
   readonly bytes: Buffer
-  /** For a long answer, its outline. */
+  /** The response's value. For a long response, its outline. */
   readonly body: Readonly<Record<string, unknown>>
-  /** For a long answer: the positions, in the bytes, of the values that are empty in `body`. */
+  /** For a long response, the byte positions of the values that are empty in `body`. */
   readonly emptied: ReadonlyArray<Place> | undefined
   /** Whether the bytes were dropped for lack of room. */
   readonly lost: boolean
@@ -85,21 +85,21 @@ export interface Answered {
 
 export interface Question {
   readonly protocol: ProtocolName
-  /** Below the upstream's address. */
+  /** Relative to the upstream's address. */
   readonly path: string
   readonly body: string | Buffer
-  /** The fault of a 2xx answer, for the log; `undefined` if it has none. */
+  /** The fault of a 2xx response, for the log; `undefined` if it has none. */
   readonly faultIn: (body: Answered["body"]) => string | undefined
-  /** The cost of a faulty answer; `undefined` if it reports no usage. `body` is an outline if it is too long, and a gist if it is not JSON. */
+  /** The cost of a faulty response; `undefined` if it reports no usage. `body` is an outline if too long, a gist if not JSON. */
   readonly costOf: (body: Answered["body"], isTooLong: boolean) => Measured | undefined
   readonly request_id: string | undefined
-  /** The room for the answer; unlimited by default. */
+  /** The byte budget for the response; unlimited by default. */
   readonly room?: Room | undefined
-  /** The members of an answer that can be long. They are empty for `faultIn` in a long answer. */
+  /** The members that can be long. In a long response, they are empty for `faultIn`. */
   readonly long?: LongMembers | undefined
 }
 
-/** Asks one upstream for a JSON object. */
+/** Requests a JSON object from one upstream. */
 export const ask = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,

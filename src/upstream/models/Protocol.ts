@@ -19,5 +19,5 @@ export type ProtocolName = (typeof protocolNames)[number]
 /** The protocols that clients can speak. */
 export type ClientProtocol = "chat" | "text" | "messages" | "responses"
 
-/** The protocols of an upstream whose configuration names none. */
+/** The default protocols of an upstream. */
 export const usualProtocols: ReadonlyArray<ProtocolName> = ["chat", "text", "embeddings", "rerank"]

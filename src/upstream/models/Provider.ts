@@ -14,7 +14,7 @@ export interface Provider {
   readonly upstream: string
 }
 
-/** The common configuration of every provider. */
+/** Configuration fields of every provider. */
 export const providerFields = {
   /** Callers select it by this name. */
   id: NonEmpty,
@@ -24,11 +24,11 @@ export const providerFields = {
   upstream: NonEmpty
 } as const
 
-/** The common configuration of every model of a provider. */
+/** Configuration fields of every model. */
 export const modelFields = {
   /** Callers select it by this name. */
   id: NonEmpty,
-  /** The upstream's name of the model; the id by default. */
+  /** The upstream's name for the model; the id by default. */
   model: Schema.optional(NonEmpty)
 } as const
 
@@ -38,12 +38,12 @@ export const named = <E extends { readonly id: string; readonly name?: string | 
   name: entry.name ?? entry.id
 })
 
-/** The list of the documented routes. */
+/** The response of the documented routes that list providers. */
 export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.String) }).annotations({
   identifier: "ProviderNames"
 })
 
-/** The list of the routes below `/v1/tools`. */
+/** The provider list of the routes below `/v1/tools`. */
 export const ProviderList = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
 }).annotations({ identifier: "ProviderList" })

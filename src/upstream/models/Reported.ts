@@ -1,4 +1,4 @@
-/** A vendor's figures, accepted up to what the request can cause. */
+/** A vendor's figures, accepted up to the maximum that the request can cause. */
 import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
 
 export interface Figure {
@@ -7,8 +7,8 @@ export interface Figure {
 }
 
 /**
- * The figure to charge: the vendor's, up to `most`. A larger one counts as `most`. One that is missing or not a count is replaced by `estimate`.
- * Both are marked estimated. An explicit zero is accepted.
+ * The figure to charge: the vendor's, up to `most`. A larger one counts as `most`. `estimate` replaces a missing or invalid one. In both cases the
+ * figure is marked as estimated. An explicit zero is accepted.
  */
 export const believed = (reported: unknown, most: number, estimate: number): Figure => {
   const isCount = typeof reported === "number" && Number.isInteger(reported) && reported >= 0
@@ -16,5 +16,5 @@ export const believed = (reported: unknown, most: number, estimate: number): Fig
   return { count: isCount ? most : Math.min(estimate, most), usage_source: "estimated" }
 }
 
-/** An estimate of four bytes per token, usual for English text. */
+/** Estimates four bytes per token, which is usual for English text. */
 export const tokensEstimated = (bytes: number): number => Math.ceil(bytes / 4)

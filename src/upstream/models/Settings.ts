@@ -1,4 +1,4 @@
-/** The upstreams of the configuration file: `upstreams`, by name. */
+/** The `upstreams` of the configuration file, by name. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { createPrivateKey } from "node:crypto"
 import { Address, ConfigProblem, NonEmpty, Seconds, secretOf } from "../../kernel/Setting.ts"
@@ -22,7 +22,7 @@ const TotalSeconds = Seconds.pipe(Schema.lessThanOrEqualTo(2_000_000_000, { mess
 /** Names and values to add to every request. Not for credentials. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
 
-/** Signs requests with an AWS access key. Each field but the region is the name of an environment variable. */
+/** Signs requests with an AWS access key. Each field except `region` is the name of an environment variable. */
 const AwsEntry = Schema.Struct({
   region: NonEmpty,
   access_key_id_env: Schema.optionalWith(NonEmpty, { default: () => "AWS_ACCESS_KEY_ID" }),
@@ -52,7 +52,7 @@ const UpstreamFields = Schema.Struct({
   api_key_env: Schema.optional(NonEmpty),
   /** The key itself, for addresses without a secret, like a local server. */
   api_key: Schema.optional(Schema.String),
-  /** The header for the key; by default that of the vendor of the request's protocol. */
+  /** The header for the key; by default, the one that the protocol's vendor reads. */
   credential: Schema.optional(KeyHeader),
   /** Instead of a key. */
   aws: Schema.optional(AwsEntry),
@@ -61,20 +61,20 @@ const UpstreamFields = Schema.Struct({
   headers: Texts,
   /** Added to every URL, for example Azure's `api-version`. */
   query: Texts,
-  /** The longest time without a byte. After that the upstream counts as unreachable. */
+  /** The maximum time without a byte. After that, the upstream counts as unreachable. */
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
   /**
-   * The longest time from a request to the last byte of its answer, an hour by default. A stream that takes longer is ended, and costs the output so
-   * far. A whole answer that takes longer is a failure.
+   * The maximum time from a request to the last byte of its response, an hour by default. A longer stream is ended, and costs the output so far. A
+   * longer whole response is a failure.
    */
   total_ms_max: Schema.optionalWith(TotalSeconds, { default: () => 3_600_000 }).pipe(
     Schema.fromKey("total_timeout_seconds")
   ),
   /** The protocols that it speaks. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
-  /** How long it is tried last after three consecutive failures or a `Retry-After`. If absent, failures do not change the order. */
+  /** The cooldown after three consecutive failures or a `Retry-After`. If absent, failures do not change the order. */
   cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
-  /** Whether callers may continue from responses that it keeps. It keeps them under its key; `calls/prompts/Kept` records their owners. */
+  /** Whether callers may continue from responses that it keeps under its key. `calls/prompts/Kept` records their owners. */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
@@ -138,7 +138,7 @@ const awsOf = (
   )
 }
 
-/** The required members of a service account's key file. Its private key is parsed, so that a damaged key stops the start. */
+/** The required members of a service account's key file. The private key is parsed, so that a damaged key prevents the start. */
 const ServiceAccount = Schema.parseJson(
   Schema.Struct({
     type: Schema.Literal("service_account"),

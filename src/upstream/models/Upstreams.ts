@@ -1,4 +1,4 @@
-/** The addresses that serve models, by their configured names. */
+/** The upstreams of models and tools, by their configured names. */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { Redacted, Scope } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
@@ -13,10 +13,10 @@ import { Health } from "../routing/Health.ts"
 import * as Wire from "../wire/Wire.ts"
 
 export interface UpstreamSettings {
-  /** The address without the route: `https://api.example.com/v1`. */
+  /** The base address, without a route: `https://api.example.com/v1`. */
   readonly base_url: string
   readonly api_key: Redacted.Redacted
-  /** The header for the key; by default that of the vendor of the request's protocol. */
+  /** The header for the key; by default, the one that the protocol's vendor reads. */
   readonly credential?: KeyHeader | undefined
   /** Signs every request, instead of a key. */
   readonly aws?: AwsCredential | undefined
@@ -26,15 +26,15 @@ export interface UpstreamSettings {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Added to every URL. */
   readonly query?: Readonly<Record<string, string>> | undefined
-  /** The maximum time without a byte, in milliseconds. After that the upstream counts as unreachable. */
+  /** The maximum time without a byte, in milliseconds. After that, the upstream counts as unreachable. */
   readonly silence_ms_max: number
-  /** The maximum time from a request to the last byte of its answer, in milliseconds. */
+  /** The maximum time from a request to the last byte of its response, in milliseconds. */
   readonly total_ms_max?: number | undefined
   /** The protocols that it speaks; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may continue from responses that it keeps. Otherwise each request tells it to keep none. */
+  /** Whether callers may continue from responses that it keeps. Otherwise each request forbids it to keep any. */
   readonly keeps_responses?: boolean | undefined
-  /** How long it is tried last after failures, in milliseconds. If absent, failures do not change the order. */
+  /** The cooldown after failures, in milliseconds. If absent, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
 }
 
@@ -48,19 +48,18 @@ export interface Upstream {
   readonly health: Health
   /** Requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
-  /** For requests that vendors serve for free and that are not metered: counting tokens. */
+  /** For free requests that are not metered, such as counting tokens. */
   readonly unbilled: Wire.Wire
-  /** Headers for JSON requests, with the credential for the vendor of the protocol. */
+  /** Headers for JSON requests, with the credential in the form that the protocol's vendor reads. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
-  /** Like `headersFor`, for tools, which use no model protocol. */
+  /** Headers for tools, which use no model protocol. */
   readonly headers: Readonly<Record<string, string>>
-  /** The key, for vendors that expect it elsewhere. */
+  /** The key, for vendors that do not read it from a usual header. */
   readonly key: Redacted.Redacted
 }
 
 /**
- * Called for every exchange with the upstream's name, the outcome (`2xx`, `4xx`, `5xx`, `unreachable`), and the milliseconds to the head of the
- * answer.
+ * Called for every exchange with the upstream's name, the outcome (`2xx`, `4xx`, `5xx`, `unreachable`), and the milliseconds to the response head.
  */
 export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
   defaultValue: () => (_upstream: string, _outcome: string, _millis: number) => {}
@@ -106,7 +105,7 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, h
   }
 }
 
-/** An entry of the settings names an upstream that speaks no protocol for it. */
+/** A settings entry names an upstream without any of the required protocols. */
 export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("UnspokenProtocol", {
   upstream: Schema.String,
   /** The entry, by kind and id: `embedding model small`. */
@@ -122,7 +121,7 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
   }
 }
 
-/** An entry of the settings names an upstream that `Upstreams` does not have. */
+/** A settings entry names an unknown upstream. */
 export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("UnknownUpstream", {
   upstream: Schema.String,
   /** The entry, by kind and id: `search provider tavily`. */
@@ -137,8 +136,7 @@ export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("Unkn
 }
 
 /**
- * Looks up the upstreams that entries of the settings name. Fails with the first entry whose upstream is unknown. `kind` names an entry in the
- * error.
+ * Looks up the upstreams that settings entries name. Fails with the first entry that names an unknown upstream. `kind` names an entry in the error.
  */
 export const upstreamLookup = (
   kind: string,
@@ -151,7 +149,7 @@ export const upstreamLookup = (
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
 
-/** The lookup for models. It also fails with the first entry whose upstream speaks none of these protocols. */
+/** The lookup for models. It also fails with the first entry that names an upstream without any of these protocols. */
 export const speakerLookup = (
   kind: string,
   entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,
@@ -165,7 +163,7 @@ export const speakerLookup = (
     return new UnspokenProtocol({ upstream, named_by: `${kind} ${id}`, speaks: upstreamOf(upstream).speaks, needs })
   })
 
-/** The wire for all requests of an upstream: observed, traced if tracing is on, with the configured query and credentials. */
+/** The wire for all requests to an upstream, with observation, tracing, the configured query and credentials. */
 const wireOf = (
   name: string,
   settings: UpstreamSettings,
@@ -193,7 +191,7 @@ const wireOf = (
   }))
 }
 
-/** The wire with the current token in each request. */
+/** The wire, with the current token in each request. */
 const withToken = (
   { current, refused }: AccessTokens.AccessTokens,
   { exchange, open }: Wire.Wire,
@@ -215,7 +213,7 @@ const withToken = (
   }
 }
 
-/** The wire, observed, and with the caller's trace if tracing is on. */
+/** The wire, with observation, and with the caller's trace if tracing is on. */
 const observed = (
   name: string,
   health: Health,

@@ -5,13 +5,13 @@ import type { Redacted } from "effect"
 export interface PaymentSettings {
   readonly secret_key: Redacted.Redacted
   readonly webhook_secret: Redacted.Redacted
-  /** A base URL in place of Stripe's own: `http://127.0.0.1:9000`. */
+  /** A base URL that replaces Stripe's own: `http://127.0.0.1:9000`. */
   readonly base_url: string | undefined
   /** The URL to which the processor's pages return. */
   readonly return_url: string
 }
 
-/** The processor did not answer, or its answer leaves the outcome unknown. */
+/** The processor did not respond, or its response leaves the outcome unknown. */
 export class ProcessorSilent extends Data.TaggedError("ProcessorSilent")<{ readonly reason: string }> {}
 
 /** The processor refused: a declined card, a deleted payment method. The message is for the customer. */
@@ -26,7 +26,7 @@ export interface PaymentMethod {
   readonly exp_year: number | null
 }
 
-/** A successful payment. `tenant_id` is our metadata on it. */
+/** A successful payment. `tenant_id` comes from our metadata on the payment. */
 export interface Paid {
   readonly payment_id: string
   readonly tenant_id: string
@@ -41,9 +41,9 @@ export interface Paid {
 
 /** Money that left a payment later, or came back to it. */
 export interface Moved {
-  /** The id of the refund or dispute; for a total, of the payment. */
+  /** The id of the refund or dispute. For a total, the id of the payment. */
   readonly id: string
-  /** `total`: the sum of all refunds of the payment at that time. */
+  /** `total`: the sum of the payment's refunds at that time. */
   readonly kind: "refund" | "total" | "dispute"
   /** In cents of USD. */
   readonly cents: number
@@ -61,11 +61,11 @@ export type ProcessorEvent =
       readonly moved: ReadonlyArray<Moved>
     }
   | { readonly _tag: "Other"; readonly id: string; readonly type: string }
-  /** A signed event in an unknown form. */
+  /** A signed event with an unknown format. */
   | { readonly _tag: "Unreadable"; readonly field: string; readonly rule: string }
 
 export interface PaymentsContract {
-  /** Makes the tenant a customer. Idempotent. */
+  /** Registers the tenant as a customer and returns the customer's id. Idempotent. */
   readonly customer: (tenant_id: string, name: string) => Effect.Effect<string, ProcessorSilent>
   /** The URL of a page for paying this amount. */
   readonly checkout: (order: {
@@ -76,7 +76,7 @@ export interface PaymentsContract {
   /** The URL of a page for storing a payment method. */
   readonly setup: (customer: string, tenant_id: string) => Effect.Effect<string, ProcessorSilent>
   readonly methods: (customer: string) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorSilent>
-  /** Charges a stored method without its owner present. `attempt` makes the request idempotent. */
+  /** Charges a stored payment method without its owner's involvement. `attempt` makes the request idempotent. */
   readonly charge: (order: {
     readonly attempt: string
     readonly customer: string
@@ -85,8 +85,8 @@ export interface PaymentsContract {
     readonly cents: number
   }) => Effect.Effect<Paid, ChargeDeclined | ProcessorSilent>
   /**
-   * The outcome of a payment attempt: its payment, a refusal, `ProcessorSilent` while it is in progress, or `undefined` if it does not exist. Must be
-   * called before charging again, because the processor forgets an idempotency key after a day.
+   * The outcome of a payment attempt: its payment, a refusal, `ProcessorSilent` while it is in progress, or `undefined` if it does not exist. Call
+   * this before charging again, because the processor forgets an idempotency key after a day.
    */
   readonly found: (order: {
     readonly attempt: string
@@ -108,7 +108,7 @@ export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments
 /** The adapter, loaded at the first request. */
 const make = (settings: PaymentSettings): Effect.Effect<PaymentsContract> =>
   Effect.sync(() => {
-    // Share one promise, so that a caller leaving during the load does not affect the others.
+    // Share one promise, so that interrupting one caller does not affect the others.
     let loading: Promise<PaymentsContract> | undefined
     const loaded = Effect.promise(() => (loading ??= import("./Stripe.ts").then((stripe) => stripe.make(settings))))
     return {

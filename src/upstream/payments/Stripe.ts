@@ -6,7 +6,7 @@ import { StoredText } from "../../kernel/StoredText.ts"
 import { ChargeDeclined, ProcessorSilent } from "./Payments.ts"
 import type { Moved, Paid, PaymentsContract, PaymentSettings, ProcessorEvent } from "./Payments.ts"
 
-/** The largest difference between a webhook's time and ours, in seconds. */
+/** The maximum difference between a webhook's time and ours, in seconds. */
 const tolerance = 300
 
 interface Parts {
@@ -186,7 +186,7 @@ const outcomeOf = (
 }
 
 const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<string, ProcessorSilent> =>
-  url === null ? new ProcessorSilent({ reason: "it answered no address" }) : Effect.succeed(url)
+  url === null ? new ProcessorSilent({ reason: "it returned no URL" }) : Effect.succeed(url)
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -196,7 +196,7 @@ const hasTime = (signature: string): boolean =>
 
 // ---- events ---------------------------------------------------------------------------------------------------------------
 
-/** An id, or an object with one if the account expands it. Ids join rows of several tables, so they must be stored unchanged. */
+/** An id, or an expanded object with one. Ids join rows of several tables, so they must be stored unchanged. */
 const Id = Schema.transform(Schema.Union(StoredText, Schema.Struct({ id: StoredText })), Schema.String, {
   strict: true,
   decode: (thing) => (typeof thing === "string" ? thing : thing.id),
@@ -249,7 +249,7 @@ const Event = Schema.Struct({ id: StoredText, type: Schema.String, data: Schema.
 
 type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
 
-/** The content of an event, by its type. Events in other currencies than USD are ignored. */
+/** The content of an event, by its type. Events in currencies other than USD are ignored. */
 const eventOf = (body: string): ProcessorEvent => {
   let json: unknown
   try {
@@ -330,7 +330,7 @@ const readers = new Map(
     "refund.updated": refund,
     "refund.failed": refund,
     "charge.refund.updated": refund,
-    // Opening a dispute moves no money, and it may be only an inquiry. Only the movements count.
+    // Opening a dispute moves no money, and may be only an inquiry. Only the movements count.
     "charge.dispute.funds_withdrawn": dispute(false),
     "charge.dispute.funds_reinstated": dispute(true)
   })

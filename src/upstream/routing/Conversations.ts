@@ -1,7 +1,7 @@
-/** The upstream that last answered each conversation, for prompt caches, which live for minutes. Bounded, in memory, per node. */
+/** The upstream that last served each conversation, for use of its prompt cache. Bounded, in memory, per node. */
 
 const keptMax = 10_000
-/** Longer than prompt caches live. */
+/** In milliseconds. Prompt caches live for minutes. */
 const lifetime = 60 * 60_000
 
 interface Answered {
@@ -10,7 +10,7 @@ interface Answered {
 }
 
 export class Conversations {
-  /** Least recently answered first. */
+  /** Least recently served first. */
   readonly #answered = new Map<string, Answered>()
 
   last(conversation: string, now: number): string | undefined {

@@ -2,7 +2,7 @@
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 
-/** The outcome of one attempt. `charged`: it cost something, but its answer is unusable. `skipped`: the upstream cannot carry the request. */
+/** The outcome of one attempt. `charged`: it has a cost, but its response is unusable. `skipped`: the upstream cannot carry the request. */
 export const attemptOutcomes = ["answered", "failed", "busy", "rejected", "charged", "skipped"] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
 
@@ -23,9 +23,7 @@ export interface Decision {
   readonly attempts: ReadonlyArray<DecisionAttempt>
 }
 
-/**
- * Called at the end of a call's attempts if its model has several upstreams, retries or fallbacks, or if an attempt failed.
- */
+/** Called when a call's attempts are over, if its model has several upstreams, retries or fallbacks, or if an attempt failed. */
 export class RoutingObserver extends Context.Reference<RoutingObserver>()("tollgate/routing/RoutingObserver", {
   defaultValue: () => (_decision: Decision) => {}
 }) {}

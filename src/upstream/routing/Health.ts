@@ -1,15 +1,15 @@
 /**
- * Health of one upstream, from its exchanges: outcomes and time to the answer's head over the last minutes, and its cooldown. Kept in memory. A
- * restart loses it, and each node has its own.
+ * Health of one upstream, from its exchanges: outcomes, time to the response head over the last minutes, and its cooldown. Health is kept in memory:
+ * a restart loses it, and each node has its own.
  *
  * Where the specification is silent:
- * - An upstream cools down only if its configuration has a duration (`cooldown_seconds`). It does so after three consecutive failures, and
+ * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, and
  *   immediately after a `Retry-After`, which is accepted up to ten minutes.
- * - Failures are: no answer, a status of 5xx, 408 or 429, and a refused key (401, 403). Any other answer ends the cooldown.
- * - After the cooldown, one call uses the upstream as before. Until that call has its answer, other calls still try it last.
+ * - Failures are: no response, a status of 5xx, 408 or 429, and a rejected key (401, 403). Any other response ends the cooldown.
+ * - After the cooldown, one call uses the upstream as before. Until that call has its response, other calls still try it last.
  */
 
-/** The outcome of an exchange: the class of its status, or no answer. */
+/** The outcome of an exchange: the class of its status, or no response. */
 export const outcomes = ["2xx", "4xx", "5xx", "unreachable"] as const
 export type OutcomeName = (typeof outcomes)[number]
 
@@ -23,7 +23,7 @@ export type Standing = "ready" | "due" | "cooling"
 export interface HealthFigures {
   /** `failing`: the last exchanges failed. `unused`: no exchange in the window. */
   readonly state: "ok" | "failing" | "unused"
-  /** The end of its cooldown, if it cools down. */
+  /** The end of its cooldown, if there is one. */
   readonly cooling_until: number | null
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
@@ -32,7 +32,7 @@ export interface HealthFigures {
   readonly last_failure: FailureKind | null
   /** The last failures, newest first. */
   readonly last_failures: ReadonlyArray<Failure>
-  /** Time to the answer's head; null without an answer. */
+  /** Time to the response head; null without a response. */
   readonly latency_ms: { readonly p50: number; readonly p95: number } | null
   /** The minutes of the window, oldest first. */
   readonly minutes: ReadonlyArray<{ readonly at: number; readonly requests: number; readonly failures: number }>
@@ -45,17 +45,17 @@ export interface Failure {
 
 /** The end of an exchange. */
 export interface Exchange {
-  /** The answer's status; 0 without an answer. */
+  /** The response status; 0 without a response. */
   readonly status: number
-  /** Time to the answer's head. */
+  /** Time to the response head. */
   readonly millis: number
   /** The `Retry-After` of a refusal, as milliseconds from now. */
   readonly retry_after_ms?: number | undefined
 }
 
-/** The window of the figures. */
+/** The number of minutes that the figures cover. */
 export const windowMinutes = 15
-/** The window for routing by latency. */
+/** The number of minutes that routing by latency covers. */
 const routedMinutes = 5
 const minute = 60_000
 /** This many consecutive failures make an upstream `failing`. */
@@ -64,7 +64,7 @@ const failingFrom = 3
 const retryAfterMax = 10 * minute
 const failuresKept = 5
 
-/** Latencies are counted in classes, each 25 % longer than the previous one: from a millisecond to about six minutes. */
+/** Latencies are counted in classes from a millisecond to about six minutes, each 25 % longer than the previous one. */
 const classes = 58
 const step = Math.log(1.25)
 const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
@@ -100,13 +100,13 @@ export class Health {
   /** Indexed by minute number modulo the window. */
   readonly #minutes = Array.from({ length: windowMinutes }, emptyMinute)
   readonly #now: () => number
-  /** The duration of its cooldown; `undefined` for none. */
+  /** The duration of its cooldown; `undefined` if it has none. */
   readonly #cooldown: number | undefined
   #failed = 0
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** The time until which one call probes it. */
+  /** The time before which no further call probes it. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
@@ -144,7 +144,7 @@ export class Health {
     this.#probingUntil = 0
   }
 
-  /** Whether it has a cooldown. */
+  /** Whether a cooldown is configured. */
   get cools(): boolean {
     return this.#cooldown !== undefined
   }
@@ -155,12 +155,12 @@ export class Health {
     return now < this.#coolingUntil || now < this.#probingUntil ? "cooling" : "due"
   }
 
-  /** Records that a call probes it. If that call ends without an exchange, the next probe may begin after one more cooldown. */
+  /** Records that a call probes it. If that call ends without an exchange, the next probe may begin one cooldown later. */
   probe(): void {
     this.#probingUntil = this.#now() + (this.#cooldown ?? 0)
   }
 
-  /** The median time to an answer's head over the last five minutes; `undefined` without an answer. Computed at most once a second. */
+  /** The median time to the response head over the last five minutes; `undefined` without a response. Computed at most once a second. */
   median(): number | undefined {
     const now = this.#now()
     if (this.#median !== undefined && Math.abs(now - this.#median.at) < 1_000) return this.#median.millis

@@ -1,21 +1,21 @@
 /**
- * The order of a model's upstreams for one call, and the reason. Pure: chance, health and prices are arguments.
+ * The order of a model's upstreams for one call, and the reason. The functions are pure, with chance, health and prices as arguments.
  *
  * Where the specification is silent:
- * - An upstream in its cooldown stays in the order, last: if all others fail, trying it is better than failing.
- * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 comes after all others. With `sticky`,
- *   the draw is derived from the conversation, so that every node draws the same.
- * - A cost is the vendor's charge for the prompt and an answer of at most 1,024 tokens. Equal costs, and medians in the same class (25 %), keep the
- *   configured order.
- * - An upstream without an answer in the last five minutes has no latency. It is tried first, so that it gets one.
- * - With `sticky`, the upstream that last answered the conversation comes first, because its prompt cache may have the beginning.
+ * - An upstream in its cooldown is tried last, because trying it is better than failing.
+ * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 comes after all others. With `sticky`, the
+ *   draw is derived from the conversation, so that every node draws the same.
+ * - A cost is the vendor's charge for the prompt and a completion of at most 1,024 tokens. Equal costs, and medians in the same class (25 %), keep
+ *   the configured order.
+ * - An upstream without a response in the last five minutes has no latency. It is tried first, so that it gets one.
+ * - With `sticky`, the upstream that last served the conversation comes first, because its prompt cache may have the beginning.
  */
 import type { Standing } from "./Health.ts"
 
 export const policies = ["order", "weights", "cost", "latency"] as const
 export type Policy = (typeof policies)[number]
 
-/** How a model's upstreams are chosen. */
+/** The routing rule of a model. */
 export interface Routing {
   readonly policy: Policy
   /** Whether the calls of one conversation go to the same upstream while it serves them. */
@@ -36,7 +36,7 @@ export interface Question {
   readonly policy: Policy
   /** In the configured order. */
   readonly candidates: ReadonlyArray<Candidate>
-  /** The upstream that last answered the conversation. */
+  /** The upstream that last served the conversation. */
   readonly last?: string | undefined
   /** A number above 0 and at most 1, for each upstream. */
   readonly chance: (upstream: string) => number
@@ -58,7 +58,7 @@ export const reasons = [
 export type Reason = (typeof reasons)[number]
 
 export interface Order {
-  /** Indexes of the candidates, in the order in which they are tried. */
+  /** Indexes of the candidates, in the order of trying. */
   readonly places: ReadonlyArray<number>
   readonly reason: Reason
 }

@@ -1,12 +1,12 @@
 /**
- * Brave's web search: `GET /res/v1/web/search`, with the key in the header `X-Subscription-Token`. It has no raw pages and no depths. An answer
+ * Brave's web search: `GET /res/v1/web/search`, with the key in the header `X-Subscription-Token`. It has no raw pages and no depths. A response
  * without results has no `web`.
  */
 import { isObject } from "../wire/Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The maximum number of results of one answer. */
+/** The maximum number of results in one response. */
 const resultsMax = 20
 
 export const brave: SearchVendor = {
@@ -20,7 +20,7 @@ export const brave: SearchVendor = {
     return {
       method: "GET",
       path: `/res/v1/web/search?${params}`,
-      headers: { accept: "application/json", "x-subscription-token": key }
+      headers: { accept: "application/json", ...(key !== "" && { "x-subscription-token": key }) }
     }
   },
   results: ({ error, web }) => {

@@ -1,4 +1,4 @@
-/** A request to a search vendor, and its answer. Each vendor's file translates between this and its wire format. */
+/** Requests to search vendors, and their results. Each vendor's file translates them to and from its wire format. */
 import { isObject } from "../wire/Failures.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
@@ -6,7 +6,7 @@ export interface SearchAsk {
   readonly query: string
   readonly max_results: number
   readonly include_raw: boolean
-  /** The vendor's own value: `basic`, `advanced`. A vendor without depths ignores it. */
+  /** The vendor's own value: `basic` or `advanced`. A vendor without depths ignores it. */
   readonly search_depth: string
   /** Restricts the results to these domains, if any. */
   readonly domains: ReadonlyArray<string>
@@ -20,14 +20,14 @@ export interface SearchResult {
 }
 
 export interface SearchVendor {
-  /** How many queries the vendor counts for one of a depth, if more than one. */
+  /** The number of queries that the vendor charges per search, by search depth. Depths not listed count as one. */
   readonly queries_by_depth: Readonly<Record<string, number>>
   readonly request: (ask: SearchAsk, key: string) => WireRequest
-  /** The results in its answer; `undefined` without a list of results, or if none in the list is usable. */
+  /** Reads the results from a response; `undefined` if the response is invalid. */
   readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined
 }
 
-/** Reads a vendor's list of results. An empty list is a valid answer. A list without a usable entry is invalid and not charged. */
+/** Reads a vendor's list of results. An empty list is valid. A list with entries but no usable one is invalid and not charged. */
 export const resultsOf = (
   list: unknown,
   read: (one: Record<string, unknown>) => ReadonlyArray<SearchResult>
@@ -37,7 +37,7 @@ export const resultsOf = (
   return results.length === 0 && list.length > 0 ? undefined : results
 }
 
-/** A result. A missing title or content is empty. Without an address there is no result. */
+/** One result, or an empty array if the URL is missing. A missing title or content becomes empty. */
 export const resultOf = (url: unknown, title: unknown, content: unknown, raw_content?: unknown): Array<SearchResult> =>
   typeof url === "string" && url !== ""
     ? [

@@ -1,8 +1,10 @@
 /** Tavily's search: `POST /search`, with the key as a bearer token. A query costs one credit, an `advanced` query two. */
+import { Redacted } from "effect"
+import { headerOf } from "../models/Credential.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The maximum number of results of one answer. */
+/** The maximum number of results in one response. */
 const resultsMax = 20
 
 export const tavily: SearchVendor = {
@@ -10,7 +12,7 @@ export const tavily: SearchVendor = {
   request: ({ domains, include_raw, max_results, query, search_depth }, key) => ({
     method: "POST",
     path: "/search",
-    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    headers: { "content-type": "application/json", ...headerOf("bearer", Redacted.make(key)) },
     body: JSON.stringify({
       query,
       max_results: Math.min(max_results, resultsMax),

@@ -1,11 +1,11 @@
 /**
- * Bytes from a source to one reader, passed on as they arrive, in constant memory: the source is paused while the reader's buffer is full. A tap
- * inspects each chunk and decides what the reader gets. The reader's end waits for `finish`, which is called after the work that must be done first
- * (the charge committed, the answer stored). When the reader is destroyed, reading the source continues for a while if the caller wants that. (A
- * chunk costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.)
+ * Bytes from a source to one reader, passed on as they arrive, in constant memory. The source is paused while the reader's buffer is full. A tap
+ * inspects each chunk and passes bytes to the reader. The reader's end waits for `finish`, which is called after the work that must come first (the
+ * charge committed, the response stored). When the reader is destroyed, reading the source continues for a while if the caller requests it. A chunk
+ * costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.
  *
- * Many servers reset a connection on which they cannot send. So a source that fails after its reader has delayed it for long is `unfinished`
- * instead of `broken`: the reader may have caused the failure.
+ * Many servers reset a connection on which they cannot send. If a source fails after its reader has delayed it for long, the reader may have caused
+ * the failure. The stream is then `unfinished` instead of `broken`.
  */
 import { Cause, Effect, FiberRef } from "effect"
 import { Readable } from "node:stream"
@@ -16,7 +16,7 @@ import type { ReadsOn, ToItsEnd } from "../../kernel/ReadOn.ts"
 export interface Sink {
   readonly data: (chunk: Buffer) => void
   readonly end: () => void
-  /** `short`: the source did not fail. It ended in the middle of an event, or its time limit passed. */
+  /** `short`: the source did not fail, but ended in the middle of an event or reached its time limit. */
   readonly cut: (reason: string, short?: boolean) => void
 }
 
@@ -30,8 +30,8 @@ export interface Source {
 }
 
 /**
- * How a stream ended. `complete`: the source finished. `unfinished`: the source stopped without a failure but before the answer was complete, or it
- * failed after its reader had delayed it. `broken`: the source failed. `left`: the reader left before the source ended.
+ * How a stream ended. `complete`: the source finished. `unfinished`: the source stopped without a failure before the response was complete, or failed
+ * after its reader had delayed it. `broken`: the source failed. `left`: the reader left before the source ended.
  */
 export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
@@ -45,12 +45,12 @@ export interface Tap {
   readonly end?: (stream: ByteStream, stop: Stop) => StreamEnd
 }
 
-/** How a stream ended, if its bytes do not tell. */
+/** The default for how a stream ended. */
 export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete" : stop === "left" ? "left" : "broken")
 
 export interface Options {
   readonly tap: Tap
-  /** How long reading the source continues after its reader was destroyed: to its end, or for this many milliseconds. 0 aborts it immediately. */
+  /** The time to continue reading the source after its reader is destroyed: to its end, or milliseconds. 0 aborts immediately. */
   readonly read_on: ToItsEnd | number
 }
 
@@ -60,7 +60,7 @@ const highWaterMark = 64 * 1024
 const nothing = () => {}
 
 export class ByteStream {
-  /** The reader's side. The reader ends by destroying it. */
+  /** The reader's side. A reader leaves by destroying it. */
   readonly body: Readable
   private readonly source: Source
   private readonly tap: Tap
@@ -113,7 +113,7 @@ export class ByteStream {
     this.onBegun?.(true)
   }
 
-  /** Ends the stream. Only the first end counts. A caller that ends the stream before its source must also abort the source. */
+  /** Ends the stream. Only the first call counts. A caller that ends the stream before its source must also abort the source. */
   end(how: StreamEnd): void {
     if (this.how !== undefined) return
     this.readToEnd()
@@ -132,7 +132,7 @@ export class ByteStream {
     return this.paused === undefined ? this.held : this.held + performance.now() - this.paused
   }
 
-  /** Whether its reader has delayed the source for so long that it may have caused a failure. */
+  /** Whether the reader has delayed the source long enough to have caused a failure. */
   private wasHeldUp(): boolean {
     return this.heldFor() > readOnFor
   }
@@ -150,8 +150,8 @@ export class ByteStream {
   }
 
   /**
-   * Waits for the first bytes. `false` if the stream ends without any. If the caller is interrupted, reading continues until the first bytes, for as
-   * long as `reads_on` allows.
+   * Waits for the first bytes. `false` if the stream ends without any. If the caller is interrupted, reading continues until the first bytes, within
+   * the limit of `reads_on`.
    */
   begun(reads_on: ReadsOn): Effect.Effect<boolean> {
     return Effect.suspend(() => {
@@ -171,7 +171,7 @@ export class ByteStream {
   /** Gives the reader these bytes, then the end. */
   finish(last?: string | Buffer): void {
     if (this.gone) return
-    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. When paused, it takes both together.
+    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. A paused reader takes both together.
     const flows = last !== undefined && this.body.readableFlowing === true
     if (flows) this.body.pause()
     if (last !== undefined) this.body.push(last)
@@ -179,7 +179,7 @@ export class ByteStream {
     if (flows) this.body.resume()
   }
 
-  /** Cuts the reader off without an end, so that the client does not mistake its bytes for the whole answer. */
+  /** Cuts the reader off without an end, so that the client does not mistake its bytes for the whole response. */
   cut(reason: string): void {
     if (!this.gone) this.body.destroy(new Error(reason))
   }
@@ -222,8 +222,8 @@ export const ofReadable = (readable: Readable): Source => ({
 })
 
 /**
- * Returns a value that may contain a stream. If the caller was interrupted, it does not get the value, and the stream is destroyed. There is no
- * interruption between making and returning the value.
+ * Returns a value that may contain a stream. If the caller was interrupted, it does not get the value, and the stream is destroyed. Creating and
+ * returning the value cannot be interrupted in between.
  */
 export const closeIfUnclaimed = <A, E, R>(
   make: Effect.Effect<A, E, R>,

@@ -1,4 +1,4 @@
-/** A file made by a vendor, fetched from the URL in the vendor's answer, or decoded from a data URI. Redirects are not followed. */
+/** Downloads a vendor's file from the URL in the vendor's response, or decodes it from a data URI. Redirects are not followed. */
 import { Effect, Exit, Scope } from "effect"
 import { Readable } from "node:stream"
 import { ByteStream, closeIfUnclaimed } from "./ByteStream.ts"
@@ -6,7 +6,7 @@ import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
-/** The maximum time without a byte, and from the request to the last byte, in milliseconds. */
+/** The maximum time without a byte, and the maximum time from the request to the last byte, in milliseconds. */
 const silence_ms_max = 60_000
 const total_ms_max = 3_600_000
 
@@ -17,7 +17,7 @@ const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
     : new Wire.Unreachable({ reason: "a data URI that is not base64" })
 }
 
-/** An allowed address: a public one, or one on `host`, the vendor's own host. */
+/** Parses an allowed address: a public one, or one on `host`, the vendor's own host. */
 const placeOf = (url: string, host: string) => {
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol)) {
@@ -29,11 +29,11 @@ const placeOf = (url: string, host: string) => {
     : Effect.succeed({ address, options: { base_url: address.origin, silence_ms_max, total_ms_max, isPublic } })
 }
 
-/** A vendor's file whose head has arrived. */
+/** A vendor's file with a complete response head. */
 export interface FileDownload {
   /** The media type in lower case, without parameters; empty if the vendor sends none. */
   readonly content_type: string
-  /** In bytes; `undefined` if the vendor sends none. */
+  /** In bytes; `undefined` if the vendor does not send it. */
   readonly length: number | undefined
   /** Destroying it ends the download. */
   readonly body: Readable
@@ -41,7 +41,7 @@ export interface FileDownload {
 
 const tooLong = (limit: number) => new Wire.Unreachable({ reason: `a file of more than ${limit} bytes` })
 
-/** A file of up to `limit` bytes, from a public address or from `host`, the vendor's own host. A longer file is truncated. */
+/** Opens a file of up to `limit` bytes, from a public address or from `host`, the vendor's own host. A longer file is cut off. */
 export const open = (url: string, host: string, limit: number): Effect.Effect<FileDownload, Wire.Unreachable> =>
   url.startsWith("data:")
     ? Effect.map(decoded(url), (bytes) => ({

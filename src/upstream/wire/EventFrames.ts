@@ -1,11 +1,11 @@
 /**
- * Converts the frames of AWS event streams (`application/vnd.amazon.eventstream`) to server-sent events. An event has the name of the frame
+ * Converts the frames of AWS event streams (`application/vnd.amazon.eventstream`) to server-sent events. An event has the frame's name
  * (`:event-type`, `:exception-type`), and its data is the frame's JSON. Chunks may split frames at any byte.
  *
  * Where the specification is silent:
  * - A frame with a wrong checksum breaks the stream. The frames before it are passed on.
- * - A frame that is longer than an event may be, or whose bytes end too early, is dropped and the stream is cut short. That does not count as a
- *   failure of the upstream.
+ * - A frame that exceeds the maximum length, or that ends too early, is dropped and the stream is cut short. This does not count as an upstream
+ *   failure.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import type { Source } from "./ByteStream.ts"
@@ -17,9 +17,9 @@ const codec = new EventStreamCodec(
 
 /** The longest frame. Text frames have a few kilobytes. */
 export const frameMax = 8 * 1024 * 1024
-/** A frame has at least its length, its headers' length, and two checksums. */
+/** The minimum frame: its length, its headers' length, and two checksums. */
 const frameLeast = 16
-/** A frame begins with its length, in this many bytes. */
+/** The size of the length at the start of a frame. */
 const lengthBytes = 4
 
 type Headers = ReturnType<EventStreamCodec["decode"]>["headers"]
@@ -38,7 +38,7 @@ const eventOf = (frame: Uint8Array): string => {
     return `event: internalServerException\ndata: ${JSON.stringify({ message })}\n\n`
   }
   const name = text(":exception-type") ?? text(":event-type") ?? ""
-  // A line break in JSON is whitespace, but would end the event's line.
+  // A line break in JSON is only whitespace, but would end the event's line.
   const json = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     .toString("utf8")
     .replaceAll(/[\r\n]+/g, " ")
@@ -94,7 +94,7 @@ class Frames {
   }
 }
 
-/** The frames of an answer as server-sent events. */
+/** Converts a response's frames to server-sent events. */
 export const eventsOf = (answer: Source): Source => ({
   flow: (sink) => {
     const frames = new Frames()

@@ -2,8 +2,8 @@
  * Turns an upstream's failure into the caller's problem and the operator's log line.
  *
  * Where the specification is silent:
- * - A provider's invalid answer is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
- *   that no client mistakes it for complete. But it costs its price if its client had delayed it for ten seconds in total. If the client of a speech
+ * - A provider's invalid response is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
+ *   that no client mistakes it for complete. It does cost its price if its client had delayed it for ten seconds in total. If the client of a speech
  *   request disconnects, the audio is read to its end and costs the usual price.
  */
 import { Clock, Effect } from "effect"
@@ -11,7 +11,7 @@ import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"
 import * as Wire from "./Wire.ts"
 
-/** An upstream's reason for its refusal, for the caller. */
+/** An upstream's own reason for a rejection, for the caller. */
 export interface UpstreamWords {
   readonly message?: string
   readonly field: string
@@ -20,7 +20,7 @@ export interface UpstreamWords {
 
 export type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
 
-/** Logs the reason for the operator. The caller learns only of the failure. `unserved`: the upstream certainly did no work for the request. */
+/** Logs the reason for the operator. The caller sees only a failure. `unserved`: the upstream certainly did no work for the request. */
 export const failed = (
   upstream: string,
   reason: string,
@@ -32,7 +32,7 @@ export const failed = (
     Effect.andThen(new UpstreamFailed(unserved === true ? { upstream, unserved } : { upstream }))
   )
 
-/** Fails because no answer came. */
+/** Fails because no response arrived. */
 export const unanswered = (
   upstream: string,
   { reason, unsent }: Wire.Unreachable,
@@ -42,7 +42,7 @@ export const unanswered = (
 /** Whether the status is not a success. */
 export const isRefusal = ({ status }: { readonly status: number }): boolean => status < 200 || status > 299
 
-/** The problem for an upstream's refusal. Its message is passed on only if it is about the request. */
+/** The problem for an upstream's error response. Its message is passed on only if it is about the request. */
 export const refused = (
   upstream: string,
   { body, headers, status }: Wire.Whole,
@@ -63,7 +63,7 @@ export const refused = (
 /** Statuses of a server that did not start work on the request: 503, and Anthropic's 529. */
 const isOverloaded = (status: number): boolean => status === 503 || status === 529
 
-/** Google refuses an invalid key with status 400. */
+/** Google rejects an invalid key with status 400. */
 const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   isObject(body?.error) &&
   Array.isArray(body.error.details) &&
@@ -80,7 +80,7 @@ export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonl
 export const retryAfterIn = (headers: Wire.WireHeaders, now: number): number | undefined => {
   const value = Wire.header(headers, "retry-after")?.trim() ?? ""
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value))
-  // HTTP dates begin with a weekday, and are in UTC even if they do not say so.
+  // HTTP dates begin with a weekday, and are in UTC even without a time zone.
   const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i.test(value) ? Date.parse(value.replace(/( GMT)?$/i, " GMT")) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1_000))
 }
@@ -95,14 +95,14 @@ export const parse = (text: string | Buffer): Record<string, unknown> | undefine
   }
 }
 
-/** A vendor's answer that is a JSON object. */
+/** A vendor's response that is a JSON object. */
 export interface VendorJson {
   readonly value: Record<string, unknown>
   /** The vendor's bytes, or new JSON if they contain numbers that JSON does not allow. */
   readonly bytes: Buffer
 }
 
-/** Reads an answer; `undefined` if it is not a JSON object. */
+/** Reads a response; `undefined` if it is not a JSON object. */
 export const readJson = (bytes: Buffer): VendorJson | undefined => {
   const strict = parse(bytes)
   if (strict !== undefined) return { value: strict, bytes }
@@ -127,7 +127,7 @@ export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): 
   return typeof message === "string" ? withoutSecrets(message.slice(0, 2_000)) : undefined
 }
 
-/** An upstream's refusal for the caller: its message, and the field that it names, if any. */
+/** An upstream's rejection for the caller: its message, and the field that it names, if any. */
 export const refusalOf = (body: Record<string, unknown> | undefined): UpstreamWords => {
   const message = messageOf(body)
   return {
@@ -146,7 +146,7 @@ const fieldOf = (body: Record<string, unknown> | undefined): string => {
   return (path[0] === "body" ? path.slice(1) : path).join(".").slice(0, 200)
 }
 
-/** Removes keys and addresses. Upstreams tend to quote the refused key, or the internal address that failed. */
+/** Removes keys and addresses. Upstreams tend to quote the rejected key, or the internal address that failed. */
 export const withoutSecrets = (message: string): string =>
   message
     .replace(/https?:\/\/\S+/gi, "[address]")

@@ -1,30 +1,30 @@
 /**
- * Collects an upstream's whole answer within the room of its call. Without room for a long answer, its upstream is paused. If room does not become
- * free in time, the bytes are dropped. The outline still gives the cost.
+ * Collects an upstream's whole response within the call's byte budget (`Room`). If the room does not suffice for a long response, the upstream is
+ * paused. If room does not become free in time, the bytes are dropped. The outline still gives the cost.
  */
 import { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Room } from "../../kernel/Room.ts"
 import { gistOf } from "../../protocols/conversation/Gist.ts"
 
-/** A longer answer is not parsed on the main thread. */
+/** The maximum length of a response that is parsed on the main thread. */
 export const shortAnswerMax = 1024 * 1024
-/** The longest answer to read for its outline. */
+/** The maximum length of a response that is read for its outline. */
 const outlinedMax = 1024 * 1024 * 1024
 
-/** Why the bytes of an answer were dropped. */
+/** Why a response's bytes were dropped. */
 export type Lost = "no_room" | "too_long"
 
 export interface Taking {
-  /** The maximum number of bytes to keep. A longer answer is a failure, unless it has an outline: then only the outline is kept. */
+  /** The maximum number of bytes to keep. A longer response is a failure. If it has an outline, only the outline is kept. */
   readonly limit: number
   /** Unlimited if absent. */
   readonly room?: Room | undefined
-  /** The members that the outline of a long answer leaves empty. Without this, there is no outline. */
+  /** The members that the outline of a long response leaves empty. If absent, there is no outline. */
   readonly long?: LongMembers | undefined
 }
 
-/** The source of an answer. */
+/** The source of a response. */
 interface Flow {
   readonly pause: () => void
   readonly resume: () => void
@@ -33,12 +33,12 @@ interface Flow {
 export interface Taken {
   /** Empty if the bytes were dropped. */
   readonly body: Buffer
-  /** The outline of an answer that is long or was dropped. */
+  /** The outline of a response that is long or was dropped. */
   readonly outline: JsonOutline | undefined
   readonly lost: Lost | undefined
 }
 
-/** The reporting members of an answer, even if it is long, was dropped, or is not JSON. */
+/** The reporting members of a response, even if it is long, was dropped, or is not JSON. */
 export const reportsIn = ({ body, outline }: Taken): Readonly<Record<string, unknown>> =>
   outline === undefined ? gistOf(body).object : (outline.value ?? gistOf(outline.bytes).object)
 
@@ -47,7 +47,7 @@ export class Intake {
   /** The bytes that the room held at the start. */
   private readonly before: number
   private chunks: Array<Buffer> = []
-  /** The whole answer in one buffer, once its room was claimed. Chunks plus a copy would need twice as much. */
+  /** The whole response in one buffer, once its room was claimed. Chunks plus a copy would need twice the room. */
   private all: Buffer | undefined
   private size = 0
   private outline: JsonOutline | undefined
@@ -59,7 +59,7 @@ export class Intake {
     this.before = taking.room?.held ?? 0
   }
 
-  /** Takes the next bytes. Returns whether the answer is still within its limit. `declared` returns its length, or 0. */
+  /** Takes the next bytes. Returns whether the response is still within its limit. `declared` returns its declared length, or 0. */
   data(chunk: Buffer, flow: Flow, declared: () => number): boolean {
     const { limit, long, room } = this.taking
     this.size += chunk.length
@@ -83,7 +83,7 @@ export class Intake {
     return { body, outline, lost }
   }
 
-  /** The answer broke off. Releases its room for another attempt. */
+  /** Releases the room of a response that broke off, for another attempt. */
   cut(): void {
     this.stop()
     this.taking.room?.become(this.before)
@@ -96,14 +96,14 @@ export class Intake {
 
   private outlined(long: LongMembers): void {
     this.outline = new JsonOutline(long)
-    // The room may have been claimed before the answer became long.
+    // The room may have been claimed before the response became long.
     for (const chunk of this.all === undefined ? this.chunks : [this.all.subarray(0, this.size)])
       this.outline.take(chunk)
   }
 
   private claim(room: Room, bytes: number, flow: Flow): void {
     this.stopWaiting = room.claim(bytes, (granted) => {
-      // The answer may have broken off in the meantime.
+      // The response may have broken off in the meantime.
       if (this.stopWaiting === undefined) return
       this.stopWaiting = undefined
       if (granted) this.moved(bytes)
@@ -114,7 +114,7 @@ export class Intake {
     else flow.pause()
   }
 
-  /** Moves the answer into one buffer. Unwritten pages take no memory. */
+  /** Moves the response into one buffer. Unwritten pages take no memory. */
   private moved(bytes: number): void {
     const all = Buffer.allocUnsafeSlow(bytes)
     Buffer.concat(this.chunks).copy(all)
@@ -122,7 +122,7 @@ export class Intake {
     this.all = all
   }
 
-  /** Drops the bytes of an answer beyond its limit. Returns whether its outline continues. */
+  /** Drops the bytes of a response beyond its limit. Returns whether its outline continues. */
   private isOutlined(flow: Flow): boolean {
     if (this.outline === undefined || this.size > outlinedMax) return false
     if (this.lost === "too_long") return true

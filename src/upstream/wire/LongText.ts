@@ -1,9 +1,9 @@
-/** Long texts of requests and answers, such as base64 images, serialized in pieces. Other work runs between the pieces. */
+/** Serializes long texts, such as base64 images, in chunks. Other work runs between the chunks. */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { turn } from "../../kernel/Pieces.ts"
 
-/** The length of a piece. */
+/** The length of a chunk. */
 const piece = 192 * 1024
 
 /** A placeholder for a long string while the surrounding JSON is serialized. */
@@ -33,7 +33,7 @@ const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<st
   return Buffer.concat(written)
 })
 
-/** The bytes as base64. The length of a piece is a multiple of three, so only the last one is padded. */
+/** The bytes as base64. The chunk length is a multiple of three, so only the last chunk is padded. */
 export const base64Of = Effect.fnUntraced(function* (bytes: Buffer) {
   let text = ""
   for (let at = 0; at < bytes.length; at += piece) {

@@ -1,4 +1,4 @@
-/** Passes the bytes of an upstream's answer through as they arrive. The end waits for the commit of the charge. */
+/** Passes an upstream's response through as it arrives. The end waits for the charge's commit. */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
 import type { ToItsEnd } from "../../kernel/ReadOn.ts"
@@ -6,13 +6,13 @@ import { ByteStream, usually } from "./ByteStream.ts"
 import type { StreamEnd, Source, Tap } from "./ByteStream.ts"
 
 export interface Passage {
-  /** Waits for the first bytes. `false` if the answer ends without any. */
+  /** Waits for the first bytes. `false` if the response ends without any. */
   readonly begun: Effect.Effect<boolean>
   /** The client's side. */
   readonly body: Readable
-  /** Waits for the end of the answer, even after its client has disconnected. An answer without bytes is `broken`. */
+  /** Waits for the end of the response, even after its client has disconnected. A response without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>
-  /** Sends the client the end. An incomplete answer is cut off, so that the client does not mistake it for a complete one. */
+  /** Sends the client the end. An incomplete response is cut off, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void
   /** Cuts the client off, because the charge could not be committed in time. */
   readonly cut: () => void

@@ -1,12 +1,12 @@
-/** Problems that callers see for an upstream's failures: never its address, its credentials or its stack. */
+/** Problems that callers see for an upstream's failures. They never show its address, credentials or stack. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The upstream's name in the configuration. For programs; not shown to clients. */
+/** The upstream's name in the configuration. For programs, not for clients. */
 const fields = { upstream: Schema.optional(Schema.String) } as const
 
-/** The upstream found the request invalid. The message is its own. */
+/** The upstream rejected the request as invalid. The message is the upstream's. */
 export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejected", {
   status: 400,
   error: "the model refused the request",
@@ -14,7 +14,7 @@ export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejec
   fields: BrokenRule
 }) {}
 
-/** `retry_after` if the upstream says when it will have capacity. */
+/** The upstream has no capacity. `retry_after` if it reports when it will have some. */
 export class UpstreamBusy extends Problem<UpstreamBusy>()("UpstreamBusy", {
   status: 429,
   error: "the model is busy, try again shortly",
@@ -27,7 +27,7 @@ export class UpstreamFailed extends Problem<UpstreamFailed>()("UpstreamFailed", 
   status: 500,
   error: "the model could not answer",
   code: "upstream_error",
-  /** `unserved`: the upstream certainly did no work for the request. It had no connection, or it answered 503. */
+  /** `unserved`: the upstream certainly did no work for the request. It had no connection, or it returned 503. */
   fields: { ...fields, unserved: Schema.optional(Schema.Boolean) },
   details: {}
 }) {}

@@ -1,4 +1,4 @@
-/** Tests whether an address is public. An address in a vendor's answer must not lead into the service's own network. */
+/** Tests whether an address is public. An address in a vendor's response must not lead into the service's own network. */
 import { lookup } from "node:dns"
 import { BlockList, isIP } from "node:net"
 import type { LookupFunction } from "node:net"
@@ -30,7 +30,7 @@ for (const [network, prefix] of [
 ] as const)
   inside.addSubnet(network, prefix, "ipv6")
 
-/** Whether a numeric address is public. An IPv4 address in IPv6 form is treated as IPv4. */
+/** Whether a numeric address is public. An IPv4 address in IPv6 form counts as IPv4. */
 export const isPublic = (address: string): boolean => {
   const family = isIP(address)
   return family !== 0 && !inside.check(address, family === 6 ? "ipv6" : "ipv4")
@@ -42,7 +42,7 @@ export const mayBePublic = (hostname: string): boolean => {
   return isIP(bare) === 0 || isPublic(bare)
 }
 
-/** Resolves a name for a connection, but only to public addresses. The check therefore covers the address of the connection. */
+/** Resolves a name for a connection, but only to public addresses. The check therefore applies to the address of the connection. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, "", 4)

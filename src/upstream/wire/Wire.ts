@@ -1,12 +1,12 @@
 /**
- * HTTP to an upstream: one keep-alive pool per address, with whole answers and streams. This module reports what happened on the wire and judges
- * nothing.
+ * HTTP to an upstream: one keep-alive pool per address, with whole responses and streams. This module reports events on the wire and does not judge
+ * them.
  *
- * Interruption: if a fiber is interrupted before its call is sent, the call is not sent. A call that has been sent may be charged, so reading
- * continues (`kernel/ReadOn`): to its end, within the upstream's limits, if the caller passes an admission's `to_its_end`, otherwise for up to ten
- * seconds. A caller in an uninterruptible region gets the answer as usual and can charge it (the gate runs every metered call in such a region). A
- * call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this; `Effect.disconnect`
- * avoids the wait.
+ * Interruption: a call that has not been sent when its fiber is interrupted is never sent. A call that has been sent may be charged, so reading
+ * continues (`kernel/ReadOn`). It continues to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, otherwise for
+ * up to ten seconds. A caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in such a
+ * region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this, unless it uses
+ * `Effect.disconnect`.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -24,15 +24,15 @@ export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string>
 
 export interface WireRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE"
-  /** Below the base address, with a leading slash. */
+  /** Relative to the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** A stream is read once, at the upstream's speed. */
+  /** A stream is read once, at the speed of the upstream. */
   readonly body?: string | Buffer | Readable
 }
 
 /**
- * There is no answer: no connection, a broken connection, or a time limit. The reason is for the log, never for a caller. `unsent`: there was no
+ * There is no response: no connection, a broken connection, or a time limit. The reason is for the log, never for a caller. `unsent`: there was no
  * connection, so the upstream cannot have charged anything.
  */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
@@ -45,43 +45,43 @@ export interface Whole extends Taken {
   readonly headers: WireHeaders
 }
 
-/** An answer whose head has arrived and whose body is still arriving. */
+/** A response with a complete head and a body that is still arriving. */
 export interface Streaming extends Source {
   readonly status: number
   readonly headers: WireHeaders
 }
 
 export interface Limits extends Taking {
-  /** The maximum time from the request to the answer's last byte, in milliseconds. By default, only the upstream's limits apply. */
+  /** The maximum time from the request to the response's last byte, in milliseconds. By default, only the upstream's limits apply. */
   readonly timeout?: number
-  /** How long reading continues after an interruption, ten seconds by default. `false` aborts the call immediately: it costs nothing. */
+  /** The time to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately, for calls without a cost. */
   readonly read_on?: ReadsOn | undefined
 }
 
 export interface Wire {
-  /** The whole answer. */
+  /** The whole response. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /** The answer's head. `flow` starts its body. `read_on` limits the wait for the head after the caller has disconnected. */
+  /** The response head. `flow` starts its body. `read_on` limits the wait for the head after the caller has disconnected. */
   readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
   readonly base_url: string
   /**
-   * The maximum time without a byte, in milliseconds: before the head, and between two chunks of the body. Informational heads (1xx) do not count:
-   * the final head must arrive within this time of the first one.
+   * The maximum time without a byte, in milliseconds: before the head, and between two chunks of the body. Informational heads (1xx) do not count.
+   * The final head must arrive within this time of the first informational one.
    */
   readonly silence_ms_max: number
   /**
-   * The maximum time from the request to the answer's last byte, in milliseconds; unlimited by default. A whole answer that takes longer is a
+   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. A whole response that takes longer is a
    * failure. A stream that takes longer is cut short.
    */
   readonly total_ms_max?: number | undefined
   /** Connects only to public addresses. */
   readonly isPublic?: boolean
   /**
-   * Called at the end of each call with the answer's status and headers (0 and none without an answer) and the milliseconds to its head. Not called
-   * for calls aborted because their caller left, since these say nothing about the upstream.
+   * Called at the end of each call with the response's status and headers (0 and empty without a response) and the milliseconds to its head. Not
+   * called if the call was aborted because its caller left, since that is no information about the upstream.
    */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
@@ -91,7 +91,7 @@ const cutShort = new Error("aborted by the caller")
 
 type Handler = Dispatcher.DispatchHandler
 
-/** Keeps the time limits of one request, and reports its end to the observer. */
+/** Enforces the time limits of one request, and reports its end to the observer. */
 class Clocked {
   private readonly options: WireOptions
   private readonly began = performance.now()
@@ -108,7 +108,7 @@ class Clocked {
     this.total = setTimeout(() => giveUp(`it did not end within ${total_ms_max} ms`), total_ms_max)
   }
 
-  /** Whether this is the final head. The pool restarts its own timer at each informational head. */
+  /** Whether this is the final head. Needed because the pool restarts its own timer at each informational head. */
   head(status: number): boolean {
     if (status >= 200) {
       clearTimeout(this.informed)
@@ -285,7 +285,7 @@ const unanswered = (error: Error): Effect.Effect<never, Unreachable> => {
   return new Unreachable(unsent.has(reason) ? { reason, unsent: true } : { reason })
 }
 
-/** Collects a streaming answer into a whole one. */
+/** Collects a streaming response into a whole one. */
 export const collect = (
   streaming: Streaming,
   { read_on, ...taking }: Omit<Limits, "timeout">

@@ -102,6 +102,17 @@ const firstEntry = (source: string, reference: string) =>
 /** A voucher that was used once, by its own count. */
 const voucher = "INSERT INTO tollgate_vouchers_vouchers VALUES ('vou_1', 'hash', 'abc', 5, 2, 1, '', 0, NULL, NULL)"
 
+/** An id as the service makes them. */
+const ownId = (kind: string) => `${kind}_${"0".repeat(22)}`
+
+const budgetRow = (id: string, tenant: string, key: string) =>
+  `INSERT INTO tollgate_budgets_budgets (id, tenant_id, key_id, created_by, by_operator, revision)
+    VALUES ('${id}', ${tenant}, ${key}, 'acc_ada', 0, 1)`
+
+const runRow = (id: string) =>
+  `INSERT INTO tollgate_runs (id, tenant_id, account_id, application_id, path, level, name, key_hash, key_prefix, tags, end_user,
+      created_at, expires_at) VALUES ('${id}', 'ten_acme', 'acc_ada', 'app_1', '${id}', 1, '', 'hash', 'svc-run-00000', '', '', 1, 2)`
+
 /** Statements that break each rule, and the check that must notice. */
 const noBytes = TestDatabase.isPostgres ? "''" : "x''"
 
@@ -357,6 +368,23 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   [
     "the log has each entry and nothing else",
     "DELETE FROM tollgate_ledger_entries WHERE seq = (SELECT MIN(seq) FROM tollgate_ledger_entries)"
+  ],
+  // A row without a budget, one of another anchor, of another tenant, and of a key.
+  ["a budget's row matches the books", budgetRow("bud_2", "'ten_acme'", "NULL")],
+  ["a budget's row matches the books", budgetRow("bud_1", "'ten_acme'", "'app_1'")],
+  ["a budget's row matches the books", budgetRow("bud_1", "'ten_other'", "NULL")],
+  ["a budget's row matches the books", budgetRow("bud_1", "NULL", "NULL")],
+  ["a budget's row matches the books", budgetRow("app_1", "'ten_acme'", "'app_1'")],
+  [
+    "a budget of the books has its row",
+    budgetRow("bud_1", "'ten_acme'", "NULL"),
+    `UPDATE tollgate_ledger_budgets SET id = '${ownId("bud")}' WHERE id = 'bud_1'`
+  ],
+  ["a run's row matches the books", runRow("run_1")],
+  ["a run's row matches the books", runRow("bud_1")],
+  [
+    "a run of the books has its row",
+    `UPDATE tollgate_ledger_budgets SET id = '${ownId("run")}', anchor = '${ownId("run")}', kind = 'run' WHERE id = 'bud_1'`
   ]
 ]
 
@@ -365,6 +393,19 @@ describe("Invariants", () => {
     Effect.gen(function* () {
       expect(yield* verify).toEqual([])
       yield* healthy
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
+  it.effect("a budget and a run whose rows match the books are in order", () =>
+    Effect.gen(function* () {
+      yield* healthy
+      yield* change(
+        budgetRow("bud_1", "'ten_acme'", "NULL"),
+        `UPDATE tollgate_ledger_budgets SET kind = 'run', anchor = id WHERE id = 'bud_1'`,
+        `DELETE FROM tollgate_budgets_budgets`,
+        runRow("bud_1")
+      )
       expect(yield* verify).toEqual([])
     }).pipe(Effect.provide(Scene.layer))
   )

@@ -160,7 +160,12 @@ describe("bad input", () => {
     ["color", { color: "red" }],
     ["applies_to.team", { applies_to: { team: "x" } }],
     ["applies_to.tag", { applies_to: { tag: "=x" } }],
-    ["applies_to.tag", { applies_to: { tag: "x".repeat(201) } }],
+    ["applies_to.tag", { applies_to: { tag: "x".repeat(65) } }],
+    ["applies_to.tag", { applies_to: { tag: `x=${"y".repeat(129)}` } }],
+    ["applies_to.tag", { applies_to: { tag: "project : atlas" } }],
+    ["applies_to.tag", { applies_to: { tag: "__proto__=x" } }],
+    ["applies_to.end_user", { applies_to: { end_user: "u".repeat(129) } }],
+    ["applies_to.end_user", { applies_to: { end_user: "a\nb" } }],
     ["applies_to.model", { applies_to: { model: "gpt-none" } }],
     ["applies_to.provider", { applies_to: { provider: "nobody" } }],
     ["applies_to.capability", { applies_to: { capability: "dance" } }]

@@ -121,12 +121,12 @@ const budgetsOf = async (caller: { readonly account_id: AccountId; readonly tena
 const onPlan = (tenant: TenantId, plan: string) => run(Effect.flatMap(Allowances, ({ set }) => set(tenant, { plan })))
 
 let calls = 0
-const call = ({ account_id, tenant_id }: { readonly account_id: AccountId; readonly tenant_id: TenantId }) =>
+const call = ({ account_id, tenant_id }: { readonly account_id: AccountId; readonly tenant_id: TenantId }, cost = 1n) =>
   run(
     Effect.flatMap(Ledger, ({ reserve, settle }) => {
       const id = `call_${calls++}`
       const outcome = {
-        cost: 1n,
+        cost,
         prompt_tokens: 1,
         completion_tokens: 1,
         units: 0,
@@ -139,8 +139,8 @@ const call = ({ account_id, tenant_id }: { readonly account_id: AccountId; reado
         reserve({
           call: id,
           sources: [{ billing_account_id: billingAccountOf(tenant_id), tenant_id, kind: "own", why: "own" }],
-          least: 1n,
-          most: 1n,
+          least: cost,
+          most: cost,
           run: "run_1",
           facts: {
             account_id,
@@ -157,21 +157,28 @@ const call = ({ account_id, tenant_id }: { readonly account_id: AccountId; reado
     })
   )
 
-const titles = (account: AccountId) =>
+const notices = (account: AccountId) =>
   run(
-    Effect.flatMap(SqlClient, (sql) =>
-      Effect.map(
+    Effect.flatMap(
+      SqlClient,
+      (sql) =>
         sql<{
           title: string
-        }>`SELECT title FROM tollgate_notifications_notices WHERE account_id = ${account} ORDER BY id`,
-        (rows) => rows.map(({ title }) => title)
-      )
+          text: string
+        }>`SELECT title, text FROM tollgate_notifications_notices WHERE account_id = ${account} ORDER BY id`
     )
   )
+const titles = async (account: AccountId) => (await notices(account)).map(({ title }) => title)
 const letters = async () =>
   (
     await run(Effect.flatMap(SqlClient, (sql) => sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_mail_outbox`))
   )[0]!.n
+
+const raised = (caller: Parameters<typeof call>[0], budget_id: BudgetId, amount: bigint, until: number) =>
+  run(
+    Effect.flatMap(Budgets, ({ raise }) => raise({ caller, budget_id, raise: { usd: amount, until } })),
+    1
+  )
 
 const given = { by_operator: true, limit: { requests: 2 }, name: "Day" }
 
@@ -191,6 +198,47 @@ it("tells people once, inside and by mail, and again in the next period", async 
   await call(ada)
   await turns()
   expect([await titles(ada.account_id), await letters()]).toEqual([[half, full, half], 3])
+})
+
+it("names the raised limit and the ends of its raises while they are open", async () => {
+  const ada = await joined("ada")
+  const dime = usd / 10n
+  const budget = { ...asked, limit: { usd }, period: "total", notify_at: [0.5, 0.75, 1] } satisfies NewBudget
+  const { id } = await run(Effect.flatMap(Budgets, ({ create }) => create({ caller: ada, budget })))
+  const newest = async () => (await notices(ada.account_id)).at(-1)!.text
+  await call(ada, 5n * dime)
+  await turns()
+  expect(await newest()).toBe('The budget "Day" has reached 50% of its limit: 0.5 of 1 USD in total.')
+  now += 1_000
+  await raised(ada, id, 2n * dime, now + 59_000)
+  await raised(ada, id, dime, now + 119_000)
+  await call(ada, 3n * dime)
+  await turns()
+  expect(await newest()).toBe(
+    'The budget "Day" has reached 75% of its limit: 0.8 of 1 USD in total. ' +
+      "The limit is raised to 1.3 USD: by 0.2 USD until 2026-11-26 12:01 UTC, by 0.1 USD until 2026-11-26 12:02 UTC."
+  )
+  now += 59_000
+  await call(ada, 2n * dime)
+  await turns()
+  expect(await newest()).toBe(
+    'The budget "Day" has reached 100% of its limit: 1 of 1 USD in total. ' +
+      "The limit is raised to 1.1 USD: by 0.1 USD until 2026-11-26 12:02 UTC."
+  )
+})
+
+it("says that a budget refuses further calls if its raises have ended", async () => {
+  const ada = await joined("ada")
+  const budget = { ...asked, limit: { usd }, period: "total" } satisfies NewBudget
+  const { id } = await run(Effect.flatMap(Budgets, ({ create }) => create({ caller: ada, budget })))
+  await raised(ada, id, usd, now + 60_000)
+  now += 60_000
+  await call(ada, usd)
+  await turns()
+  expect((await notices(ada.account_id)).at(-1)!.text).toBe(
+    'The budget "Day" has reached 100% of its limit: 1 of 1 USD in total. ' +
+      "It refuses further calls until its limit is raised."
+  )
 })
 
 it("gives each new tenant its budget with its first moment, and no older one", async () => {

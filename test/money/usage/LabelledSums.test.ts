@@ -1,10 +1,13 @@
 /** Rollups and team usage of calls with some labels: the sums of these calls, whichever tenant called. */
 import { describe, expect, it } from "@effect/vitest"
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer, TestClock } from "effect"
 import { day, parse } from "../../../src/kernel/Moment.ts"
+import { dimensionsBy, dimensionsPaid } from "../../../src/money/usage/Filtered.ts"
 import type { LabelFilter } from "../../../src/money/usage/Filtered.ts"
 import { Sums } from "../../../src/money/usage/Sums.ts"
 import type { DataPoint } from "../../../src/money/usage/Usage.ts"
+import { isPostgres } from "../../support/database.ts"
 import * as Scene from "./Scene.ts"
 import { acme, ada, bob, other } from "./Scene.ts"
 
@@ -56,6 +59,22 @@ const filters: ReadonlyArray<readonly [LabelFilter, (call: Made) => boolean]> = 
   [{ run_id: "run_1" }, ({ run_id }) => run_id === "run_1"],
   [{ run_id: "" }, ({ run_id }) => run_id === undefined]
 ]
+
+// The plan is SQLite's: PostgreSQL makes one by how many rows there are.
+it.effect.skipIf(isPostgres)("the dimensions of a run are found by their index, however many the tenant has", () =>
+  Effect.gen(function* () {
+    yield* history
+    const sql = yield* SqlClient
+    for (const find of [
+      dimensionsBy(sql, acme, { run_id: "run_1" }),
+      dimensionsBy(sql, acme, { account_id: ada, run_id: "run_1" }),
+      dimensionsPaid(sql, acme, { run_id: "run_1" })
+    ]) {
+      const { steps } = yield* Scene.scanned<unknown, unknown, never>(find)
+      expect(steps).toEqual(["SEARCH tollgate_usage_dimensions USING INDEX tollgate_usage_dimensions_run (run_id=?)"])
+    }
+  }).pipe(Effect.provide(layer))
+)
 
 const months = (at: number): number => Date.UTC(new Date(at).getUTCFullYear(), new Date(at).getUTCMonth())
 const days = (at: number): number => Math.floor(at / day) * day

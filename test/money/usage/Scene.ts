@@ -162,5 +162,9 @@ export const scanned = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       )
     )
     const tables = plans.flat().map(({ detail }) => /^SCAN (r|e|(?:usage|ledger)_\w+)\b/.exec(detail)?.[1])
-    return { statements: texts.size, tables: tables.filter((table) => table !== undefined) }
+    return {
+      statements: texts.size,
+      tables: tables.filter((table) => table !== undefined),
+      steps: plans.flat().map(({ detail }) => detail)
+    }
   })

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Layer, Schema, TestClock } from "effect"
 import { day, hour, parse } from "../../../src/kernel/Moment.ts"
-import { toDecimal } from "../../../src/kernel/Money.ts"
+import { toDecimal, usd } from "../../../src/kernel/Money.ts"
 import { payersOf, seriesOf } from "../../../src/money/usage/Query.ts"
 import { Series } from "../../../src/money/usage/Series.ts"
 import { amountText, seriesText } from "../../../src/money/usage/SeriesText.ts"
@@ -120,6 +120,43 @@ describe.each([2, 13, 1_000])("series, where tails are folded from %d records on
           for (const one of series) expect(one.total.cost).toBe(one.cost.reduce((all, cost) => all + cost, 0n))
         }
       }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("of a team are the calls that its pool paid, in whichever tenant", () =>
+    Effect.gen(function* () {
+      const made = yield* history
+      const elsewhere = made.map((call): Made => ({
+        ...call,
+        account: ada,
+        application: "",
+        cost: usd,
+        end_user: "",
+        endpoint: "chat/completions",
+        model: "small",
+        payer: acme,
+        provider: "here",
+        run: "",
+        success: true,
+        "tag:project": ""
+      }))
+      const paid = [...made.filter(({ payer }) => payer === acme), ...elsewhere]
+      const series = yield* Series
+      const ofTeam = (query: SeriesQuery) =>
+        seriesOf({ ...window, ...query }).pipe(
+          Effect.flatMap((asked) => series.ofTeam({ tenant_id: acme, ...asked })),
+          Effect.flatMap(seriesText),
+          Effect.map((text) => Schema.decodeUnknownSync(UsageSeries)(JSON.parse(text)))
+        )
+      for (const by of ["tag:project", "model", "account", "payer"] as const) {
+        const wanted = expected(paid, by, day, 4)
+        const found = yield* ofTeam({ by, top: "50" })
+        expect(found.series).toMatchObject(wanted)
+        expect([found.series.length, found.total.cost]).toEqual([wanted.length, sum(paid)])
+      }
+      const tagged = yield* ofTeam({ by: "tag:project", tag: "project", top: "1" })
+      expect(tagged.series.map(({ key }) => key === null)).toEqual([false, true])
+      expect(tagged.total.requests).toBe(paid.filter((call) => call["tag:project"] !== "").length)
     }).pipe(Effect.provide(layer))
   )
 

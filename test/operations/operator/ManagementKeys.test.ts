@@ -120,7 +120,7 @@ describe("a management key", () => {
     expect((await operator("/me", { token })).status).toBe(200)
     expect((await command(["operator", "keys", "list"], env())).stdout).toContain(id)
     const wrong = await command(["operator", "keys", "create", "--scopes", "reed"], env())
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("reed is none of read, people")])
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("reed is not one of read, people")])
     expect((await command(["operator", "keys", "end", "--id", id], env())).code).toBe(0)
     expect((await operator("/me", { token })).status).toBe(401)
   })

@@ -1,8 +1,10 @@
 /** Runs over HTTP: what they may be, who sees them, how they end, and when their rows go. */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect } from "@effect/vitest"
 import { Effect, Option, TestClock } from "effect"
 import { application, ask, beginning, join, person, scene, sql } from "../auth/World.ts"
 import type { Person } from "../auth/World.ts"
+import { describeSqlite } from "../../support/database.ts"
 import { verify } from "../../../src/app/Checks.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
 import { billingAccountOf } from "../../../src/kernel/Ids.ts"
@@ -10,6 +12,7 @@ import { toIso } from "../../../src/kernel/Moment.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import { Credentials } from "../../../src/people/auth/Credentials.ts"
 import { BudgetedRuns } from "../../../src/people/runs/BudgetedRuns.ts"
+import { hasRoom } from "../../../src/people/runs/RunRow.ts"
 
 const make = (key: string, json: object) => ask("POST", "/v1/runs", { token: key, json })
 
@@ -96,6 +99,20 @@ const invalid = (field: string, rule: string) => ({
 
 describe("a run", () => {
   scene(
+    "with an unknown field is refused: it would be wider than was meant",
+    Effect.gen(function* () {
+      const { api_key } = yield* application(yield* person("ada@example.com"))
+      for (const [json, field] of [
+        [{ limit: { usd: 1 }, model: ["m"] }, "model"],
+        [{ limit: { usd: 1, request: 5 } }, "limit.request"]
+      ] as const) {
+        const { body, status } = yield* make(api_key, json)
+        expect([status, body.code, body.details.field]).toEqual([400, "invalid_request", field])
+      }
+    })
+  )
+
+  scene(
     "is made with a key, and shown without its own key from then on",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
@@ -149,7 +166,7 @@ describe("a run", () => {
       const refused = yield* make(ada.token, { limit: { usd: 1 } })
       expect([refused.status, refused.body]).toEqual([
         403,
-        { error: "a run is made with an API key, or with the key of a run", code: "api_key_required" }
+        { error: "create a run with an API key or a run's key", code: "api_key_required" }
       ])
       const { api_key } = yield* run((yield* application(ada)).api_key)
       for (const path of ["/v1/me", `/v1/tenants/${ada.tenant_id}/applications`]) {
@@ -461,6 +478,48 @@ describe("the end of a run", () => {
       yield* Effect.flatMap(BudgetedRuns, ({ job }) => job.turn)
       const [row] = yield* sql<{ ended_at: number }>("SELECT ended_at FROM tollgate_runs WHERE id = ?", [two.id])
       expect(Option.fromNullable(row?.ended_at)).toEqual(Option.some(beginning))
+    })
+  )
+})
+
+describe("tags that the API key receives later", () => {
+  scene(
+    "are on the calls of its runs, before those of the runs",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const key = yield* application(ada)
+      const tag = (tags: object) =>
+        Effect.map(
+          ask("PATCH", `/v1/tenants/${ada.tenant_id}/applications/${key.id}`, { token: ada.token, json: { tags } }),
+          ({ status }) => expect(status).toBe(200)
+        )
+      const tagsOf = (token: string) => Effect.map(callerOf(token), ({ labels }) => labels?.tags?.split("\n"))
+      const one = yield* run(key.api_key, { tags: { run: "9" } })
+      const eight = Object.fromEntries([..."bcdefghi"].map((name) => [name, "x"]))
+      const full = yield* run(key.api_key, { tags: eight })
+      expect(yield* tagsOf(one.api_key)).toEqual(["run=9"])
+      yield* tag({ a: "1", run: "key" })
+      expect(yield* tagsOf(one.api_key)).toEqual(["a=1", "run=key"])
+      // Two of the run's eight find no room.
+      expect(yield* tagsOf(full.api_key)).toEqual(["a=1", "b=x", "c=x", "d=x", "e=x", "f=x", "g=x", "run=key"])
+      const child = yield* make(one.api_key, { limit: { usd: 1 }, tags: { a: "2" } })
+      expect([child.status, child.body.details.field]).toEqual([400, "tags.a"])
+    })
+  )
+})
+
+// PostgreSQL chooses plans by statistics, which a small test does not have.
+describeSqlite("the room for another run", () => {
+  scene(
+    "is counted from an index alone",
+    Effect.gen(function* () {
+      const client = yield* SqlClient
+      const ada = yield* person("ada@example.com")
+      const [text, params] = hasRoom(client, ada.tenant_id, beginning).compile()
+      const plan = yield* client.unsafe<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`, params)
+      expect(plan.map(({ detail }) => detail)).toContainEqual(
+        expect.stringContaining("USING COVERING INDEX tollgate_runs_open")
+      )
     })
   )
 })

@@ -1,15 +1,15 @@
 /**
- * Reads entries and records once, in order and in slices. Each slice is a separate read transaction, so no transaction is long and the WAL can
- * be checkpointed. On the way it checks the rules between rows, the offsets, and the rollups day by day (`AuditSums`). The last slice checks
- * accounts and transfers, which it reads in the same transaction as the last rows. So concurrent writes are either read completely or not at
- * all: they cause no false finding and hide none.
+ * Reads entries and records once, in order and in slices. Each slice is a separate read transaction, so no transaction is long and the WAL can be
+ * checkpointed. The audit also checks the rules between rows, the offsets, and the rollups day by day (`AuditSums`). The last slice checks accounts
+ * and transfers in the transaction that reads the last rows. Concurrent writes are therefore read completely or skipped completely, so they cause no
+ * false finding and hide none.
  *
- * An audit may begin after rows that were verified before (`Checkpoint`). It then checks only newer rows and the accounts that they touch.
- * Only a full audit finds changes of older rows and checks the rollups.
+ * An audit may begin after rows that were verified before (`Checkpoint`). It then checks only newer rows and the accounts that they touch. Only a
+ * full audit finds changes of older rows and checks the rollups.
  *
- * With several writers, one may commit rows with lower numbers than those that another has committed. So the slices end at the safe horizon
- * (`SafeHorizon`), which is also the checkpoint. The rows after it are read in one snapshot with the accounts. A snapshot for the whole audit
- * would keep the server from removing old versions of rows that every charge changes.
+ * With several writers, one may commit rows with lower numbers than those that another has committed. The slices therefore end at the safe horizon
+ * (`SafeHorizon`), which is also the checkpoint. The rows after it are read in one snapshot with the accounts. A snapshot for the whole audit would
+ * keep the server from removing old versions of rows that every charge changes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -57,7 +57,7 @@ export const audit = Effect.fnUntraced(function* (
   const behind = ({ entry, record }: Readonly<Place>) => entry - place.entry + record - place.record
   let last: Readonly<Place> = several?.first ?? (yield* newest)
   for (let rows = 0; behind(last) > 0;) {
-    // Read the table whose last row is older, so that a cost and its debit are read close together.
+    // Read the table with the older last row, to read a cost and its debit close together.
     const isEntry = place.record >= last.record || (place.entry < last.entry && totals.entryAt <= totals.recordAt)
     rows += yield* isEntry ? reader.entries(pace.slice, last.entry) : reader.records(pace.slice, last.record)
     yield* comparer.offsets

@@ -22,7 +22,7 @@ interface Dependencies extends Pace {
 
 interface Parts extends Dependencies {
   readonly sums: ReturnType<typeof comparisonOf>
-  /** The number of a day's groups per transaction: their rollup rows take about as long as a slice. */
+  /** The number of a day's groups per transaction. Comparing their rollup rows takes about as long as a slice. */
   readonly portionSize: number
 }
 
@@ -51,7 +51,7 @@ const compareDay = Effect.fnUntraced(function* (
   }
 })
 
-/** Compares the last days, and finds rows without records. New records may arrive, so each transaction first reads them. */
+/** Compares the last days and finds rows without records. Each transaction first reads the records that have arrived since. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     const { pause, readRest, slice, sql, sums, totals } = parts
@@ -84,7 +84,7 @@ const recordOffsets = {
 
 type OffsetTable = typeof entryOffsets | typeof recordOffsets
 
-/** The number of owners whose offsets are counted at a time. */
+/** The number of owners per count of offsets. */
 const ownersInSlice = 64
 
 /** Compares the offsets read since the last comparison. */

@@ -1,4 +1,4 @@
-/** Reads the rows of the books for an audit, slice by slice, and finally the stored figures to compare them with. */
+/** Reads the rows of the books for an audit, slice by slice, and finally the stored figures for the comparison. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { accountsTable } from "../rows/Rows.ts"
@@ -15,8 +15,8 @@ interface Parts {
   readonly totals: RunningTotals
   readonly place: Place
   /**
-   * The last rows read. A checkpoint must name an existing row, not an unused number: after copying to the other engine, the next row gets
-   * the number after the last row.
+   * The last rows read. A checkpoint must name an existing row, not an unused number. After copying to the other engine, the next row gets the number
+   * after the last row.
    */
   readonly lastRows: Place
 }
@@ -49,7 +49,7 @@ const entries = (parts: Parts) =>
       totals.readEntry(row)
       place.entry = lastRows.entry = row.seq
     }
-    // Unused numbers count as read.
+    // Treat unused numbers as read.
     if (rows.length < limit && end < everything) place.entry = end
     return rows.length
   })
@@ -213,7 +213,7 @@ const watermarksNow = ({ sql, totals }: Parts) =>
     }
   )
 
-// Rows are read as lists in the order of these columns, which cost the driver less than half as much as objects.
+// Rows are read as lists in this column order. For the driver, lists cost less than half as much as objects.
 const entryColumns = `e.seq, e.billing_account_id AS account, e.number, e.type, ${exact("e.amount")} AS amount,
   ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at,
   e.previous`
@@ -261,7 +261,7 @@ const everything = Number.MAX_SAFE_INTEGER
 /** The number of remaining rows read at a time. */
 const restSlice = 4096
 
-/** The maximum number of mismatched calls to look up, which exceeds the number that can be reported. */
+/** The maximum number of mismatched calls to look up. It exceeds the number that can be reported. */
 const callsMax = 10_000
 
 const accountColumns = `id, ${exact("giftable")} AS giftable, ${exact("granted")} AS granted, ${exact("held")} AS held, funded, entries,

@@ -6,7 +6,7 @@ function sumsSentence(table: string) {
   return ({ expected, found, id }: CheckRow) => `${table} says ${found} for ${id}, but the records sum to ${expected}`
 }
 
-/** The sentences, by the name of the rule. */
+/** The sentence for each rule, by name. */
 export const sentences = {
   "balance is the sum of its entries": ({ expected, found, id }) =>
     `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`,

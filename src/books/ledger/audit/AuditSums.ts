@@ -1,12 +1,11 @@
 /**
  * Checks that the rollups equal the sums of the records up to the watermarks. An audit passes in the records as it reads them. The records of one
- * owner are in chronological order, and all records nearly so: the writers of several nodes run concurrently and have separate clocks. So a day is
- * over when the first record of the day after the next arrives, and memory has the sums of two days. The rows of a day are compared owner by owner
- * (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the day's records after them. So
- * concurrent folding has no effect on the result.
+ * owner are in chronological order. All records are nearly so, because the writers of several nodes run concurrently and have separate clocks. A day
+ * is therefore over when the first record of the day after the next arrives, and memory holds the sums of two days. The rows of a day are compared by
+ * owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the day's records after
+ * them, so concurrent folding does not affect the result.
  *
- * Afterwards one bit per owner and day remains. With these bits the rollups are read once more at the end, to find rows of days without
- * records.
+ * Afterwards one bit per owner and day remains. With these bits, a last pass over the rollups finds rows of days without records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -20,7 +19,7 @@ import type { OwnerColumn, Rollup } from "../rows/Rollups.ts"
 import { exact, valueRead } from "../totals/SortedIndex.ts"
 import type { Value } from "../totals/Varints.ts"
 
-/** Sums of some records; the cost in nano-USD. */
+/** Sums of some records, with the cost in nano-USD. */
 interface Sums {
   requests: number
   successes: number
@@ -46,7 +45,7 @@ export interface MeasuredRow {
 /** The measures of a record `r`, except its cost. */
 export const measureColumns = "r.success, r.prompt_tokens, r.completion_tokens, r.units, r.latency_ms"
 
-/** The records of a day with the same dimensions. */
+/** The sums of a day's records with the same dimensions. */
 interface Group {
   readonly tenant: string
   readonly dimensions: DimensionsRow
@@ -63,7 +62,7 @@ interface Hour {
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** A day of records in groups, with the groups of each owner by rollup. */
+/** A day's records in groups, and the groups of each owner by rollup. */
 export class Day {
   readonly start: number
   private readonly groups = new Map<number, Group>()
@@ -73,7 +72,7 @@ export class Day {
     this.start = start
   }
 
-  /** Returns the group if it is new. */
+  /** Adds a record. Returns its group if the group is new. */
   add(row: MeasuredRow, cost: Value, dimensions: DimensionsRow): Group | undefined {
     let group = this.groups.get(dimensions.number)
     const isNew = group === undefined
@@ -140,7 +139,7 @@ class DaysOfOwners {
   }
 }
 
-/** The bits of a small integer in V8. */
+/** The number of bits in a small integer of V8. */
 const daysInWord = 30
 
 /** Sums of the records read so far: finished days that are not compared yet, and open days. */
@@ -228,7 +227,7 @@ interface Parts {
   readonly report: ReportSums
 }
 
-/** Compares the rollups with `sums`. Each effect is short, and must run in a transaction if others write. */
+/** Compares the rollups with `sums`. Each effect is short. It must run in a transaction if others write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
   const parts: Parts = { sql, sums, report }
   return { compare: compare(parts), strays: strays(parts) }
@@ -323,7 +322,7 @@ const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
     (rows) => rows.map((row) => ({ ...row, cost: valueRead(row.cost) }))
   )
 
-/** The stored rows of owners on a day. An owner is given by the values of its columns. */
+/** The stored rows of owners on a day. An owner is a list of the values of its columns. */
 const kept = (sql: SqlClient, rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
   Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
     rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))

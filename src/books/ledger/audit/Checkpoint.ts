@@ -2,7 +2,7 @@
 import type { Effect } from "effect"
 import { turn } from "../../../kernel/Pieces.ts"
 
-/** The last rows that an audit has read, and their sums in nano-USD, with which the next audit continues. */
+/** The last rows that an audit has read, and the sums in nano-USD up to them. The next audit continues there. */
 export interface Checkpoint {
   readonly entry: number
   readonly record: number

@@ -1,7 +1,7 @@
-/** A digest of each account's ledger, to compare two copies of the books: number of entries, balance, and a hash over the entries in order. */
+/** A digest of each account's ledger, for comparing two copies of the books: number of entries, balance, and a hash over the entries in order. */
 import { hash } from "node:crypto"
 
-/** The table whose rows a digest reads. */
+/** The table that a digest reads. */
 export const entriesTable = "tollgate_ledger_entries"
 
 interface AccountDigest {
@@ -22,8 +22,8 @@ export interface DigestTotals {
 }
 
 /**
- * Reads all entries, a slice at a time. Each account's rows of a slice are hashed together with the hash of the previous slices. So two digests
- * are comparable only if they read the same slices.
+ * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the previous slices. Two digests are
+ * comparable only if they read the same slices.
  */
 export class Digest {
   private readonly accounts = new Map<string, AccountDigest>()
@@ -31,7 +31,7 @@ export class Digest {
   private debits = 0n
   private readonly places: Readonly<Record<"account" | "type" | "amount" | "balance", number>>
 
-  /** `columns`: the names of the rows' columns, in order. */
+  /** `columns` are the column names, in the order of the rows' values. */
   constructor(columns: ReadonlyArray<string>) {
     const place = (name: string) => columns.indexOf(name)
     this.places = {
@@ -83,7 +83,7 @@ export class Digest {
     }
   }
 
-  /** A sentence for each account whose ledger differs in the copy. */
+  /** One sentence for each account with a different ledger in the copy. */
   differences(copy: Digest): ReadonlyArray<string> {
     const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
     return [...ids].flatMap((id) => {

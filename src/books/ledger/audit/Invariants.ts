@@ -1,6 +1,6 @@
 /**
- * Invariants of the books, as database queries. Each check returns the violations, with the stored and the expected figure. `Audit` checks the
- * rules between rows, and the sums of rows. Other rooms define further checks; `app/Checks` has all of them.
+ * Invariants of the books, as database queries. Each check returns the violations, with the stored and the expected figure. `Audit` checks the rules
+ * between rows, and the sums of rows. Other rooms define further checks, and `app/Checks` has all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ import * as SortedIndex from "../totals/SortedIndex.ts"
 import * as Totals from "../totals/Totals.ts"
 
 /**
- * Runs the checks one by one. A query reads one snapshot, so it works on a live database. It reads whole tables only if they do not grow with
+ * Runs the checks one by one. A query reads one snapshot, so it works on a live database. It reads a whole table only if the table does not grow with
  * calls.
  */
 export const lookAt = (
@@ -44,8 +44,8 @@ export const lookAt = (
   )
 
 /**
- * The books as double entry, in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the `world` that credit
- * comes from and returns to. Together they are 0.
+ * The books as double entry, in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the outside `world`. Together
+ * they are 0.
  */
 const houseAccounts = `(
   SELECT world, revenue, customers, escrow FROM (
@@ -65,7 +65,7 @@ export interface TrialBalance {
   readonly escrow: Nano
 }
 
-/** The four sums, which are 0 together. It reads all entries, like `verify`. */
+/** The four sums, which add up to 0. Reads all entries, like `verify`. */
 export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
   Effect.map(
     Effect.orDie(
@@ -140,7 +140,7 @@ const usage: ReadonlyArray<Check> = [
 /** The number of ids read at a time, which takes a few milliseconds. */
 const idsInSlice = 16_384
 
-/** Ids of more than one record. */
+/** The ids that more than one record has. */
 const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
   const found: Array<CheckRow> = []
   for (let last: string | null = ""; last !== null && found.length < findingsMax;) {
@@ -191,7 +191,7 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
-/** A key's own usage is read from these sums. */
+/** A key's own usage view reads these sums. */
 const byKey: Check = {
   name: "sums by key equal the records",
   find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
@@ -226,7 +226,7 @@ const compare = (column: "reserved" | "spent") =>
     return found
   })
 
-/** Compares a column of each budget with a sum over rows that name the budget: `r` are the rows, `g` is the budget. */
+/** Compares a column of each budget `g` with a sum over the rows `r` that name the budget. */
 const summed = (column: string, sum: string, rows: string): string =>
   `SELECT g.id, CAST(COALESCE(s.n, 0) AS TEXT) AS expected, CAST(g.${column} AS TEXT) AS found FROM tollgate_ledger_budgets g
     LEFT JOIN (SELECT g.id, ${sum} AS n FROM ${rows} r CROSS JOIN json_each(r.budgets) b ON true

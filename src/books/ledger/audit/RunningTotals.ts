@@ -1,6 +1,6 @@
 /**
- * Sums of the rows that an audit has read so far. Each row is compared with the previous ones. In the end the sums are compared with the
- * stored accounts, totals and transfers. This file has no SQL.
+ * Sums of the rows that an audit has read so far. Each row is compared with the previous ones. At the end, the sums are compared with the stored
+ * accounts, totals and transfers. This file has no SQL.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -83,7 +83,7 @@ interface Transfer {
   paid: Value
 }
 
-/** A call whose cost and debits do not match yet. */
+/** A call with a cost and debits that do not match yet. */
 interface Call {
   cost: { readonly amount: Value; readonly payer: string } | undefined
   count: number
@@ -134,7 +134,7 @@ export class RunningTotals {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
 
-  /** Starts the account after this entry, or before its first one. */
+  /** Starts the account after the entry `last`, or before its first entry. */
   begin(id: string, last: EntryRow | undefined): void {
     const balance = last === undefined ? 0 : valueRead(last.balance)
     this.accounts.set(id, {
@@ -253,7 +253,7 @@ export class RunningTotals {
     return call
   }
 
-  /** Drops a call whose cost matches its debit, so that only mismatches stay in memory. */
+  /** Drops a call if its cost matches its debit. Only mismatches stay in memory. */
   private settle(id: string, { account, amount, cost, count }: Call): void {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
@@ -277,7 +277,7 @@ export class RunningTotals {
           expected: `${made.newest ?? "none"}`,
           found: `${row.newest ?? "none"}`
         })
-      // After a checkpoint, earlier funding is unknown here.
+      // After a checkpoint, this does not know about earlier funding.
       if (this.whole || made.funded)
         same("funded means that credit was bought or received", made.funded ? 1 : 0, row.funded)
       if (held !== undefined) same("held is the credit in escrow", held.get(row.id) ?? 0, valueRead(row.held))
@@ -310,7 +310,7 @@ export class RunningTotals {
 
   compareTransfers(): void {
     for (const [id, { escrows, paid, payments }] of this.transfers) {
-      // After a checkpoint, perhaps only the transfer's end has been read.
+      // After a checkpoint, the audit may have read only the end of the transfer.
       if (!this.whole && escrows.length === 0 && payments === 1) continue
       const escrow = escrows.reduce<Value>((sum, { amount }) => plus(sum, amount), 0)
       if (escrows.length === 1 && payments <= 1 && (payments === 0 || paid === escrow)) continue
@@ -322,7 +322,7 @@ export class RunningTotals {
     }
   }
 
-  /** Reports the mismatches: costs without a matching debit, and debits whose record is missing, has no cost, or has another debit. */
+  /** Reports costs without a matching debit, and debits with a record that is missing, has no cost, or has another debit. */
   compareCalls(
     ids: ReadonlyArray<string>,
     records: ReadonlyMap<string, { readonly cost: Value; readonly payer: string }>
@@ -337,7 +337,7 @@ export class RunningTotals {
       }
       const cost = call.cost?.amount ?? record!.cost
       const payer = call.cost?.payer ?? record!.payer
-      // The call was forgotten after its first debit, and now has another.
+      // The call was dropped after its first debit, and now has another.
       const before = record === undefined ? 0 : record.cost
       const count = call.count + (before === 0 ? 0 : 1)
       this.report("a cost has one debit", {
@@ -365,7 +365,7 @@ const noEntries: Account = {
   offsets: 0
 }
 
-/** Makes this row the owner's newest, and adds its offset, if it has one. */
+/** Makes this row the owner's newest, and adds its offset if it has one. */
 const goOn = (
   chain: Chain,
   owner: string,
@@ -385,8 +385,8 @@ const creditSources: ReadonlySet<string | null> = new Set([...outsideSet, ...esc
 const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase", "admin", "allowance"])
 
 /**
- * The giftable credit after an entry. A charge spends granted credit first. A transfer takes giftable credit only. A refunded payment takes
- * giftable credit first. An allowance or grant that is taken back takes no giftable credit.
+ * The giftable credit after an entry. A charge spends granted credit first. A transfer takes only giftable credit. A refunded payment takes giftable
+ * credit first. An allowance or grant that is taken back takes no giftable credit.
  */
 const giftableBehind = (
   { balance, giftable }: Account,

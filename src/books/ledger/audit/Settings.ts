@@ -4,7 +4,7 @@ import { Seconds } from "../../../kernel/Setting.ts"
 
 const hour = 3_600_000
 
-/** In milliseconds; `undefined`: never. */
+/** In milliseconds; `undefined` disables verification. */
 export class VerifyInterval extends Context.Reference<VerifyInterval>()("tollgate/ledger/VerifyInterval", {
   defaultValue: (): number | undefined => hour
 }) {}
@@ -12,7 +12,7 @@ export class VerifyInterval extends Context.Reference<VerifyInterval>()("tollgat
 const Interval = Schema.Struct({ interval_ms: Schema.propertySignature(Seconds).pipe(Schema.fromKey("every_seconds")) })
 
 export const fields = {
-  /** `false`: never. */
+  /** `false` disables verification. */
   verify: Schema.optionalWith(Schema.Union(Interval, Schema.Literal(false)), {
     default: () => ({ interval_ms: hour })
   })

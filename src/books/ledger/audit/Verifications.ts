@@ -13,8 +13,7 @@ export interface Verified {
 }
 
 /**
- * Verifies the rows after a checkpoint, the accounts that they touch, and the checks that cost little. Without a checkpoint it verifies
- * everything.
+ * Verifies the rows after a checkpoint, the accounts that they touch, and the cheap checks. Without a checkpoint it verifies everything.
  */
 export type VerifySince = (
   checkpoint: Checkpoint | undefined,
@@ -30,7 +29,7 @@ export interface Verification {
   readonly at: number
   /** Whether it verified everything. */
   readonly whole: boolean
-  /** The number of findings; the verification held if this is 0. */
+  /** The number of findings. The verification held if this is 0. */
   readonly findings: number
   readonly millis: number
   readonly checkpoint: Checkpoint
@@ -49,7 +48,7 @@ interface Row {
 
 const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT) AS world, CAST(revenue AS TEXT) AS revenue`
 
-/** The last verification that held. None if a later full verification has findings, which may be before that checkpoint. */
+/** The last verification that held. `undefined` if a later full verification has findings, which may be before that checkpoint. */
 export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
   one(
     sql,
@@ -107,7 +106,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
     ([row]) => row!.found === 0
   )
 
-/** Verifies, and stores the result if the database can be written (`kept`). `millis` is the duration. */
+/** Runs a verification and stores the result. `kept` is false if the database cannot be written. `millis` is the duration. */
 export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis
@@ -124,7 +123,7 @@ export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: E
   return { findings, millis, kept }
 })
 
-/** The number of stored verifications, besides the last without findings and the last full one. */
+/** The number of stored verifications, not counting the last one without findings and the last full one. */
 const keptMax = 100
 
 /** Stores a verification and deletes old ones. */

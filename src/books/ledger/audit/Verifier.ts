@@ -1,7 +1,7 @@
 /**
- * Verifies the books of a running service at intervals: the rows since the last clean verification, in slices with pauses. Findings are logged and,
- * like those of any verification, counted in `/metrics`. While the last full verification has findings, it does nothing: checking only newer rows
- * would prove nothing.
+ * Verifies the books of a running service at intervals. It checks the rows since the last clean verification, in slices with pauses. Findings are
+ * logged and counted in `/metrics`. While the last full verification has findings, it does nothing, because checking only newer rows would prove
+ * nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
@@ -24,11 +24,11 @@ export interface Running extends Progress {
 
 export interface VerifierContract {
   /**
-   * Starts a verification on request, of everything or since the last clean one, and returns immediately; `false` if one already runs in this
-   * process. It runs in slices with pauses.
+   * Starts a verification on request, of everything or since the last clean one, in slices with pauses. Returns immediately; `false` if one already
+   * runs in this process.
    */
   readonly start: (whole: boolean) => Effect.Effect<boolean>
-  /** The verification running in this process, however it was started. */
+  /** The verification that runs in this process, started on request or by the job. */
   readonly running: () => Running | undefined
   /** The result of this process's last verification, with at most `keptFindings` findings. */
   readonly found: () => ReadonlyArray<Finding>
@@ -39,19 +39,19 @@ export interface VerifierContract {
 }
 
 export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, VerifierContract>() {
-  /** `load` loads the code of the verification when it is first needed. */
+  /** `load` loads the verification's code when it is first needed. */
   static readonly layer = (load: Effect.Effect<VerifySince>) => Layer.scoped(Verifier, make(load))
   static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
 }
 
-/** A slice takes a millisecond or two, followed by a pause of ten. */
+/** A slice takes a millisecond or two. A pause of ten follows. */
 const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
 /** The minimum time from the start of the service to its first verification. */
 const pauseFirst = 60_000
-/** How long a turn of the job waits for a verification. A longer one continues across turns, so the loop still reports progress. */
+/** The maximum time that one iteration of the job waits for a verification. A longer one continues across iterations. */
 const turnMax = "60 seconds"
-/** The maximum number of findings that are logged, and that are kept in memory. */
+/** The maximum number of findings to log, and to keep in memory. */
 const loggedMax = 10
 export const keptFindings = 50
 
@@ -158,7 +158,7 @@ const jobOf = (parts: Parts): Loop.Job => {
     const now = yield* Clock.currentTimeMillis
     if (due === undefined) {
       const last = yield* Verifications.last(sql)
-      // A clock that was ahead must not delay it.
+      // A clock that was ahead must not delay the next verification.
       const next = last === undefined ? now : Math.min(last.at, now) + interval
       due = Math.max(next, now + pauseFirst)
     }

@@ -1,7 +1,4 @@
-/**
- * Properties that calls share are stored once and referenced by number. The writer caches the numbers, by the identity of the `Dimensions`
- * object.
- */
+/** Properties that calls share are stored once and referenced by number. The writer caches the numbers by the identity of the `Dimensions` object. */
 import { LabelBound } from "./LabelBound.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
@@ -13,19 +10,19 @@ const bound = new LabelBound()
 
 export type NumberOf = (dimensions: Dimensions) => number
 
-/** The cache that several writers share, and their batched lookup of numbers. */
+/** The cache of numbers that several writers share, and their batched lookup. */
 export interface Shared {
   readonly numbers: WeakMap<Dimensions, number>
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
 }
 
-/** Stores all dimensions of a batch, and returns their numbers. */
+/** Stores all dimensions of a batch and returns their numbers. */
 export function* numberDimensions(
   written: Books.Draft,
   numbers: WeakMap<Dimensions, number>,
   shared: Shared | undefined
 ): SqlSteps<NumberOf> {
-  // By content, since several objects may be equal.
+  // Keyed by content, since several objects may be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
   const look = ({ at, dimensions }: { readonly at: number; readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return

@@ -1,7 +1,7 @@
 /**
- * Bounds the combinations of tags and end user that a tenant can store in a month, because each is a row that filters read. Beyond the bound,
- * a new combination is stored as `tags=(other)` and the end user as `(other)`. Combinations that are known keep their labels, and budgets count
- * each call by its own labels.
+ * Limits the combinations of tags and end user that a tenant can store in a month, because each is a row that filters read. Beyond the limit, a new
+ * combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets count each call by its own
+ * labels.
  *
  * Where the specification is silent:
  * - A tenant stores about 100,000 combinations of tags and end users in a UTC month. Each process counts for itself, from its start.
@@ -15,13 +15,13 @@ const tenantsMax = 1_000
 const fewMax = 1_000
 const bits = 2 ** 20
 
-/** The combinations of a tenant in a month: a few exactly, more by their hashes. Two of the same hash count as one. */
+/** The hashes of a tenant's combinations in a month. Two combinations with the same hash count as one. */
 class Seen {
   private readonly few = new Set<number>()
   private bitmap: Uint32Array | undefined
   private count = 0
 
-  /** Whether there is room for a combination, or it is known. */
+  /** Adds a combination. Returns whether it was known or there was room for it. */
   takes(hash: number, max: number): boolean {
     if (this.has(hash)) return true
     if (this.count >= max) return false
@@ -53,7 +53,7 @@ export class LabelBound {
     this.max = max
   }
 
-  /** The dimensions as stored. */
+  /** The dimensions to store. */
   bounded<D extends Pick<Dimensions, "tenant_id" | "tags" | "end_user">>(dimensions: D, at: number): D {
     const { end_user, tags, tenant_id } = dimensions
     if (tags === undefined && end_user === undefined) return dimensions

@@ -1,4 +1,4 @@
-/** SQL for the checks of other rooms, since only this room may name the tables of the books. */
+/** SQL for other rooms' checks, since only this room may name the tables of the books. */
 
 /** Sources of credit from outside. */
 export const outsideSet: ReadonlySet<string> = new Set([
@@ -39,3 +39,6 @@ export const debts = `(SELECT j.key AS payment_id, a.id AS billing_account_id, C
 
 /** The escrow of each billing account: `id` and `held`. */
 export const escrows = "(SELECT id, held FROM tollgate_ledger_accounts)"
+
+/** The budgets of the books. */
+export const budgets = "tollgate_ledger_budgets"

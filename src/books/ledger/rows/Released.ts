@@ -1,7 +1,7 @@
 /**
- * Calls that were released because their run had ended, and that still settle: their node was only slow or disconnected. Such a call already
- * has a usage record, at cost 0. That record gets another id, so that the usage id sent to the client names the charge. A second settlement
- * no longer finds the released record by its id, so a call is charged once.
+ * Calls that were released because their run had ended, and that still settle because their node was only slow or disconnected. Such a call already
+ * has a usage record, at cost 0. That record gets another id, so the usage id sent to the client names the charge. A second settlement no longer
+ * finds the released record by its id, so a call is charged once.
  */
 import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"
@@ -12,7 +12,7 @@ import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
 
-/** The released ones among the calls, with the number of their dimensions. */
+/** The subset of the calls that was released, with the numbers of their dimensions. */
 export function* load(
   calls: ReadonlyArray<string>
 ): SqlSteps<ReadonlyArray<{ readonly reservation: Reservation; readonly number: number }>> {
@@ -33,7 +33,7 @@ export function* load(
   }))
 }
 
-/** Renames the usage records of these releases. */
+/** Gives the usage records of these released calls other ids. */
 export function* rename(calls: ReadonlyArray<string>): SqlSteps<void> {
   if (calls.length > 0) yield* run(renameAll, [JSON.stringify(calls.map(usageOf))])
 }

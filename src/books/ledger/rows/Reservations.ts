@@ -54,7 +54,7 @@ export const make = (sql: SqlClient) => {
         ),
         ([row]) => row!.n
       ),
-    /** Count and sum of the reservations up to each instant and after the next one in the list (descending). */
+    /** Number and sum of the reservations in each interval between an instant (inclusive) and the next. `instants` is descending. */
     byAge: (instants: ReadonlyArray<number>) =>
       Effect.forEach(instants, (until, i) => {
         const since = instants[i + 1] ?? Number.MIN_SAFE_INTEGER

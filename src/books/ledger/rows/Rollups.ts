@@ -81,14 +81,14 @@ interface Sums {
   latency_ms: number
 }
 
-/** The records of a tail with the same dimensions and hour. */
+/** The sums of a tail's records with the same dimensions and hour. */
 interface Group {
   readonly dimensions: DimensionsRow
   readonly at: number
   readonly sums: Sums
 }
 
-// Group before joining the dimensions: with them in each row, sorting took half of the time.
+// Group before joining the dimensions. Sorting rows with dimensions took half of the time.
 const selectGroups = `SELECT d.*, g.* FROM (
     SELECT r.dimensions, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
       SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,
@@ -115,7 +115,7 @@ const groupOf = (row: GroupRow): Group => ({
   }
 })
 
-/** One row for each key. */
+/** Sums the groups into one row for each key. */
 const summed = (
   groups: ReadonlyArray<Group>,
   keysOf: (typeof rollups)[number]["keysOf"]

@@ -1,14 +1,14 @@
 /**
- * Links between the rows of an account or tenant. Each row points to the previous one (`previous`). The newest entry of an account is stored
- * with its amounts, the newest record of a tenant in `tollgate_usage_heads`, and every 64th row in the offsets. So a charge changes no index
- * by account, which would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the
- * newest row. A page at any depth takes at most 64 extra steps.
+ * Links between the rows of an account or tenant. Each row points to the previous one (`previous`). The newest entry of an account is stored with its
+ * amounts, a tenant's newest record in `tollgate_usage_heads`, and every 64th row in the offsets. A charge therefore updates no index by account,
+ * which would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the newest row. A page at
+ * any depth takes at most 64 extra steps.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Range } from "../../../kernel/Pieces.ts"
 
-/** Every row whose number is a multiple of this has an offset. */
+/** Rows with a number that is a multiple of this have an offset. */
 export const offsetEvery = 64
 
 /** The newest row of an owner, and the owner's number in tables that change often. */
@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links each row, which gets the given `seq`, to the owner's previous row, and makes it the newest row of its head. */
+/** Links each row (with the `seq` at its index) to the owner's previous row and makes it the head's newest row. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
@@ -50,7 +50,7 @@ export const offsetsOf = <Row extends { readonly number: number }>(
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** The tables of usage records `r` and entries `e`: rows, offsets, and heads with the owner's `id` and the `total` of rows. */
+/** The tables of usage records `r` and entries `e`: rows, offsets, and heads with the owner's `id` and the row count `total`. */
 export const tables = {
   r: {
     rows: "tollgate_usage_records",
@@ -67,10 +67,7 @@ export const tables = {
 } as const
 type Table = keyof typeof tables
 
-/**
- * An owner's rows backwards, from the row at `start` (an expression of the head `h`) or else the newest. Continues from a row `w` while `more`
- * holds.
- */
+/** An owner's rows backwards, from the row at `start` (an expression of the head `h`) or else the newest, while `more` holds for the row `w`. */
 const walk = (sql: SqlClient, table: Table, owner: string, start: Fragment, more: Fragment): Fragment => {
   const { heads, rows } = tables[table]
   const row = sql.literal(`${rows} ${table}`)
@@ -99,7 +96,7 @@ export const recordsAmong = (sql: SqlClient, tenant: string, range: Range, besid
 export const entriesAmong = (sql: SqlClient, account: string, range: Range): Fragment =>
   among(sql, "e", account, range, "")
 
-/** A query for the columns of an owner's last row up to a `seq`. */
+/** A query for columns of an owner's last row up to a `seq`. */
 export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: number, columns: string): Fragment => {
   const { offsets, rows } = tables[table]
   const start = sql`SELECT o.seq FROM ${sql.literal(offsets)} o WHERE o.owner = h.owner AND o.number = ${offsetEvery} + COALESCE((
@@ -108,6 +105,6 @@ export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: numbe
     SELECT ${sql.literal(columns)} FROM walk w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq`)} WHERE w.seq <= ${seq}`
 }
 
-/** The number of a tenant's records, which is the number of the newest. `tenant` is an SQL expression. */
+/** The number of a tenant's records. `tenant` is an SQL expression. */
 export const recordsOf = (tenant: string): string =>
   `COALESCE((SELECT h.total FROM ${tables.r.heads} h WHERE h.id = ${tenant}), 0)`

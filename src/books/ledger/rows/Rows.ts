@@ -1,4 +1,4 @@
-/** The rows of the books' tables: columns, reading and writing. Money is read as text. */
+/** The rows of the books' tables: columns and conversions. Money is read as text. */
 import type { Head, Linked } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
@@ -7,7 +7,7 @@ import type { Account, AccountStatus, Debt, Dimensions, Entry, Reservation, Usag
 /** The columns of an account that seldom change. `number` refers to the row of its amounts. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
 
-/** The columns of an account that every charge changes. The rows are narrow, so many accounts share a page. */
+/** The columns of an account that every charge changes. They have a narrow table, so many accounts share a page. */
 export const amountColumns = ["account", "giftable", "granted", "reserved", "entries", "newest"] as const
 
 export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"
@@ -99,7 +99,7 @@ export const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArra
   r.tokens ?? 0
 ]
 
-/** Ids as a JSON array; null for none. The same list is written once. */
+/** Ids as a JSON array; null if absent. The text is cached by the identity of the list. */
 const idsWritten = (ids: ReadonlyArray<string> | undefined): string | null => {
   if (ids === undefined) return null
   let text = writtenIds.get(ids)

@@ -1,6 +1,6 @@
 /**
- * The SQL requests of a running batch: read, insert or change rows. A batch is a generator of these, so the same code runs synchronously on
- * the writer's thread and over any `SqlClient`.
+ * The SQL requests of a running batch: read, insert or change rows. A batch is a generator of these, so the same code runs synchronously on the
+ * writer's thread and asynchronously with any `SqlClient`.
  */
 
 /** Reads rows. */
@@ -19,7 +19,7 @@ export interface Insert {
   readonly conflict?: string
 }
 
-/** Sets columns of rows. Each row has the values of the columns, then the value of the column `key`, which identifies it. */
+/** Sets columns of rows. A row holds the values of `columns`, then the value of the column `key`, which identifies it. */
 export interface Change {
   readonly _tag: "Change"
   readonly table: string

@@ -1,16 +1,16 @@
 /**
- * The rules of the books, as a pure function. Input: the accounts, reservations and counters that a transaction touches. Output: its results and its
+ * The rules of the books, as a pure function. It takes the accounts, reservations and counters that a transaction touches, and returns results and
  * changes. This file uses no database, clock or thread. Every engine runs it, and the property tests check it.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
- * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. The reservation of a call that is
- *   open at the end of a month counts in the next month.
- * - A call that was released because its run had ended may still settle, if its node was only slow or disconnected. It is charged from the
- *   credit available then, and the rest is `uncollected`. Its usage record takes the call's id; the record of the release, at cost 0, gets
- *   another id (`Released`). If the call failed at no cost, the record of the release stays the only one.
+ * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. The reservation of a call that is open at
+ *   the end of a month counts in the next month.
+ * - A call that was released because its run had ended may still settle, if its node was only slow or disconnected. It is charged from the credit
+ *   available then, and the rest is `uncollected`. Its usage record takes the call's id, and the record of the release, at cost 0, gets another id
+ *   (`Released`). If the call failed at no cost, it keeps the record of the release.
  * - The limit of an API key works like a balance: a call that costs more than its reservation is charged up to the limit, and the rest is
- *   `uncollected`. A limit set below the current spending stops further calls; existing reservations may still be charged.
+ *   `uncollected`. A limit set below the current spending stops further calls, but existing reservations may still be charged.
  * - A call is charged before a debt is taken from its released reservation.
  */
 import { Either } from "effect"
@@ -39,16 +39,16 @@ import type {
   UsageRecord
 } from "./Transaction.ts"
 
-/** The loaded part of the books: everything that the current transactions may touch. */
+/** The loaded part of the books, which the current transactions may touch. */
 export interface Books {
   readonly accounts: Map<string, Account>
   readonly reservations: Map<string, Reservation>
   /** The number of usage records, by tenant. */
   readonly records: Map<string, number>
   readonly budgets: ReadonlyMap<string, Budget | undefined>
-  /** By anchor, the ids of its budgets. */
+  /** The ids of the budgets of each anchor. */
   readonly anchors: ReadonlyMap<string, ReadonlyArray<string>>
-  /** By application, for those whose limit is being set. */
+  /** By application, if a transaction sets its limit. */
   readonly spending: ReadonlyMap<string, Spending>
   /** The time of all new rows. */
   readonly at: number
@@ -57,7 +57,7 @@ export interface Books {
 /** An application's charges, and the reservations of its open calls. */
 export interface Spending {
   readonly total: Nano
-  /** Since the beginning of the current month. */
+  /** Charges since the beginning of the current month. */
   readonly month: Nano
   readonly reserved: Nano
 }
@@ -238,9 +238,7 @@ const forgiven = (account: Account, payment: string, amount: Nano): Account => {
   return { ...account, debts: debts?.length === 0 ? undefined : debts }
 }
 
-/**
- * Pays the account's debts from its free credit, oldest first. `before` is the account before the posting that freed or added credit.
- */
+/** Pays the account's debts from its free credit, oldest first. `before` is the account before the posting that freed or added credit. */
 const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
   let account = draft.account(before.id)!
   for (const { amount, payment } of account.debts ?? []) {
@@ -278,9 +276,9 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   const released = { ...sender, held: sender.held - amount }
   const before = from === to ? released : draft.account(to)
   if (before === undefined) return Either.left({ _tag: "AccountMissing", account: to })
-  // Returned credit was counted before; only received credit can exceed the maximum.
+  // Only received credit can exceed the maximum. Returned credit was part of the balance before.
   const arrives = source === "transfer_release"
-  // A debt has first claim on held credit, so the credit must not leave an account that owes. If it returns, it pays the debt.
+  // Held credit must not leave an account that has a debt. If it returns, it pays the debt.
   if (arrives && from !== to && sender.debts !== undefined)
     return Either.left({ _tag: "InsufficientCredits", available: 0n })
   if (arrives && balanceOf(before) + amount > amountMax) return Either.left({ _tag: "BalanceTooLarge", account: to })
@@ -321,7 +319,7 @@ const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, 
   return Either.right({ _tag: "LimitSet", spent, reserved })
 }
 
-/** The terms of a key's limit, besides its amount and period. */
+/** The fixed terms of a key's limit. */
 const limitTerms = {
   name: "",
   applies_to: {},
@@ -358,7 +356,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const needs = { usd: least, tokens: tokens?.least ?? 0 }
   const common = Counting.admit(draft, facts, undefined, needs, at)
   const left = Either.isRight(common) ? usdWithin(common.right.budgets, at) : least
-  // Never look for more than the budgets leave.
+  // Do not look for more credit than the budgets leave.
   const wanted = left === undefined ? enough : smaller(enough, larger(left, least))
   let available = 0n
   let payer: Source | undefined
@@ -391,7 +389,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const within = smaller(availableOf(account), most)
   const limit = usdWithin(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
-  // The database's primary key enforces the same: a call is reserved once.
+  // A call is reserved once. The database's primary key enforces the same.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   const { entries, giftable, granted, reserved } = account
   draft.accounts.set(account.id, moved(account, giftable, granted, reserved + amount, entries))
@@ -401,7 +399,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   return Either.right({ _tag: "Reserved", source: payer, amount, within: booked.within })
 }
 
-/** The account with other amounts. Every call needs two, and an explicit literal takes a fifth of the time of a spread. */
+/** The account with other amounts. Every call needs two, and a literal takes a fifth of a spread's time. */
 const moved = (account: Account, giftable: Nano, granted: Nano, reserved: Nano, entries: number): Account => ({
   id: account.id,
   tenant_id: account.tenant_id,
@@ -427,9 +425,9 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const account = draft.account(payer)
   if (account === undefined) throw new Error(`the payer ${payer} of the call ${call} has no account`)
 
-  // A higher cost would not fit its column, and the call could never be settled.
+  // A higher cost would not fit its column, so the call could never be settled.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
-  // The released reservation pays first. Other calls' reservations are not touched.
+  // The call's own reservation pays first. Other calls' reservations are not touched.
   const budgets = Counting.countedOf(draft, reservation, draft.books.at)
   const free = availableOf(account)
   const left = budgets.length === 0 ? undefined : usdWithin(Counting.servedIn(budgets, dimensions), draft.books.at)
@@ -477,7 +475,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
 }
 
-/** Whether the late outcome of a released call must still be booked. */
+/** Whether a released call's late outcome must still be booked. */
 const isDue = ({ cost, error_type, success }: CallOutcome): boolean =>
   error_type !== interrupted && (success || cost > 0n)
 
@@ -506,7 +504,7 @@ const dimensionsOf = (facts: ClaimedFacts, source: Source): Dimensions => {
 
 const elsewhere = new WeakMap<Dimensions, Map<string, Dimensions>>()
 
-/** The dimensions of a call after a different provider or model than expected served it. */
+/** The dimensions of a call with the provider and model that served it. */
 const servedBy = (dimensions: Dimensions, { provider, served }: Pick<CallOutcome, "provider" | "served">): Dimensions =>
   served === undefined
     ? providedBy(dimensions, provider)
@@ -525,13 +523,13 @@ const noIds: ReadonlyArray<string> = []
 const noBudgets: ReadonlyMap<string, never> = new Map<string, never>()
 const noAnchors: ReadonlyMap<string, never> = new Map<string, never>()
 
-/** Changes on top of the books, or of another draft that can adopt them. */
+/** Changes on top of the books or of another draft, which can adopt them. */
 export class Draft {
   readonly accounts = new Map<string, Account>()
   readonly entries: Array<Entry> = []
   readonly usage: Array<UsageRecord> = []
   readonly reserved = new Map<string, Reservation>()
-  /** Calls whose reservation, in the books or the draft below, was released here. */
+  /** Calls with a reservation in the books or the draft below that was released here. */
   readonly released = new Set<string>()
   /** Calls that were released earlier (`interrupted`) and are settled here. */
   readonly late: Array<string> = []
@@ -546,12 +544,12 @@ export class Draft {
     this.below = below
   }
 
-  /** Changed budgets. `undefined`: the budget was ended. */
+  /** Changed budgets; `undefined` for a removed one. */
   get budgets(): ReadonlyMap<string, Budget | undefined> {
     return this.#budgets ?? noBudgets
   }
 
-  /** Anchors whose lists of budgets have changed. */
+  /** Anchors with changed lists of budgets. */
   get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
     return this.#anchors ?? noAnchors
   }
@@ -590,7 +588,7 @@ export class Draft {
   }
 
   setBudget(id: string, budget: Budget): void {
-    // In most cases the draft has changed the budget before.
+    // In most cases, the draft has already changed the budget.
     if (this.#budgets?.get(id) === undefined && this.budget(id) === undefined)
       this.#list(budget.anchor, [...this.budgetsAt(budget.anchor), id])
     this.#set(id, budget)
@@ -606,7 +604,7 @@ export class Draft {
     this.#set(id, undefined)
   }
 
-  // The maps are made with the first change: most drafts change no budget.
+  // Created with the first change, because most drafts change no budget.
   #set(id: string, budget: Budget | undefined): void {
     this.#budgets ??= new Map()
     this.#budgets.set(id, budget)
@@ -635,7 +633,7 @@ export class Draft {
   }
 
   release(call: string): void {
-    // Reserved and released within one draft: the draft below never sees it.
+    // The draft below never sees a call that is reserved and released within one draft.
     if (!this.reserved.delete(call)) this.released.add(call)
   }
 
@@ -644,7 +642,7 @@ export class Draft {
     this.usage.push(record)
   }
 
-  /** Writes the account's next entry. `after` already includes the amount and counts the entry. Returns its balance. */
+  /** Writes the account's next entry and returns its balance. `after` already includes the amount and counts the entry. */
   enter(
     after: Account,
     type: "credit" | "debit",

@@ -1,17 +1,17 @@
 /**
- * Budgets: what they limit, which calls they count, and what is left of them. Every reservation books itself into each budget that counts its
- * call, and every settlement corrects that, in their own transactions. The spending limit of an API key is a budget too.
+ * Budgets: their limits, their counters, and the calls that they count. A call's reservation is booked into every budget that counts the call, and
+ * the settlement replaces it with the charge, each in its own transaction. The spending limit of an API key is also a budget.
  *
  * Where the specification is silent:
- * - A budget counts the calls of its tenant's credentials, and the calls that its tenant pays for. A budget of the operator counts those of
- *   all tenants.
+ * - A budget counts the calls of its tenant's credentials and the calls that its tenant pays for. A budget of the operator may count the calls of all
+ *   tenants.
  * - A budget counts from its creation. Only the spending limit of an API key counts earlier charges of its period.
- * - A charge, its tokens and a request count in the period of the booking: a request when it is admitted, the rest when it is settled. The
+ * - A request counts in the period of its admission, even if the call fails. A charge and its tokens count in the period of the settlement. The
  *   reservation of a call that is open at the end of a period counts in the next one.
- * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Otherwise a call is refused if less is left than it needs at least.
- * - A call may be served by several models and providers. A budget of a model or provider that is used up takes away these ways to serve the
- *   call; the call is refused if no way is left. The charge counts against the budgets of the model and provider that served.
- * - Failed calls count as requests.
+ * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Any other limit refuses a call that needs
+ *   more than is left.
+ * - If several models and providers may serve a call, an exhausted budget of one of them excludes only that one. The call is refused if none remains.
+ *   The charge counts against the budgets of the model and provider that served.
  */
 import type { Nano } from "../../../kernel/Money.ts"
 import { day, hour, monthOf, nextMonthOf } from "../../../kernel/Moment.ts"
@@ -24,17 +24,17 @@ export const units = ["usd", "tokens", "requests", "concurrent"] as const
 export type BudgetUnit = (typeof units)[number]
 
 export interface BudgetLimit {
-  /** Nano-USD. */
+  /** In nano-USD. */
   readonly usd?: Nano | undefined
   readonly tokens?: number | undefined
   readonly requests?: number | undefined
-  /** Open calls. */
+  /** The maximum number of open calls. */
   readonly concurrent?: number | undefined
 }
 
-/** The calls that a budget counts: those that match every condition. */
+/** Conditions for the calls that a budget counts. A call must match all of them. */
 export interface AppliesTo {
-  /** An account. */
+  /** The id of an account. */
   readonly member?: string | undefined
   readonly model?: string | undefined
   readonly provider?: string | undefined
@@ -55,47 +55,47 @@ export interface BudgetTerms {
   readonly limit: BudgetLimit
   readonly period: BudgetPeriod
   readonly applies_to: AppliesTo
-  /** `notify`: it counts and never refuses. */
+  /** `notify`: it counts calls but never refuses one. */
   readonly mode: "refuse" | "notify"
-  /** Parts of the limit at which people are told, ascending. */
+  /** The notification thresholds, as fractions of the limit, ascending. */
   readonly notify_at: ReadonlyArray<number>
   readonly raises: ReadonlyArray<Raise>
-  /** Whether the operator made it, so that the tenant cannot change it. */
+  /** Whether the operator created it. The tenant cannot change such a budget. */
   readonly by_operator: boolean
   readonly created_by: string
   readonly created_at: number
 }
 
-/** `key`: the spending limit of an API key, whose id it has. `run`: the limits of a run, whose id it has. */
+/** `key`: the spending limit of an API key, with the key's id. `run`: the limits of a run, with the run's id. */
 export type BudgetKind = "key" | "run" | "budget"
 
 export interface Budget {
   readonly id: string
   readonly kind: BudgetKind
-  /** Absent if the operator's budget counts all tenants. */
+  /** Absent if the budget counts all tenants. */
   readonly tenant_id: string | undefined
-  /** Its calls have this in common: the tenant, the API key, the run, or `everyone`. */
+  /** The property that its calls share: the tenant, the API key, the run, or `everyone`. */
   readonly anchor: string
   readonly terms: BudgetTerms
-  /** Charges, tokens and requests from this instant on count. */
+  /** The start of the period, in milliseconds since 1970. */
   readonly start: number
   readonly spent: Nano
   readonly reserved: Nano
-  /** The most that `spent` + `reserved` may be: the limit, or more if it was lowered or a raise ended. Absent if credit is not limited. */
+  /** The maximum of `spent` + `reserved`: the limit, or more if it was lowered or a raise expired. Absent if credit is not limited. */
   readonly ceiling: Nano | undefined
   readonly tokens: number
   readonly tokens_reserved: number
   readonly requests: number
-  /** Open calls. */
+  /** The number of open calls. */
   readonly open: number
-  /** How many parts of `notify_at` this period has reached. */
+  /** The number of thresholds in `notify_at` reached in this period. */
   readonly crossed: number
 }
 
 /** The anchor of budgets that count the calls of all tenants. */
 export const everyone = "everyone"
 
-/** The begin of the period that an instant lies in. Weeks begin on Monday. */
+/** The start of the period that contains an instant. Weeks begin on Monday. */
 export const periodStart = (period: BudgetPeriod, at: number): number => {
   switch (period) {
     case "minute":
@@ -114,7 +114,7 @@ export const periodStart = (period: BudgetPeriod, at: number): number => {
   }
 }
 
-/** The end of the period that an instant lies in; `undefined` if it has none. */
+/** The end of the period that contains an instant; `undefined` if it never ends. */
 export const renewsAt = (period: BudgetPeriod, at: number): number | undefined => {
   if (period === "total") return undefined
   if (period === "month") return nextMonthOf(at)
@@ -123,7 +123,7 @@ export const renewsAt = (period: BudgetPeriod, at: number): number | undefined =
 
 const lengths = { minute: 60_000, hour, day, week: 7 * day }
 
-/** The limit in USD with its raises at an instant. */
+/** The limit in USD at an instant, including its raises. */
 export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | undefined => {
   if (limit.usd === undefined || raises.length === 0) return limit.usd
   let usd = limit.usd
@@ -131,7 +131,7 @@ export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | und
   return usd
 }
 
-/** The budget in the period of an instant: in a new period nothing is spent, and open calls keep their reservations. */
+/** The budget at an instant. A new period starts with nothing spent. Open calls keep their reservations. */
 export const standingAt = (budget: Budget, at: number): Budget => {
   const { terms } = budget
   const limit = usdLimit(terms, at)
@@ -155,7 +155,7 @@ const ceilingOf = (terms: BudgetTerms, at: number, used: Nano): Nano | undefined
   return limit === undefined || terms.mode === "notify" ? undefined : largest(limit, used)
 }
 
-/** A budget that has counted nothing. */
+/** A budget that has not counted a call yet. */
 export const newBudget = (
   base: Pick<Budget, "anchor" | "id" | "kind" | "tenant_id" | "terms">,
   at: number
@@ -172,12 +172,12 @@ export const newBudget = (
   crossed: 0
 })
 
-/** The budget with other terms. It keeps its period and the calls that it counts, and all that it has counted. */
+/** The budget with new terms. It keeps its period, its conditions and its counters. */
 export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Budget => {
   const { applies_to, period } = budget.terms
   const terms = { ...changed, applies_to, period }
   const counted = standingAt(budget, at)
-  // Other limits or parts of them: what is reached is found anew.
+  // The limits or thresholds may differ, so recompute the number reached.
   const { requests, reserved, spent, tokens } = counted
   const crossed = crossedBy(terms, spent, tokens, requests, 0)
   return { ...counted, terms, crossed, ceiling: ceilingOf(terms, at, spent + reserved) }
@@ -185,7 +185,7 @@ export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Bud
 
 const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)
 
-/** Whether the budget counts a call, whatever serves it. */
+/** Whether the budget counts a call, apart from its conditions for model and provider. */
 export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): boolean => {
   const { capability, end_user, member, tag } = applies_to
   return (
@@ -196,20 +196,20 @@ export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): 
   )
 }
 
-/** Whether the budget counts what this model and provider serve. */
+/** Whether the budget counts calls served by this model and provider. */
 export const countsWay = ({ terms: { applies_to } }: Budget, { model, provider }: Way): boolean =>
   (applies_to.model === undefined || applies_to.model === model) &&
   (applies_to.provider === undefined || applies_to.provider === provider)
 
-/** Whether the budget is of certain models or providers. */
+/** Whether the budget has a condition for model or provider. */
 export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
   applies_to.model !== undefined || applies_to.provider !== undefined
 
-/** `tags`: pairs `name=value`, one a line. */
+/** `tags`: one `name=value` per line. */
 const hasTag = (tags: string, tag: string): boolean =>
   `\n${tags}${tag.includes("=") ? "\n" : ""}`.includes(`\n${tag}${tag.includes("=") ? "\n" : "="}`)
 
-/** The least that a call needs. */
+/** The minimum that a call needs. */
 export interface Needs {
   readonly usd: Nano
   readonly tokens: number
@@ -229,7 +229,7 @@ export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): Bud
   return undefined
 }
 
-/** The rest of the budget in a unit that it limits; never below 0. */
+/** The rest of the budget in a unit that it limits, at least 0. */
 export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
   const { limit } = budget.terms
   switch (unit) {
@@ -244,13 +244,13 @@ export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | num
   }
 }
 
-/** The credit that is left of a budget with a limit in USD. */
+/** The credit left in the budget; `undefined` if it has no limit in USD. */
 export const usdLeft = (budget: Budget, at: number): Nano | undefined => {
   const limit = usdLimit(budget.terms, at)
   return limit === undefined ? undefined : largest(limit - budget.spent - budget.reserved, 0n)
 }
 
-/** The least credit that any of the budgets has left; `undefined` if none limits it. */
+/** The smallest credit left in any of the budgets; `undefined` if no budget limits credit. */
 export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | undefined => {
   let within: Nano | undefined
   for (const budget of budgets) {
@@ -261,7 +261,7 @@ export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | un
   return within
 }
 
-/** The fewest tokens that any of the budgets has left; `undefined` if none limits them. */
+/** The fewest tokens left in any of the budgets; `undefined` if no budget limits tokens. */
 export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number | undefined => {
   let within: number | undefined
   for (const budget of budgets) {
@@ -272,7 +272,7 @@ export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number
   return within
 }
 
-/** The budget with an admitted call. The limit of a key counts credit alone, since it also counts calls from before it was set. */
+/** The budget after a call's admission. A key's limit counts only credit, since it also covers calls from before it was set. */
 export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
   const { open, requests, reserved, spent, tokens: used, tokens_reserved } = budget
   return budget.kind === "key"
@@ -286,11 +286,11 @@ export interface Settling {
   readonly tokens_reserved: number
   readonly spent: Nano
   readonly tokens: number
-  /** Whether it was open until now. */
+  /** Whether the call was open until now. A released call was not. */
   readonly wasOpen: boolean
 }
 
-/** The budget with a settled call. */
+/** The budget after a call's settlement. */
 export const settled = (budget: Budget, call: Settling): Budget => {
   const { open, requests, tokens, tokens_reserved } = budget
   const spent = budget.spent + call.spent
@@ -307,7 +307,7 @@ export const settled = (budget: Budget, call: Settling): Budget => {
   )
 }
 
-/** The budget with other counters. This runs twice per call and budget, and an explicit literal takes a fifth of the time of a spread. */
+/** The budget with other counters. This runs twice per call and budget, and a literal takes a fifth of a spread's time. */
 const counting = (
   budget: Budget,
   spent: Nano,
@@ -333,7 +333,7 @@ const counting = (
   crossed: crossedBy(budget.terms, spent, tokens, requests, budget.crossed)
 })
 
-/** The number of thresholds that these counters have reached. `crossed`: those reached before. */
+/** The number of thresholds that these counters have reached. `crossed` is the number reached before. */
 const crossedBy = (
   { limit, notify_at }: BudgetTerms,
   spent: Nano,
@@ -355,7 +355,7 @@ const crossedBy = (
 const part = (used: number, limit: number | undefined): number =>
   limit === undefined || limit === 0 ? 0 : used / limit
 
-/** The tightest limit of a unit among the budgets of a call, as rate limit headers show it. */
+/** The tightest limit of a unit among a call's budgets, for rate limit headers. */
 export interface Rate {
   readonly limit: number
   readonly remaining: number
@@ -368,7 +368,7 @@ export interface Rates {
   readonly tokens?: Rate | undefined
 }
 
-/** The rates of budgets after an admission. */
+/** The tightest limits among these budgets. */
 export const ratesOf = (budgets: ReadonlyArray<Budget>, at: number): Rates => ({
   requests: rateOf(budgets, "requests", at),
   tokens: rateOf(budgets, "tokens", at)
@@ -378,7 +378,7 @@ const rateOf = (budgets: ReadonlyArray<Budget>, unit: "requests" | "tokens", at:
   let rate: Rate | undefined
   for (const budget of budgets) {
     const { limit, mode, period } = budget.terms
-    // A budget of all tenants would tell a tenant what the others use.
+    // A budget of all tenants would reveal to a tenant how much the others use.
     if (mode === "notify" || limit[unit] === undefined || budget.anchor === everyone) continue
     const remaining = leftOf(budget, unit, at) as number
     if (rate === undefined || remaining < rate.remaining)

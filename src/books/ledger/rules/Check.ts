@@ -16,7 +16,7 @@ export interface Finding {
   readonly message: string
 }
 
-/** The result of a check. */
+/** The result of running a check. */
 export interface Looked {
   readonly name: string
   readonly findings: ReadonlyArray<Finding>
@@ -37,7 +37,7 @@ export type Check = {
   readonly sentence: (row: CheckRow) => string
 } & (
   | {
-      /** Returns rows of `id`, `expected` and `found`, all as text. */
+      /** Returns `id`, `expected` and `found`, all as text. */
       readonly query: string
     }
   | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }

@@ -1,4 +1,4 @@
-/** Which budgets count a call, whether they admit it, and how they book it. */
+/** Finds the budgets that count a call, checks whether they admit it, and books it into them. */
 import { Either } from "effect"
 import type { Nano } from "../../../kernel/Money.ts"
 import {
@@ -31,7 +31,7 @@ import type {
 /** The budgets that a transaction may touch. */
 export interface BudgetsAtHand {
   readonly budget: (id: string) => Budget | undefined
-  /** Ids, of all kinds. */
+  /** The ids of an anchor's budgets, of every kind. */
   readonly budgetsAt: (anchor: string) => ReadonlyArray<string>
   readonly setBudget: (id: string, budget: Budget) => void
 }
@@ -39,16 +39,16 @@ export interface BudgetsAtHand {
 /** The budgets that count an admitted call. */
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
-  /** The places in the call's ways that budgets have taken away. */
+  /** The indexes of the call's ways that budgets bar. */
   readonly barred: ReadonlyArray<number>
-  /** The refusal of the first budget that takes away a way. */
+  /** The refusal by the first budget that bars a way. */
   readonly refusal?: Shortage | undefined
 }
 
 const none: ReadonlyArray<never> = []
 const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
 
-/** The budgets of the operator, of these tenants, and of the key and the runs of the call, in their state at an instant. */
+/** The budgets of the call's key, runs, tenant and payer, and those of all tenants, in their state at an instant. */
 const budgetsOf = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -57,7 +57,7 @@ const budgetsOf = (
 ): ReadonlyArray<Budget> => {
   const { application_id, runs, tenant_id } = facts
   let found: ReadonlyArray<Budget> = none
-  // The limit of the key comes first, since it has a refusal of its own.
+  // The key's limit comes first, so that its own refusal takes precedence.
   if (application_id !== null) found = withThoseAt(atHand, application_id, facts, at, found)
   if (runs !== undefined) for (const run of runs) found = withThoseAt(atHand, run, facts, at, found)
   found = withThoseAt(atHand, tenant_id, facts, at, found)
@@ -65,7 +65,7 @@ const budgetsOf = (
   return withThoseAt(atHand, everyone, facts, at, found)
 }
 
-/** The budgets found so far and those at an anchor. Without any, nothing is allocated. */
+/** Appends an anchor's budgets to those found so far. Allocates nothing if the anchor has none. */
 const withThoseAt = (
   atHand: BudgetsAtHand,
   anchor: string,
@@ -83,7 +83,7 @@ const withThoseAt = (
   return all
 }
 
-/** Whether the budgets admit a call, and those that then count it. `payer`: the tenant that pays, if it is known. */
+/** Returns the budgets that count a call, or the refusal of one that lacks room. `payer` is the paying tenant, if known. */
 export const admit = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -107,7 +107,7 @@ export const admit = (
   return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
 }
 
-/** A way is barred by a budget that counts it and has too little left. */
+/** Bars the ways with too little left in a budget that counts them. */
 const admitWays = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
@@ -153,7 +153,7 @@ const shortageOf = (budget: Budget, unit: BudgetUnit, at: number): Shortage => {
   }
 }
 
-/** Books an admitted call into its budgets. */
+/** Books an admitted call into its budgets. `usd` is its reservation. */
 export const book = (
   atHand: BudgetsAtHand,
   { barred, budgets, refusal }: Counted,
@@ -182,7 +182,7 @@ export const book = (
 const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
-/** By first id, the newest list. The same budgets mostly get the same list, which crosses to another thread once. */
+/** The newest list, by its first id. Equal lists usually share one object, which crosses to another thread once. */
 const lists = new Map<string, ReadonlyArray<string>>()
 const listsMax = 10_000
 
@@ -202,7 +202,7 @@ const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): b
   return true
 }
 
-/** The budgets that count an open call, in their state at an instant. A limit that its key received later counts it too. */
+/** The budgets that count an open call, in their state at an instant, including a key's limit set after the admission. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
@@ -217,17 +217,17 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
   return found ?? none
 }
 
-/** Whether a budget that has reserved credit for a call counts what the call came to: not if it is of another model or provider. */
+/** Whether a budget with a reservation for a call counts its charge. It does not if another model or provider served the call. */
 export const countsServed = (budget: Budget, served: Dimensions): boolean =>
   !isOfWays(budget) || countsWay(budget, served)
 
-/** The budgets that count what a call came to. */
+/** The budgets that count the charge of a call. */
 export const servedIn = (budgets: ReadonlyArray<Budget>, served: Dimensions): ReadonlyArray<Budget> =>
   budgets.every((budget) => countsServed(budget, served))
     ? budgets
     : budgets.filter((budget) => countsServed(budget, served))
 
-/** The budgets that a record names: those that reserved for the call, without those of models and providers that did not serve it. */
+/** The budgets named in a usage record: those with a reservation for the call, except those of other models and providers. */
 export const namedIn = (
   ids: ReadonlyArray<string> | undefined,
   budgets: ReadonlyArray<Budget>,
@@ -238,7 +238,7 @@ export const namedIn = (
   return ids.filter(isServed)
 }
 
-/** Corrects the budgets of a settled call: what it had reserved is free again, and what it came to is spent. */
+/** Replaces a settled call's reservation in its budgets by the charge and the tokens used. */
 export const correct = (
   atHand: BudgetsAtHand,
   budgets: ReadonlyArray<Budget>,

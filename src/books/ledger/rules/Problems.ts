@@ -5,18 +5,15 @@ import { Problem } from "../../../kernel/Problem.ts"
 import { units } from "./Budget.ts"
 import type { Posting, Refusal } from "./Transaction.ts"
 
-/**
- * The database cannot be written at the moment: another process holds its lock, the disk is full, or the disk fails. The caller may retry
- * later.
- */
+/** The database cannot be written at the moment: another process holds its lock, the disk is full, or the disk fails. The caller may retry later. */
 export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavailable", {
   status: 503,
   error: "the books cannot be written at the moment, try again shortly",
   code: "books_unavailable",
   fields: {
     /**
-     * `false`: nothing was written. `true`: no answer came in time, the writer ended before it answered, or the disk failed during the
-     * commit, so the transaction may have been written or may still be. Not part of the HTTP body: a client always reads `false`.
+     * `false`: nothing was written. `true`: the transaction may have been written, or may be written later. No reply came in time, the writer ended
+     * before it replied, or the disk failed during the commit. Not part of the HTTP body, so a client always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },
@@ -54,7 +51,7 @@ export class BalanceTooLarge extends Schema.TaggedError<BalanceTooLarge>()("Bala
   }
 }
 
-/** `available` is the account's unreserved credit; for a call, the largest among its sources. */
+/** `available` is the account's unreserved credit. For a call, it is the largest among the sources. */
 export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>()("InsufficientCredits", {
   available: Nano
 }) {
@@ -73,7 +70,7 @@ export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReach
   }
 }
 
-/** The balance suffices, but a budget leaves less. `limit` and `left` are nano-USD, tokens, requests or open calls, as `unit` says. */
+/** The balance suffices, but a budget leaves too little. `limit` and `left` are in `unit`, with USD as nano-USD. */
 export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetReached", {
   budget: Schema.String,
   name: Schema.String,
@@ -141,7 +138,7 @@ export const LedgerRefusal = Schema.Union(
 )
 export type LedgerRefusal = typeof LedgerRefusal.Type
 
-/** The error of a refusal. */
+/** The error for a refusal. */
 export const errorOf = (refusal: Refusal): LedgerRefusal =>
   new (refusals[refusal._tag] as new (fields: object, noValidation: boolean) => LedgerRefusal)(refusal, true)
 

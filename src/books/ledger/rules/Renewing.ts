@@ -1,12 +1,12 @@
 /**
- * The renewal of an allowance: the unused part of the last period is taken back, and the next amount is granted. A charge spends granted
- * credit before purchased credit, and the allowance before other granted credit. So the unused part is the last grant minus the charges
- * since, limited by the unreserved granted credit.
+ * The renewal of an allowance takes back the unused part of the last period and grants the next amount. A charge spends granted credit before
+ * purchased credit, and the allowance before other granted credit. The unused part is therefore the last grant minus the charges since then, limited
+ * by the unreserved granted credit.
  *
- * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, then from the allowance. A renewal never
- * takes credit that was granted later.
+ * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, then from the allowance. A renewal never takes credit
+ * that was granted later.
  *
- * The charges since a grant are computed: the balance after it plus all other movements, minus the current balance. Movements other than
+ * The charges since a grant are computed: the balance after the grant plus all other movements, minus the current balance. Movements other than
  * charges are few and have an index, so an allowance adds no cost to a charge.
  */
 import { Either } from "effect"
@@ -62,8 +62,8 @@ export type Moved = Pick<Entry, "type" | "source" | "amount">
 export const signed = ({ amount, type }: Moved): Nano => (type === "credit" ? amount : -amount)
 
 /**
- * The other granted credit after a movement. A refund counts as taken from it, although it takes giftable credit first, so the sum is never
- * too high. For a grant that is taken back the sum is exact.
+ * The other granted credit after a movement. A refund counts as taken from other granted credit, although it takes giftable credit first, so the sum
+ * is never too high. For a grant that is taken back, the sum is exact.
  */
 export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano => {
   if (source === null || source === "transfer_escrow") return others

@@ -1,6 +1,6 @@
 /**
- * The operations on the books: postings that move or reserve credit, and statements of other rooms that commit or fail with them. A
- * transaction is plain data, so it can be sent to a thread. It commits as a whole or has no effect.
+ * The operations on the books: postings that move or reserve credit, and statements of other rooms that commit or fail with them. A transaction is
+ * plain data, so it can be sent to a thread. It commits as a whole or has no effect.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -8,7 +8,7 @@ import type { TokenDetails } from "../../../kernel/TokenDetails.ts"
 import type { BudgetKind, BudgetTerms, BudgetUnit, Rates } from "./Budget.ts"
 import { storable } from "../../../storage/database/Text.ts"
 
-/** Where credit came from or went: the `source` of a ledger entry. Charges have no source. */
+/** The origin or destination of credit: the `source` of a ledger entry. Charges have no source. */
 export type CreditSource =
   | "purchase"
   | "registration_bonus"
@@ -20,7 +20,7 @@ export type CreditSource =
   | "transfer_release"
   | "transfer_return"
 
-/** Credit of these sources is giftable: it may be sent in a transfer. Any other credit is granted and may only be spent. */
+/** Credit from these sources is giftable: it may be sent in a transfer. Other credit is granted, and may only be spent. */
 export const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
 
 /** The part of a refunded or disputed payment that an account could not give back. */
@@ -31,18 +31,18 @@ export interface Debt {
 
 export type AccountStatus = "active" | "suspended" | "closed"
 
-/** A billing account. Its balance is giftable + granted; calls may still reserve `availableOf`. */
+/** A billing account. Its balance is giftable + granted. Calls may still reserve `availableOf`. */
 export interface Account {
   readonly id: string
   readonly tenant_id: string
   readonly status: AccountStatus
   /** Purchased or received credit. */
   readonly giftable: Nano
-  /** Promotional and admin credit; spent first. */
+  /** Promotional and admin credit, which is spent first. */
   readonly granted: Nano
-  /** In escrow for transfers that it sent; no longer part of the balance. */
+  /** In escrow for transfers that the account sent. Not part of the balance. */
   readonly held: Nano
-  /** Reserved by open calls; still part of the balance. */
+  /** Reserved by open calls. Part of the balance. */
   readonly reserved: Nano
   /** Whether credit was ever purchased or received. */
   readonly funded: boolean
@@ -68,10 +68,10 @@ export const availableOf = (account: Account): Nano => {
   return left > 0n ? left : 0n
 }
 
-/** Facts known at a call's admission, which its usage record will contain. */
+/** Facts of a call known at its admission and copied to its usage record. */
 export interface CallFacts {
   readonly account_id: string
-  /** The tenant of the credential that called. */
+  /** The tenant of the caller's credential. */
   readonly tenant_id: string
   readonly application_id: string | null
   readonly usage_type: "inference" | "tool"
@@ -80,11 +80,11 @@ export interface CallFacts {
   readonly provider: string
   /** The version of the price for the charge (`books/prices/PriceVersions`). */
   readonly price?: string | undefined
-  /** The run whose key called. `application_id` is then the API key that the run descends from. */
+  /** The run, if its key called. `application_id` is then the API key from which the run descends. */
   readonly run_id?: string | undefined
-  /** Pairs `name=value`, one a line, ascending. */
+  /** One `name=value` per line, ascending. */
   readonly tags?: string | undefined
-  /** The caller's own user, as the request names them. */
+  /** The caller's own user, as named in the request. */
   readonly end_user?: string | undefined
 }
 
@@ -94,18 +94,18 @@ export interface Way {
   readonly provider: string
 }
 
-/** Facts of a call at its admission: those of its record, and those that only budgets need. */
+/** Facts of a call at its admission, including those that only budgets need. */
 export interface ClaimedFacts extends CallFacts {
-  /** The capability that it uses: `chat`. */
+  /** Its capability, such as `chat`. */
   readonly capability?: string | undefined
-  /** Its run, and the runs that this descends from. */
+  /** Its run and that run's ancestors. */
   readonly runs?: ReadonlyArray<string> | undefined
-  /** All that may serve it, `model` and `provider` first. Absent if nothing else may. */
+  /** The models and providers that may serve it, `model` and `provider` first. Absent if no others may serve it. */
   readonly ways?: ReadonlyArray<Way> | undefined
 }
 
 /**
- * Why a source has its place in the order of charging: it is the caller's own, the caller pinned it, the token charges the team first, or
+ * The reason for a source's position in the order of charging: it is the caller's own, the caller pinned it, the token charges the team first, or
  * the earlier sources could not pay.
  */
 export type Why = "own" | "pinned" | "team_first" | "fall_through"
@@ -121,18 +121,18 @@ export interface Source {
 }
 
 /**
- * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, which
- * serves as the cache key.
+ * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, which serves as
+ * the cache key.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
   readonly billing_source_tenant_id: string
   readonly billing_source_kind: "own" | "team"
-  /** Why the payer had its place in the order of charging. */
+  /** The reason for the payer's position in the order of charging. */
   readonly billing_source_why: Why
 }
 
-/** Credit reserved for one call: the most that the call may cost. `id` is the call's id. */
+/** Credit reserved for one call. `id` is the call's id. */
 export interface Reservation {
   readonly id: string
   readonly dimensions: Dimensions
@@ -141,11 +141,11 @@ export interface Reservation {
   readonly at: number
   /** The run of the process that admitted the call. A later run releases the reservations of ended runs. */
   readonly run: string
-  /** The ids of the budgets that count it. Absent if none does. */
+  /** The ids of the budgets that count the call; absent if there are none. */
   readonly budgets?: ReadonlyArray<string> | undefined
-  /** The tokens that budgets have reserved for it. */
+  /** The tokens reserved for the call in its budgets. */
   readonly tokens?: number | undefined
-  /** Released because its run had ended (`interrupted`). Nothing is reserved any more, and the usage record has cost 0. */
+  /** Whether it was released because its run had ended (`interrupted`). It then reserves nothing, and the usage record has cost 0. */
   readonly released?: true
 }
 
@@ -161,17 +161,17 @@ export interface Limit {
   readonly tenant_id: string
   readonly amount: Nano
   readonly period: LimitPeriod
-  /** Charges count from this time: the beginning of the month, or 0 for all time. */
+  /** The time from which charges count: the beginning of the month, or 0 for all time. */
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano
   /** The reservations of all its open calls, including those admitted earlier. */
   readonly reserved: Nano
-  /** The amount, or the sum of spent and reserved credit if that was higher when the limit was set. */
+  /** The amount, or `spent` + `reserved` if that was higher when the limit was set. */
   readonly ceiling: Nano
 }
 
-/** The origin of a charge's figures: the provider's count, our count of the received data, an estimate, or none. */
+/** The origin of a charge's figures: the provider's count, our own count of the received data, an estimate, or no figures. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
 /** How a call ended. */
@@ -180,9 +180,9 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served the call, if known. Default: the one expected at admission. */
+  /** The upstream that served the call, if known. Default: the upstream expected at admission. */
   readonly provider?: string | null | undefined
-  /** The model that served the call instead of the one at admission, with the version of its price. */
+  /** The model that served the call instead of the claimed one, with its price version. */
   readonly served?: { readonly model: string; readonly price: string } | undefined
   readonly success: boolean
   readonly error_type: string | null
@@ -197,7 +197,7 @@ export interface CallOutcome {
 /** The last grant of an allowance, read before the transaction (`Renewing`). */
 export interface LastAllowance {
   readonly amount: Nano
-  /** The balance without the charges since that grant: the balance after it plus every other movement since. */
+  /** The balance without the charges since that grant: the balance after the grant plus all other movements since then. */
   readonly chargeless: Nano
   /** Credit granted since then and not taken back, which is not part of the allowance (`othersAfter`). */
   readonly others: Nano
@@ -209,9 +209,7 @@ export type Posting =
   /** Opens an empty billing account. */
   | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
   | { readonly _tag: "SetStatus"; readonly account: string; readonly status: AccountStatus }
-  /**
-   * Adds credit. With `payment`, the amount first cancels the debt for that payment; only the rest is credited.
-   */
+  /** Adds credit. With `payment`, the amount first cancels the debt for that payment, and only the rest is credited. */
   | {
       readonly _tag: "Credit"
       readonly account: string
@@ -221,9 +219,7 @@ export type Posting =
       readonly description: string
       readonly payment?: string | undefined
     }
-  /**
-   * Moves giftable credit into escrow for a transfer. Reserved credit is not touched. An account that is inactive or in debt cannot send.
-   */
+  /** Moves giftable credit into escrow for a transfer. Reserved credit is not touched. An account that is inactive or in debt cannot send. */
   | {
       readonly _tag: "Escrow"
       readonly account: string
@@ -232,7 +228,7 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Ends a transfer's escrow: the credit goes to the recipient (`transfer_release`), whose account may also be the sender's, or back
+   * Ends a transfer's escrow. The credit goes to the recipient (`transfer_release`), which may be the sender's own account, or returns to the sender
    * (`transfer_return`). The accompanying statement must ensure that a transfer ends only once.
    */
   | {
@@ -245,9 +241,9 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Takes back unreserved credit, giftable credit first: a purchase whose payment was reversed. With the source `admin` it is a mistaken
-   * grant and takes only granted credit. A balance never goes below zero. With `payment`, the account owes the rest for that payment. Each
-   * later transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
+   * Takes back unreserved credit, giftable credit first, for a purchase with a reversed payment. With the source `admin` it takes back a mistaken
+   * grant, from granted credit only. A balance never goes below zero. With `payment`, the account owes the rest for that payment. Each later
+   * transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
    */
   | {
       readonly _tag: "TakeBack"
@@ -260,22 +256,22 @@ export type Posting =
       readonly payment?: string | undefined
     }
   /**
-   * Begins a period of an allowance: takes back the unused part of the last one (`last`), then grants `amount` plus the part that may be
-   * kept. It takes back only unreserved granted credit. An amount of 0 ends the allowance.
+   * Begins a period of an allowance: takes back the unused part of the last one (`last`), then grants `amount` plus the part that may be kept. It
+   * takes back only unreserved granted credit. An amount of 0 ends the allowance.
    */
   | {
       readonly _tag: "Renew"
       readonly account: string
       readonly amount: Nano
       readonly last?: LastAllowance | undefined
-      /** The largest part of the unused credit that is granted again. */
+      /** The maximum of the unused credit that is granted again. */
       readonly keep: Nano
       readonly reference: string
       readonly description: string
     }
   /**
-   * Sets or removes (`null`) the spending limit of an API key (`application`). The key's earlier charges in the period and its open
-   * reservations count. `tenant` is the key's tenant, `account` that tenant's billing account.
+   * Sets or removes (`null`) the spending limit of an API key (`application`). The key's earlier charges in the period and its open reservations
+   * count. `tenant` is the key's tenant, `account` that tenant's billing account.
    */
   | {
       readonly _tag: "SetLimit"
@@ -285,8 +281,8 @@ export type Posting =
       readonly limit: Pick<Limit, "amount" | "period"> | null
     }
   /**
-   * Makes a budget, changes its terms, or ends it (`null`). `tenant` and `account` are its tenant and that tenant's billing account; absent for
-   * a budget of the operator that counts all tenants.
+   * Creates a budget, changes its terms, or removes it (`null`). `tenant` and `account` are its tenant and that tenant's billing account. Both are
+   * absent for a budget that counts all tenants.
    */
   | {
       readonly _tag: "SetBudget"
@@ -298,10 +294,9 @@ export type Posting =
       readonly terms: BudgetTerms | null
     }
   /**
-   * Reserves between `least` and `most` on the first source with `enough` available; if there is no such source or no `enough`, on the
-   * first with `least`. If a source of kind `own`, at any position, is missing or inactive, the posting is refused; a team's source is
-   * skipped. If budgets
-   * count the call, the reservation does not exceed what they leave.
+   * Reserves between `least` and `most` on the first source with `enough` available, otherwise on the first with `least`. `enough` is `least` by
+   * default. If a source of kind `own`, at any position, is missing or inactive, the posting is refused. A team's source is skipped instead. The
+   * reservation does not exceed what the call's budgets leave.
    */
   | {
       readonly _tag: "Reserve"
@@ -312,14 +307,14 @@ export type Posting =
       readonly most: Nano
       readonly run: string
       readonly facts: ClaimedFacts
-      /** The tokens that it may use, for budgets of tokens. Absent if it uses none. */
+      /** The tokens that the call may use, for token budgets. Absent if it uses none. */
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
-   * Ends a call: releases the reservation, charges the cost as far as the payer's credit and the key's limit allow, and writes the usage
-   * record. A settled call does not change. A call that was released because its run had ended (`interrupted`) is still settled if it
-   * succeeded or has a cost: it is charged from available credit and gets a second usage record. `payer` is the charged billing account,
-   * for the listeners of `Writer.watch`; the books take it from the reservation.
+   * Ends a call: releases the reservation, charges the cost within the payer's credit and the call's budgets, and writes the usage record. A
+   * settled call does not change. A call that was released because its run had ended (`interrupted`) is still settled if it succeeded or has a cost.
+   * It is charged from available credit and gets a second usage record. `payer` is the charged billing account, for the listeners of `Writer.watch`.
+   * The books read it from the reservation.
    */
   | {
       readonly _tag: "Settle"
@@ -329,8 +324,8 @@ export type Posting =
     }
 
 /**
- * A statement of another room. It must not write to the tables of the books, because the writer caches their rows. `rows`: the number of rows
- * that its `RETURNING` must return, or the whole transaction is refused.
+ * A statement of another room. It must not write to the tables of the books, because the writer caches their rows. If `rows` is set, the statement's
+ * `RETURNING` must return that number of rows, or the whole transaction is refused.
  */
 export interface Statement {
   readonly text: string
@@ -338,7 +333,7 @@ export interface Statement {
   readonly rows?: number
 }
 
-/** The type lists the postings, and so determines the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
+/** Its type lists the postings, which determine the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
 export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Posting>> {
   readonly postings: P
   readonly statements: ReadonlyArray<Statement>
@@ -346,7 +341,7 @@ export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Po
 
 const textAsStored = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
 
-/** The statement of a `sql` template. Texts are changed to ones that both engines can store (`storage/database/Text`). */
+/** The statement of a `sql` template. Changes texts to ones that both engines can store (`storage/database/Text`). */
 export const statement = <A>(template: SqlStatement<A>, rows?: number): Statement => {
   const [text, values] = template.compile()
   const params = values.map(textAsStored)
@@ -356,7 +351,7 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
 /** The balance of an account after a posting. */
 interface Balances {
   readonly balance: Nano
-  /** The balance before it, if it does not follow from the posting's amount because a debt was paid or cancelled. */
+  /** The balance before the posting. Present if a debt was paid or cancelled, because the amount then does not determine it. */
   readonly before?: Nano | undefined
 }
 
@@ -378,7 +373,7 @@ export interface ResultByPosting {
     readonly _tag: "Reserved"
     readonly source: Source
     readonly amount: Nano
-    /** Absent if no budget counts the call. */
+    /** Absent if no budget concerns the call. */
     readonly within?: Within | undefined
   }
   readonly Settle:
@@ -388,28 +383,28 @@ export interface ResultByPosting {
 
 /** A reservation within budgets. */
 export interface Within {
-  /** The tokens that budgets leave to the call; `undefined` if none limits them. */
+  /** The tokens that budgets leave to the call; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
   readonly rates: Rates
-  /** The places in `ways` that budgets have taken away. */
+  /** The indexes of the `ways` that budgets bar. */
   readonly barred: ReadonlyArray<number>
-  /** The refusal of the first of these budgets; absent if all ways are open. */
+  /** The refusal by the first of these budgets; absent if all ways are open. */
   readonly refusal?: Shortage | undefined
 }
 
-/** The balance suffices, but a budget leaves less. */
+/** The balance suffices, but a budget leaves too little. */
 export interface Shortage {
   readonly _tag: "BudgetReached"
   readonly budget: string
   readonly name: string
   readonly unit: BudgetUnit
   readonly period: BudgetTerms["period"]
-  /** The limit and its rest: nano-USD, tokens, requests or open calls. */
+  /** The limit and its rest, in `unit`, with USD as nano-USD. */
   readonly limit: Nano
   readonly left: Nano
-  /** In milliseconds since 1970; absent if it never renews. */
+  /** In milliseconds since 1970; absent if the budget never renews. */
   readonly renews_at?: number | undefined
-  /** Present if the budget counts all tenants: no tenant may learn what the others leave. */
+  /** Present if the budget counts all tenants. A tenant must not learn how much the others leave. */
   readonly of_everyone?: true | undefined
 }
 
@@ -418,7 +413,7 @@ export type Result = ResultByPosting[Posting["_tag"]]
 /** The results of a transaction's postings, in order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
-/** Why a transaction was refused, as data. It had no effect. The writer fails with the matching error (`Problems`). */
+/** The reason why a transaction was refused and had no effect, as data. The writer fails with the matching error (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
   /** The balance suffices, but the API key's limit leaves too little. */
@@ -442,7 +437,7 @@ export type Outcome =
 /** An entry in a billing account's ledger. */
 export interface Entry {
   readonly billing_account_id: string
-  /** Its position in the account's ledger, from 1. */
+  /** Its position in the account's ledger, starting at 1. */
   readonly number: number
   readonly type: "credit" | "debit"
   /** Positive; `type` gives the direction. */
@@ -459,7 +454,7 @@ export interface Entry {
 /** The usage record of an admitted call. */
 export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   readonly id: string
-  /** Its position among the calling tenant's records, from 1. */
+  /** Its position among the calling tenant's records, starting at 1. */
   readonly number: number
   readonly at: number
   /** `provider` and `model` are those that served the call. */
@@ -467,6 +462,6 @@ export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   /** The unpaid part of the cost; `cost` is the paid part. */
   readonly uncollected: Nano
   readonly reserved: Nano
-  /** The ids of the budgets that counted the call. Absent if none did. */
+  /** The ids of the budgets that counted the call; absent if there are none. */
   readonly budgets?: ReadonlyArray<string> | undefined
 }

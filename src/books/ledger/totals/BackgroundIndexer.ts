@@ -1,6 +1,5 @@
 /**
- * Writes an index over a tenant's records in the background, in short pieces. All indexes share this code. A run is due when all its records
- * exist.
+ * Writes an index over a tenant's records in the background, in short slices. All indexes share this code. A run is due when all its records exist.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -15,7 +14,7 @@ import type { Run, Written } from "./SortedIndex.ts"
 export interface BackgroundIndexerContract {
   /** Writes up to `most` of the due runs. Returns their number. */
   readonly write: (most: number) => Effect.Effect<number, BooksUnavailable | Conflict>
-  /** `layerJobs` runs it. */
+  /** Writes due runs repeatedly. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -31,12 +30,12 @@ const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * The longest that a batch may run, in milliseconds. With several writers, one may commit records with lower numbers than those already
- * checked. So a range is checked again after this time.
+ * The maximum duration of a batch, in milliseconds. With several writers, one may commit records with lower numbers than those already checked, so a
+ * range is checked again after this time.
  */
 const batchMillis = 60_000
 
-/** The maximum number of runs that a turn of the job writes, and the pauses after a turn that wrote runs and one that did not. */
+/** The maximum number of runs per iteration of the job, and the pauses after an iteration with and without runs. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
@@ -57,7 +56,7 @@ interface State {
   readonly waiting: Set<string>
   /** The last checked record; `undefined` until all tenants were checked. */
   seen: number | undefined
-  /** The ranges of records to check again, with the time. */
+  /** The ranges of records to check again, and when. */
   again: Array<{ readonly from: number; readonly last: number; readonly at: number }>
 }
 
@@ -128,7 +127,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
   }
 })
 
-/** Finds the tenants with a run that one of these records completed. */
+/** Finds the tenants with a run completed by one of these records. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
   inPieces(
     { from: from + 1, to: last + 1 },

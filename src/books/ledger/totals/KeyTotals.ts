@@ -1,7 +1,7 @@
 /**
- * Totals of each API key, by UTC day and hour, model and endpoint, for a key's own usage. They include the records of all tenants up to a row, their
- * end; a reader adds the key's records after it (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in the transaction
- * that moves the end, for the same reasons as `ProviderTotals`.
+ * Totals of each API key, by UTC day and hour, model and endpoint, for a key's own usage view. They include the records of all tenants up to a row,
+ * their end. A reader adds the key's records after it (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in the
+ * transaction that moves the end, for the same reasons as `ProviderTotals`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -33,7 +33,7 @@ export const selectEnd = "SELECT COALESCE((SELECT record FROM tollgate_usage_by_
 export const endOf = (sql: SqlClient) =>
   Effect.map(sql<{ readonly record: number }>`SELECT (${sql.literal(selectEnd)}) AS record`, ([row]) => row!.record)
 
-/** The totals of the records `r` after one row, up to another. */
+/** The totals of the records `r` after the row `from`, up to the row `to`. */
 const ofRecords = (from: string, to: string): string => `SELECT d.application_id AS application_id, g.grain AS grain,
     r.at - r.at % g.grain AS start, d.model AS model, d.endpoint AS endpoint,
     ${names.map((name) => `${measures[name]} AS ${name}`).join(", ")}
@@ -73,7 +73,7 @@ export interface KeySum {
   readonly latency_ms: number
 }
 
-/** A key's stored totals over some periods, by model and endpoint, with their end. Both are read at the same instant. */
+/** A key's stored totals over some periods, by model and endpoint, and their end. One statement reads both. */
 export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyArray<Periods>) => {
   const within: ReadonlyArray<Fragment> = periods.map(
     ({ end, grain, start }) => sql`SELECT model, endpoint, ${sql.literal(columns)} FROM tollgate_usage_by_key
@@ -96,7 +96,7 @@ export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyAr
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** Totals that differ from the records up to their end. Those records never change, so the check is valid while more are added. */
+/** Totals that differ from the records up to their end. Those records never change, so the check works while more are added. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const end = yield* endOf(sql)
   const last = yield* lastRow(sql)

@@ -1,14 +1,14 @@
 /**
- * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row, their end; a reader adds the later
+ * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row, their end. A reader adds the later
  * records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction fails
  * if the end has changed since it was read, so only one of two nodes succeeds.
  *
- * - A batch folds the rollups of a tenant. These rows belong to all tenants: batches of all nodes would wait for each other.
+ * - A batch folds only a tenant's own rollups. These rows belong to all tenants, so the batches of all nodes would wait for each other.
  * - Totals of runs (`Totals`) are per tenant, and most tenants of a large service have fewer records than one run.
- * - The end is a row and not a finished day, since no clock can tell that a day is over: a node's clock may be slow, a batch commits after its
- *   rows are dated, and the sandbox moves its time. A late record comes after the end, whatever its day, and is added to that day. Each
- *   record is added once, so nothing needs correction later. `verify` still compares the totals.
- * - The end must not pass a row that may still be committed (`SafeHorizon`), nor the last existing row: after copying to the other engine,
+ * - The end is a row and not a finished day, since no clock can tell that a day is over: a node's clock may be slow, a batch commits after its rows
+ *   are dated, and the sandbox moves its time. A late record of any day comes after the end and is added to its day. Each record is added once, so
+ *   the totals need no correction later. `verify` still compares them.
+ * - The end must not pass a row that may still be committed (`SafeHorizon`), or the last existing row. After copying to the other engine,
  *   the next row gets the number after the last one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -31,7 +31,7 @@ export interface DailySum {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The charged amount, and the amount that balances could not pay. */
+  /** The charged amount, followed by the amount that balances could not pay. */
   readonly charged: Nano
   readonly uncollected: Nano
 }
@@ -131,7 +131,7 @@ export const among = (sql: SqlClient, rows: Range, { first, last }: Days) =>
   Effect.suspend(() => {
     const found: Found = new Map()
     const read = ({ from, to }: Range) =>
-      // As lists, which cost the driver less than half as much as objects.
+      // For the driver, lists cost less than half as much as objects.
       Effect.map(sql.unsafe(selectAmong, [from, to, first, last + day]).values, (rows) => {
         for (const row of rows) put(found, sumOf(row as unknown as SumRow))
       })

@@ -1,6 +1,6 @@
 /**
- * Records in the order of a value, as pairs of value and `seq`. If values are equal, the later record is greater. Encodes blocks of these
- * places as bytes, and merges several orders into one.
+ * Records in the order of a value, as pairs of value and `seq` (places). If values are equal, the later record is greater. Encodes blocks of places
+ * as bytes, and merges several orders into one.
  */
 import { exactMax, valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
@@ -13,7 +13,7 @@ export interface RecordOrder {
   readonly seqs: ReadonlyArray<number>
 }
 
-/** Adds two values; the result is a number if that is exact. */
+/** Adds two values. The result is a number if that is exact. */
 export const plus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
   return valueOf(BigInt(a) + BigInt(b))
@@ -26,7 +26,7 @@ export const minus = (a: Value, b: Value): Value => {
 
 /** Sorts places by value. The input must be in the order of `seq`. */
 export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
-  // A stable sort: equal values stay in the order of `seq`.
+  // The sort is stable, so equal values stay in the order of `seq`.
   const order = Array.from(values, (_, i) => i).sort((a, b) => {
     const [left, right] = [values[a]!, values[b]!]
     return left < right ? -1 : left > right ? 1 : 0
@@ -37,8 +37,8 @@ export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
 // ---- bytes --------------------------------------------------------------------------------------------------------------
 
 /**
- * A block as bytes: the lowest `seq`, then for each place the difference of its value from the previous one (from `first` for the first
- * place), and the difference of its `seq` from the lowest.
+ * A block as bytes: the lowest `seq`, then two differences for each place. The first is its value minus the previous value (for the first place,
+ * minus `first`). The second is its `seq` minus the lowest.
  */
 export const encode = ({ seqs, values }: RecordOrder): Uint8Array => {
   const numbers = new VarintWriter()
@@ -54,7 +54,7 @@ export const encode = ({ seqs, values }: RecordOrder): Uint8Array => {
   return numbers.written()
 }
 
-/** The places of a block whose first value is `first`. */
+/** The places of a block. `first` is its first value. */
 export const decode = (bytes: Uint8Array, first: Value): RecordOrder => {
   const values: Array<Value> = []
   const seqs: Array<number> = []
@@ -78,11 +78,11 @@ interface Head {
 }
 
 /**
- * Merges orders that are added block by block. `drain` yields places until a block is used up. The caller then adds the next block of that
- * order, if there is one, and calls `drain` again.
+ * Merges orders that are added block by block. `drain` yields places until a block is used up. The caller then adds that order's next block, if there
+ * is one, and calls `drain` again.
  */
 export class Merge<Order> {
-  // A binary heap: the children of place `i` are at `2 * i + 1` and `2 * i + 2`.
+  // A binary heap. The children of the element at `i` are at `2 * i + 1` and `2 * i + 2`.
   private readonly heap: Array<Head & { readonly order: Order }> = []
   private readonly descending: boolean
 
@@ -106,7 +106,7 @@ export class Merge<Order> {
     return this.heap.length === 0
   }
 
-  /** Yields up to `count` places, in order. Returns the order whose block is used up; `undefined` if `count` was reached first. */
+  /** Yields up to `count` places, in order. Returns the order with an exhausted block; `undefined` if `count` was reached first. */
   drain(count: number, give: (value: Value, seq: number) => void): Order | undefined {
     const step = this.descending ? -1 : 1
     for (let left = count; left > 0; left--) {

@@ -12,9 +12,9 @@ import { Writer } from "../write/Writer.ts"
 import * as ProviderTotals from "./ProviderTotals.ts"
 
 export interface RowsIndexerContract {
-  /** Adds the available records, or a part of a long history. Returns whether it added any. */
+  /** Adds the available records, or part of a long history. Returns whether it added any. */
   readonly add: Effect.Effect<boolean, BooksUnavailable>
-  /** Adds records when there are enough of them. `layerJobs` runs it. */
+  /** Adds records when there are `enough`. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -22,7 +22,7 @@ export interface RowTotals {
   readonly name: string
   /**
    * The minimum number of new records to add. A reader takes a microsecond for each record not yet added. With several writers, each run makes all of
-   * them wait a few milliseconds for the end of batches (`SafeHorizon`).
+   * them wait a few milliseconds until running batches end (`SafeHorizon`).
    */
   readonly enough: number
   readonly endOf: (sql: SqlClient) => Effect.Effect<number, SqlError>
@@ -30,10 +30,10 @@ export interface RowTotals {
   readonly adding: (end: number, to: number) => ReadonlyArray<Statement>
 }
 
-/** The maximum number of transactions in a turn, of `pieceSize` records each. One takes the writer a millisecond or two. */
+/** The maximum number of transactions per iteration, each with `pieceSize` records. One takes the writer a millisecond or two. */
 const piecesMax = 64
 
-/** The pauses after a turn that added records, and after one that did not. */
+/** The pauses after an iteration that added records, and after one that did not. */
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
 

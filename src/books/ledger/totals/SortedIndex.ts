@@ -1,11 +1,11 @@
 /**
- * The sorted index: a tenant's records in the order of a value, for sorted pages. An index by value would make every charge touch a random
- * page. Instead, each `runSize` records of a tenant form a sorted run, written when all of them exist, and each `fanOut` runs are merged into
- * a run of the next level. A run never changes. Records after the last run, and partial runs at the ends of a window, are sorted by the
- * reader. `SortedIndexer` writes the runs.
+ * The sorted index: a tenant's records in the order of a value, for sorted pages. An index by value would make every charge touch a random page.
+ * Instead, each `runSize` records of a tenant form a sorted run, written when all of them exist, and each `fanOut` runs are merged into a run of the
+ * next level. A run never changes. The reader sorts the records after the last run, and partial runs at the ends of a window. `SortedIndexer` writes
+ * the runs.
  *
- * Run `i` of a level with runs of `n` records has the numbers from `i * n + 1`. Its places (value and row) are stored in blocks, which are
- * found by their first place.
+ * Run `i` of a level with runs of `n` records has the numbers from `i * n + 1`. Its places (value and row) are stored in blocks, which are found by
+ * their first place.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -146,8 +146,8 @@ const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, dire
 }
 
 /**
- * Passes the places of the runs and of `rest` to `give`, merged into one order, until `give` returns false. Begins after `after`, if given. It
- * reads one block of each run at a time.
+ * Passes the places of the runs and of `rest` to `give`, merged into one order, until `give` returns false. Begins after `after`, if given. Reads one
+ * block of each run at a time.
  */
 export const walk = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -199,7 +199,7 @@ export const walk = Effect.fnUntraced(function* (
   }
 })
 
-/** The number of blocks, and of records, read before other fibers get a turn. */
+/** The number of blocks, and of records, to read before yielding to other fibers. */
 const readsInTurn = 16
 const recordsInTurn = 512
 
@@ -213,7 +213,7 @@ export const due = (records: number, has: Written): ReadonlyArray<Run> => {
     next[level]! += 1
     if (level + 1 < has.length && (next[level + 1]! + 1) * fanOut <= next[level]!) add(level + 1)
   }
-  // First the runs that an earlier turn left.
+  // Begin with the runs that an earlier iteration left.
   for (let level = 1; level < has.length; level++) {
     while ((next[level]! + 1) * fanOut <= next[level - 1]!) add(level)
   }
@@ -238,7 +238,7 @@ const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
   const from = run * runSize + 1
   const pieces = yield* inPieces(
     { from, to: from + runSize },
-    // As lists, which cost the driver less than half as much as objects.
+    // For the driver, lists cost less than half as much as objects.
     (piece) => sql`SELECT r.seq, ${columns} FROM ${recordsAmong(sql, tenant, piece)} ORDER BY r.seq`.values,
     recordsInTurn
   )
@@ -290,14 +290,14 @@ const blockOf = (sort: Sort, places: RecordOrder.RecordOrder): Block => ({
 export const blocksOf = (sql: SqlClient, tenant: string, run: Run) =>
   run.level === 0 ? blocksOfRecords(sql, tenant, run) : blocksOfRuns(sql, tenant, run)
 
-/** Writes a block of a run. A block that exists already is equal. */
+/** Writes a block of a run. An existing block is equal and stays. */
 export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, sort, value }: Block): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq, places)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   params: [tenant, sort, level, run, value, seq, places]
 })
 
-/** Records that the run, and all before it, are written. */
+/** Records that this run and all runs before it are written. */
 export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_runs (tenant_id, level, runs) VALUES (?, ?, ?)
     ON CONFLICT (tenant_id, level) DO UPDATE SET runs = excluded.runs WHERE tollgate_usage_sorted_runs.runs < excluded.runs`,
@@ -306,7 +306,7 @@ export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** A sort order of a run with the wrong blocks: the expected and found number of blocks, and their digest. */
+/** A run's sort order with wrong blocks. Holds the expected and found number of blocks, and their digest. */
 export interface Fault {
   readonly id: string
   readonly expected: string

@@ -25,7 +25,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const { submit } = yield* Writer
 
-  /** A run counts when its last piece is committed. Blocks left by a crash are not read until they are written again. */
+  /** A run is used after its last transaction commits. Blocks left by a crash are not read until they are written again. */
   const writeRun = Effect.fnUntraced(function* (tenant: string, run: Run) {
     const blocks = yield* SortedIndex.blocksOf(sql, tenant, run)
     const statements = blocks.map((block) => SortedIndex.writeBlock(tenant, run, block))

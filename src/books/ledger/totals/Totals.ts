@@ -1,7 +1,7 @@
 /**
- * Pre-aggregated totals of each run of a tenant's records, for sums by any dimension and for finding filtered records. A run is the same
- * range of numbers as in the lower two levels of `SortedIndex`. Its totals are one row, written once when all its records exist
- * (`TotalsIndexer`), and never change. Records after the last run are read themselves.
+ * Pre-aggregated totals of each run of a tenant's records, for sums by any dimension and for finding filtered records. The runs are those of the
+ * lower two levels of `SortedIndex`. A run's totals are one row, written once when all its records exist (`TotalsIndexer`), and never change. Records
+ * after the last run are read directly.
  *
  * The row has three byte strings:
  * - `sums`: the sums by hour and dimensions;
@@ -24,7 +24,7 @@ import type { Statement } from "../rules/Transaction.ts"
 import { valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
 
-/** The sum of an hour's calls with the same dimensions. */
+/** The sums of an hour's calls with the same dimensions. */
 export interface Sum {
   /** Hours since 1970. */
   readonly hour: number
@@ -178,7 +178,7 @@ export const touching = (range: Range, has: Written) => {
 /** The number of runs that a statement reads, by level: a millisecond or two of work. */
 const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [8, 1] }
 
-/** Reads one part of the runs' totals, in order. Yields to other fibers in between. */
+/** Reads one part of the runs' totals, in order, and yields to other fibers in between. */
 export const each = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -262,13 +262,13 @@ export interface RunTotals extends Run {
 
 type RecordRow = readonly [at: number, dimensions: number, success: number, tokens: number, cost: number | string]
 
-/** The number of records read before other fibers get a turn. */
+/** The number of records to read before yielding to other fibers. */
 const recordsInTurn = 512
 
 const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const pieces = yield* inPieces(
     numbersOf(run),
-    // As lists, which cost the driver less than half as much as objects.
+    // For the driver, lists cost less than half as much as objects.
     (piece) =>
       sql`SELECT r.at, r.dimensions, r.success, r.prompt_tokens + r.completion_tokens,
         ${sql.literal(exact("r.cost"))} AS cost

@@ -1,6 +1,6 @@
 /** Lists of non-negative integers as bytes: seven bits per byte, lowest first. The highest bit means that more bytes follow. */
 
-/** A number if that is exact, otherwise a bigint. Both compare with each other. */
+/** A number if that is exact, otherwise a bigint. Numbers and bigints can be compared. */
 export type Value = number | bigint
 
 export const exactMax = Number.MAX_SAFE_INTEGER
@@ -8,7 +8,7 @@ export const exactMax = Number.MAX_SAFE_INTEGER
 export const valueOf = (amount: bigint): Value =>
   amount <= BigInt(exactMax) && amount >= -BigInt(exactMax) ? Number(amount) : amount
 
-/** The maximum size of one number, in bytes: up to 2^64. */
+/** The maximum size of an encoded number, in bytes. Numbers are below 2^64. */
 const widthMax = 10
 
 /** Encodes numbers. */

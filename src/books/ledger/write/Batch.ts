@@ -1,6 +1,6 @@
 /**
- * A batch of transactions as one database transaction: load the touched rows, apply the transactions in order, write the changes. `Books` has
- * the rules, `Rows` the format of rows.
+ * A batch of transactions as one database transaction: load the touched rows, apply the transactions in order, write the changes. `Books` has the
+ * rules, `Rows` the format of rows.
  */
 import { Either } from "effect"
 import { change, insert, query, run as runStatement } from "../rows/SqlEffect.ts"
@@ -21,23 +21,23 @@ import { everyone } from "../rules/Budget.ts"
 import type { Account, Dimensions, Outcome, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
 /**
- * The writer's cache: rows that earlier batches read or wrote. It is valid as long as only this writer writes to the tables of the books and
- * every batch that used it was committed. Otherwise it must `forget`.
+ * The writer's cache: rows that earlier batches read or wrote. It is valid while no other writer changes the tables of the books and every batch that
+ * used it was committed. Otherwise it must `forget`.
  */
 export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
-  /** `undefined`: there is no such budget. */
+  /** `undefined` if there is no such budget. */
   readonly budgets = new Map<string, Budget | undefined>()
-  /** The ids of the budgets of an anchor. */
+  /** The ids of each anchor's budgets. */
   readonly anchors = new Map<string, ReadonlyArray<string>>()
   /** By tenant. */
   readonly tails = new Map<string, Tail>()
   /** The newest entry of each cached account, and the newest record of each cached tenant with records. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
-  /** The latest beginning of a budget's period. Nothing is booked before it. */
+  /** The latest start of a budget's period. Rows are not booked before it. */
   begun = 0
   /** The row numbers of dimensions. */
   dimensions = new WeakMap<Dimensions, number>()
@@ -47,7 +47,7 @@ export class Memory {
   readonly known: ConcurrentBatch.Known | undefined
   #written: Books.Draft | undefined
 
-  /** `tailMax`: the rollup lag, in records, from which it is folded (`RollupLag`). */
+  /** A rollup lag of `tailMax` records is folded (`RollupLag`). */
   constructor(tailMax: number, known?: ConcurrentBatch.Known) {
     this.tailMax = tailMax
     this.known = known
@@ -100,7 +100,7 @@ export class Memory {
     if (budget !== undefined && budget.start > this.begun) this.begun = budget.start
   }
 
-  /** The last batch is committed: its reservations may be cached. */
+  /** Caches the last batch's reservations, now that it is committed. */
   committed(): void {
     if (this.known === undefined || this.#written === undefined) return
     this.known.keep(this.#written, this.dimensions)
@@ -108,7 +108,7 @@ export class Memory {
   }
 }
 
-/** The cache is cleared when it holds more accounts, tenants or applications. (It holds at most the open reservations.) */
+/** The cache is cleared when it holds more accounts, tenants or applications. Its reservations are limited to open ones. */
 const rememberedMax = 10_000
 
 /** The sequence numbers of new entries and records. */
@@ -125,9 +125,7 @@ interface End {
   readonly usage_at: number
 }
 
-/**
- * Runs the transactions at the time `now`. The caller has begun a database transaction. It then commits, or rolls back and forgets the memory.
- */
+/** Runs the transactions at the time `now`. The caller has begun a database transaction. It then commits, or rolls back and forgets the memory. */
 export function* run(
   transactions: ReadonlyArray<Transaction>,
   now: number,
@@ -153,7 +151,7 @@ export function* run(
   return outcomes
 }
 
-/** A transaction with statements. They run inside a savepoint, which a refusal rolls back. */
+/** Runs a transaction with statements inside a savepoint, which a refusal rolls back. */
 function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction): SqlSteps<Outcome> {
   const attempted = Books.attempt(draft, postings)
   if (Either.isLeft(attempted)) return Books.refused(attempted.left)
@@ -176,7 +174,7 @@ interface Loaded {
   readonly books: Books.Books
   /** `undefined` if the batch has no postings. */
   readonly end: End | undefined
-  /** The numbers of new rows. Default: those after the end. */
+  /** The numbers of new rows. Default: the numbers after `end`. */
   readonly seqs?: Seqs
 }
 
@@ -199,7 +197,7 @@ function* loadLocked(
 
 const noSpending: Books.Books["spending"] = new Map()
 
-/** Loads the spending of applications whose limit is set. */
+/** Loads the spending of applications that get a limit in this batch. */
 function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): SqlSteps<Books.Books["spending"]> {
   let spending: Map<string, Books.Spending> | undefined
   for (const { postings } of transactions) {
@@ -230,7 +228,7 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
     const [row] = yield* query(Rows.selectEnd)
     end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
   }
-  // Pages and windows rely on times that never decrease with the row number, even if the clock is set back.
+  // Pages and windows need times that never decrease with the row number, even if the clock is set back.
   const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
   const spending = yield* loadSpending(transactions, at)
   return { books: { accounts, reservations, records, budgets, anchors, spending, at }, end }
@@ -479,7 +477,7 @@ function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: M
   )
 }
 
-/** Folds rollup lags that are long enough. With concurrent writers only some tenants' lags were read (`ConcurrentBatch`). */
+/** Folds long rollup lags. With concurrent writers, only some tenants' lags were read (`ConcurrentBatch`). */
 function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): SqlSteps<void> {
   for (const { dimensions } of usage) {
     if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue

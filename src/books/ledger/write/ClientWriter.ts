@@ -30,14 +30,14 @@ export const make = Effect.gen(function* () {
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
   const runtime = yield* Effect.runtime<never>()
   const tailMax = yield* RollupLagMax
-  /** The queue, and the callers whose transactions are being committed. */
+  /** The queue, including the callers of the current batch. */
   let waiting: Array<Waiting> = []
   let committing: ReadonlyArray<Waiting> = []
   const work = yield* Effect.makeLatch()
   const watch = CommitWatch.make({
     limit: Duration.toMillis(yield* CommitLimit),
     isAnyoneWaiting: () => waiting.length > 0 || committing.length > 0,
-    // They stay in the queue, because their transactions may still be committed.
+    // The callers stay in the queue, because their transactions may still be committed.
     onStall: () => {
       for (const { answer } of [...committing, ...waiting])
         Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
@@ -53,7 +53,7 @@ export const make = Effect.gen(function* () {
       case "All":
         return Effect.forEach(asked.queries, ask)
       case "Insert":
-        // In chunks, because a statement has a limited number of parameters.
+        // Insert in chunks, because a statement has a limited number of parameters.
         return Effect.forEach(
           chunksOf(asked.rows, Math.floor(10_000 / asked.columns.length)),
           (rows) => sql.unsafe(insertText(asked, rows.length), rows.flat() as Array<string>),
@@ -74,7 +74,7 @@ export const make = Effect.gen(function* () {
     return step.value
   })
 
-  /** Whether the last batch failed because of the database. Then the writer does not wait for locks. */
+  /** Whether the last batch failed because of the database. If so, the writer does not wait for locks. */
   let down = false
 
   /** Runs a batch as a database transaction. A failure never leaves the connection inside a transaction. */
@@ -116,7 +116,7 @@ export const make = Effect.gen(function* () {
           const refusal = new BooksUnavailable({ maybe_written: isFailedCommit(exit.cause) })
           return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, refusal), { discard: true })
         }
-        // A transaction that breaks the database's own rules must not fail the others, so each is tried alone.
+        // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
         return waiting.length > 1
           ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
           : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
@@ -136,21 +136,21 @@ export const make = Effect.gen(function* () {
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
     batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
-  // Transactions submitted before the end are committed and answered; later ones are refused.
+  // Transactions submitted before closing are committed. Later ones are refused.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
       return Effect.ensuring(answerAll, Effect.sync(watch.stop))
     })
   )
-  // Only the wait for work can be interrupted, not the work.
+  // Only the wait for work is interruptible.
   yield* Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(work.await), answerAll)).pipe(
     Effect.forever,
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )
 
-  /** A single synchronous step, so no transaction enters the queue after the end. */
+  /** A single synchronous step, so no transaction enters the queue after closing. */
   const outside = (transaction: Transaction): Submitted =>
     Effect.suspend(() => {
       if (closed || watch.isStalled()) return new BooksUnavailable()
@@ -160,7 +160,7 @@ export const make = Effect.gen(function* () {
       return Effect.zipRight(work.open, Effect.flatMap(Deferred.await(answer), resolve))
     })
 
-  // Two concurrent transactions would read each other's unfinished changes and undo each other's savepoints.
+  // Concurrent transactions would read each other's unfinished changes and roll back each other's savepoints.
   const turn = yield* Effect.makeSemaphore(1)
   const inside = (transaction: Transaction): Submitted =>
     sql.withTransaction(run([transaction])).pipe(
@@ -186,11 +186,11 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * IMMEDIATE takes the write lock first, so rows cannot change between reading and writing. SQLite's own wait for the lock would block this thread, so
- * it is off here.
+ * IMMEDIATE takes the write lock first, so rows cannot change between reading and writing. SQLite's own wait for the lock is off here, because it
+ * would block this thread.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
-  // SQLite applies this pragma when it is prepared, so the preparation must not happen early.
+  // SQLite applies this pragma when it is prepared, so do not prepare it early.
   const run = (pragma: string) => Effect.suspend(() => connection.executeUnprepared(pragma, [], undefined))
   return Effect.flatMap(run("PRAGMA busy_timeout"), ([row]) => {
     const { timeout } = row as { readonly timeout: number }
@@ -203,7 +203,7 @@ const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError
 
 const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
 
-/** A commit whose outcome is unknown. */
+/** A commit with an unknown outcome. */
 class FailedCommit {
   readonly cause: SqlError
 
@@ -218,7 +218,7 @@ const failedCommit = (error: SqlError): SqlError | FailedCommit =>
 const isFailedCommit = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause)].some((error) => error instanceof FailedCommit)
 
-/** A wait in process time, independent of the test clock, because it waits for another process. */
+/** Waits in real time, independent of the test clock, because another process must act. */
 const realSleep = (millis: number): Effect.Effect<void> =>
   Effect.async((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)

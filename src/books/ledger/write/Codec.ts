@@ -1,9 +1,9 @@
 /**
- * Encodes transactions and outcomes as a tape for the writer's thread: numbers in one array, strings in another, read in the order of writing. This
- * takes half the time of positional JSON and a sixth of a structured clone, and it runs twice for every call. The postings of a call are encoded
- * field by field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
+ * Encodes transactions and outcomes as a tape for the writer's thread: numbers in one array, strings in another, read in the order of writing. Every
+ * call needs this twice. A tape takes half the time of positional JSON and a sixth of a structured clone. The postings of a call are encoded field by
+ * field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
  *
- * Payers, facts and error types are few objects and words that repeat. Such a term is sent once, and later by its number.
+ * Payers, facts and error types repeat. Such a term is sent once, and later by its number.
  */
 import { detailNames } from "../../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
@@ -12,7 +12,7 @@ import type { ClaimedFacts, Outcome, Source, Transaction, UsageSource, Within } 
 
 export type Answered =
   | Outcome
-  /** The transaction broke a rule of the database, or the database could not understand it. */
+  /** The transaction broke a rule of the database, or the database rejected its SQL. */
   | { readonly _tag: "Broken"; readonly reason: string }
   /** The database could not be written. Nothing was written, unless the disk failed during the commit. */
   | { readonly _tag: "Unavailable"; readonly reason: string; readonly maybe_written: boolean }
@@ -40,8 +40,8 @@ export interface Receiver<A> {
 type Term = object | string | null
 
 /**
- * The number of terms after which numbering restarts: eight for each of four thousand callers. With more active callers, the same terms are
- * sent repeatedly, and the thread looks up their dimensions in the database each time.
+ * The number of terms after which numbering restarts: eight for each of four thousand callers. With more active callers, the same terms are sent
+ * repeatedly, and the thread looks up their dimensions in the database each time.
  */
 const termsMax = 32_768
 
@@ -68,7 +68,7 @@ class Encoder {
     this.texts.push(value)
   }
 
-  /** Written as a number; if that is not exact, as NaN and a string. */
+  /** Writes a number, or NaN and a string if a number is not exact. */
   money(amount: bigint): void {
     if (amount <= numberMax && amount >= -numberMax) return this.number(Number(amount))
     this.number(Number.NaN)
@@ -149,7 +149,7 @@ const makeSender = <A>(write: (item: A, pen: Encoder) => void): Sender<A> => {
         for (const item of items) write(item, pen)
         return pen.take(items.length)
       } catch (error) {
-        // Leave nothing for the next message.
+        // The next message must start with an empty tape.
         pen.clear(true)
         throw error
       }
@@ -174,7 +174,7 @@ export const transactionReceiver = (): Receiver<Transaction> => makeReceiver(rea
 export const outcomeSender = (): Sender<Answered> => makeSender(writeOutcome)
 export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcome)
 
-/** The first number of an item: its kind. */
+/** The first number of an item is its kind. */
 const spelled = 0
 const reserve = 1
 const settle = 2
@@ -203,7 +203,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       return pen.number(posting.tokens.most)
     case "Settle": {
       const { outcome } = posting
-      // A fallback answered the call, which is rare.
+      // A fallback served the call, which is rare.
       if (outcome.served !== undefined) return spell(transaction, pen)
       const details = outcome.token_details
       pen.number(details === undefined ? settle : settleWithDetails)
@@ -217,7 +217,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       pen.term(outcome.error_type)
       pen.term(outcome.usage_source)
       pen.number(outcome.latency_ms)
-      // A string on the tape cannot be null. No request has an empty id.
+      // A string on the tape cannot be null, and no request has an empty id.
       pen.text(outcome.request_id ?? "")
       return details === undefined ? undefined : writeDetails(details, pen)
     }
@@ -226,7 +226,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
   }
 }
 
-/** A bit mask of the present kinds, then the number of tokens of each. */
+/** Writes a bit mask of the present kinds, then each kind's number of tokens. */
 const writeDetails = (details: TokenDetails, pen: Encoder): void => {
   let kinds = 0
   for (let i = 0; i < detailNames.length; i++) if (details[detailNames[i]!] !== undefined) kinds |= 1 << i
@@ -288,7 +288,7 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
   switch (result?._tag) {
     case "Reserved":
-      // A budget has taken away a way to serve the call, which is rare.
+      // A budget bars a way to serve the call, which is rare.
       if (result.within?.refusal !== undefined) return spell(outcome, pen)
       pen.number(result.within === undefined ? reserve : reserveWithin)
       pen.term(result.source)

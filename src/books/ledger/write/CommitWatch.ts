@@ -1,6 +1,6 @@
 /**
- * Detects a stalled writer: one that has answered nothing for the limit while a caller waits. The waiting callers get `BooksUnavailable`,
- * and new transactions are refused immediately until the writer answers again. It uses process time, independent of the test clock.
+ * Detects a stalled writer, which has not replied for the limit while a caller waits. The waiting callers get `BooksUnavailable`, and new
+ * transactions are refused immediately until the writer replies again. It uses real time, independent of the test clock.
  */
 import { Effect } from "effect"
 
@@ -8,7 +8,7 @@ export interface CommitWatch {
   readonly isStalled: () => boolean
   /** Call this before a caller begins to wait. */
   readonly begin: () => void
-  /** Call this when an answer arrives. */
+  /** Call this when a reply arrives. */
   readonly progress: () => void
   /** Stops watching and ends a stall. */
   readonly stop: () => void
@@ -24,10 +24,10 @@ export interface CommitWatchSettings {
 
 export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettings): CommitWatch => {
   let stalled = false
-  /** When the last answer arrived or, if later, when waiting began. */
+  /** When the last reply arrived, or when waiting began if that was later. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
-  // The awaited commit keeps the process alive; the timer must not.
+  // The awaited commit keeps the process alive, but the timer must not.
   const wait = (millis: number) => {
     timer = setTimeout(look, millis).unref()
   }
@@ -41,7 +41,9 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
     }
     stalled = true
     log(
-      Effect.logFatal(`the database has not answered a commit for ${limit / 1_000} s: writes are refused until it does`)
+      Effect.logFatal(
+        `the database has not confirmed a commit for ${limit / 1_000} s: writes are refused until it does`
+      )
     )
     onStall()
   }
@@ -55,7 +57,7 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
       progressed = performance.now()
       if (!stalled) return
       stalled = false
-      log(Effect.logWarning("the database answers again"))
+      log(Effect.logWarning("the database responds again"))
     },
     stop: () => {
       clearTimeout(timer)

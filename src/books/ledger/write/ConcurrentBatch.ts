@@ -1,12 +1,11 @@
 /**
  * A batch with concurrent writers of the same books (PostgreSQL, several nodes). It locks the rows that it touches, always in one order:
- * reservations, tenants, accounts, budgets, each by number or id. Rows read under the lock stay valid until the commit.
- * A batch with statements of other rooms first takes one more lock: across all nodes only one such batch runs at a time, as on SQLite.
- * Charges do not take that lock.
+ * reservations, tenants, accounts, budgets, each by number or id. Rows read under the lock stay valid until the commit. A batch with statements of
+ * other rooms first takes one more lock. Only one such batch runs at a time across all nodes, as on SQLite. Charges do not take that lock.
  *
- * Locking and reading take one round trip. That needs the numbers of the rows, which never change, so a node caches them (`Known`). Only
- * budgets and debts need a second round trip. Rows that are locked anyway show whether there are any: each tenant's head and account count
- * its budgets, and setting one locks both. A budget that counts all tenants is looked up by each batch that reserves.
+ * Locking and reading take one round trip. This needs the numbers of the rows, which never change, so a node caches them (`Known`). Only budgets and
+ * debts need a second round trip. Each tenant's head and account are locked in any case. They store the number of the tenant's budgets, and setting a
+ * budget locks both. Every batch that reserves looks up the budgets that count all tenants.
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
@@ -23,7 +22,7 @@ import { pooledMax, tailColumns } from "../rows/RollupLag.ts"
 import { everyone } from "../rules/Budget.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
-/** This node's lease lapsed and another node has ended its run, so the run can admit no more calls. */
+/** This node's lease lapsed and another node has ended its run. The run can admit no more calls. */
 export class LeaseLost extends Error {
   constructor() {
     super("this node's lease has lapsed")
@@ -47,7 +46,7 @@ export class Known {
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
   readonly numbers = new WeakMap<Dimensions, number>()
-  /** Calls that this node has reserved. A call settled by another node stays until the cache is cleared. */
+  /** Calls that this node has reserved. A call settled by another node stays here until the cache is cleared. */
   readonly calls = new Map<string, OpenCall>()
   readonly select = selectNumbers
 
@@ -127,17 +126,17 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   return touched
 }
 
-/** The run of a node. A held call's run has a prefix (`books/gate/Gate`). */
+/** The run of a node, without the prefix of a held call (`books/gate/Gate`). */
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
-/** The maximum number of entries that a posting writes, without those that pay debts. */
+/** The maximum number of entries that a posting writes, not counting payments of debts. */
 const entriesAtMost = ({ _tag }: Posting): number => {
   if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve")
     return 0
   return _tag === "Renew" ? 2 : 1
 }
 
-/** The anchors and ids of budgets that the batch may touch. Of a tenant without budgets it touches none. */
+/** The anchors and ids of budgets that the batch may touch. Tenants without budgets are skipped. */
 const budgetsOf = (
   transactions: ReadonlyArray<Transaction>,
   limited: ReadonlySet<string>,
@@ -169,9 +168,8 @@ const budgetsOf = (
 }
 
 /**
- * Locks the rows that the transactions touch, and reads them into the memory. `bookedAt` is the time of the owners' newest row: later rows must
- * not be earlier in time. `seqs` are the numbers of the new rows. They are taken under the locks, so they ascend within an account or a
- * tenant.
+ * Locks the rows that the transactions touch, and reads them into the memory. `bookedAt` is the time of the owners' newest row, and later rows must
+ * not have an earlier time. `seqs` are the numbers of the new rows. They are taken under the locks, so they ascend within an account or a tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
@@ -186,7 +184,7 @@ export function* load(
   const tenants = yield* learnTenants(touched.tenants, known)
 
   const questions: Array<Query> = []
-  /** Adds a query if it is needed. Returns a function that takes its rows. */
+  /** Adds a query if it is needed. Returns a function that returns its rows. */
   const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
     if (!isNeeded) return () => []
     const place = questions.push(asked(text, params)) - 1
@@ -198,9 +196,9 @@ export function* load(
   const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
-  // A batch that only opens accounts has no rows to lock, but must lock the table before it takes numbers (`SafeHorizon`).
+  // A batch that only opens accounts locks no rows, but must lock the table before it takes numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
-  // A separate statement after the lock, so it sees commits made during the wait for the lock.
+  // A separate statement after the lock sees commits from the time of waiting for it.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const ofEveryone = ask(touched.reserves, selectOfEveryone)
@@ -209,7 +207,7 @@ export function* load(
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
   for (const { id } of reservations()) remember(calls.get(id)!, memory)
-  // Read after locking the tenants: a late settlement holds these locks until it is committed.
+  // Read after locking the tenants, because a late settlement holds these locks until it commits.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
   for (const released of yield* Released.load(ended)) remember(released, memory)
   const seen: Seen = { bookedAt: 0, debts: 0, limited: new Set() }
@@ -239,7 +237,7 @@ interface Seen {
   bookedAt: number
   /** The number of debts of the accounts. */
   debts: number
-  /** Tenants that have budgets, or limits of keys; and `everyone`, if there are budgets of all tenants. */
+  /** Tenants with budgets or key limits, and `everyone` if there are budgets that count all tenants. */
   readonly limited: Set<string>
 }
 
@@ -300,7 +298,7 @@ const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = m.limits +
 
 const selectOfEveryone = `SELECT id FROM tollgate_ledger_budgets WHERE anchor = '${everyone}' LIMIT 1`
 
-/** The calls to settle that were open when last read. Adds the rows that they touch. */
+/** The calls to settle that were open when last read. Adds the rows that they touch to `touched`. */
 function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
   const calls = new Map<string, OpenCall>()
   const unknown: Array<string> = []
@@ -382,7 +380,7 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<Readonl
   if (tenants.size === ids.size) return tenants
   yield* run(insertTenants, list)
   yield* run(insertHeads, list)
-  // Not cached: this batch is not committed yet.
+  // Do not cache these, because this batch is not committed yet.
   for (const { id, number } of yield* query(selectTenantNumbers, list)) tenants.set(number, id)
   return tenants
 }
@@ -438,11 +436,11 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
-/** The rollup lag of tenants whose record count will pass a multiple of `step` when `added` records are written. Only these are folded. */
+/** The rollup lag of tenants with a record count that passes a multiple of `step` after `added` more. Only these are folded. */
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
-/** Numbers for this many new accounts. */
+/** Numbers for a number of new accounts. */
 export const nextAccounts = "SELECT nextval('tollgate_ledger_accounts_seq') AS number FROM generate_series(1, ?::int)"
 
 const nextSeqs = `SELECT

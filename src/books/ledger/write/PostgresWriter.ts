@@ -1,15 +1,15 @@
 /**
- * The writer of a node over PostgreSQL, where other nodes write too. Transactions that arrive while a batch commits form the next batch. The
- * node has a few connections with one batch at a time each. A batch locks the rows that it touches (`ConcurrentBatch`), so the batches of
- * one node and of several nodes behave the same.
+ * The writer of a node over PostgreSQL, where other nodes write too. Transactions that arrive while a batch commits form the next batch. The node has
+ * a few connections, each with one batch at a time. A batch locks the rows that it touches (`ConcurrentBatch`), so it makes no difference whether two
+ * batches run on one node or on two.
  *
  * Where the specification is silent:
- * - A batch that loses against another (deadlock, serialization failure, an account that both open) wrote nothing and is retried as a whole.
- * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection asks PostgreSQL for the
- *   transaction's outcome. Everything is refused until the answer. Unless the transaction was rolled back, it may have been written:
- *   settlements are submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
+ * - A batch that loses against another (deadlock, serialization failure, an account that both open) has no effect and is retried as a whole.
+ * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection queries PostgreSQL for the
+ *   transaction's outcome, and everything is refused until then. Unless the transaction was rolled back, it may have been written. Settlements are
+ *   then submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
  * - A stalled batch may still reserve calls that have already been refused. Such a call is not settled on another connection until the batch has
- *   ended: the settlement would find no reservation, and the reservation would then stay.
+ *   ended. Otherwise the settlement would find no reservation, and the reservation would then stay.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -38,7 +38,7 @@ interface Waiting {
 /** A writing connection and the cache of its batches. */
 interface Lane {
   client: Client | undefined
-  /** The client's groups of statements. */
+  /** The client's statement groups. */
   groups: Groups | undefined
   memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
@@ -53,14 +53,14 @@ const reconnectPause = 200
 const graceMillis = 1_000
 
 /**
- * The share of the limit for which a node may be silent during a batch. After that the server treats the node as frozen and releases the
- * batch's locks, before other batches reach their limit.
+ * The share of the limit for which a node may be silent during a batch. After that the server treats the node as frozen and releases the batch's
+ * locks, before other batches reach their limit.
  */
 const silentShare = 0.5
 
 /**
- * Each statement of a batch is planned once per connection. By default the server plans most of them every time, which took two fifths of
- * its work. A cached plan must stay good as the tables grow, so it must look up rows by index, one by one.
+ * Each statement of a batch is planned once per connection. By default the server plans most of them every time, which took two fifths of its work. A
+ * cached plan must stay good as the tables grow, so it must look up rows one by one with an index.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -71,11 +71,11 @@ const planning = [
   .map((setting) => `-c ${setting}`)
   .join(" ")
 
-/** A second batch starts while one runs if at least this many transactions wait. Fewer wait for its end and then form one batch. */
+/** A second batch starts during another if at least this many transactions wait. Fewer wait, and form one batch afterwards. */
 const companyMin = 32
 
 /**
- * After a batch of at least `gatherMin` began, the next one waits `gatherMillis`. Under load this makes fewer and larger batches, which cost
+ * After a batch of at least `gatherMin` began, the next one waits `gatherMillis`. Under load this results in fewer and larger batches, which cost
  * node and server less. With few callers there is no wait.
  */
 const gatherMin = 8
@@ -85,10 +85,10 @@ const gatherMillis = 3
 const racesMax = 20
 const duplicatesMax = 2
 
-/** The connection ended before the server answered a commit, so the commit may have succeeded. */
+/** The connection ended before the server confirmed a commit, so the commit may have succeeded. */
 class MaybeWritten extends Error {
   constructor() {
-    super("a commit was not answered")
+    super("a commit was not confirmed")
   }
 }
 
@@ -148,7 +148,7 @@ const make = Effect.gen(function* () {
       options: planning,
       idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
       connectionTimeoutMillis: limit,
-      // The driver ends the connection if the server does not even report its timeout.
+      // The driver ends the connection if the server fails to report its own timeout.
       query_timeout: limit + graceMillis
     })
     client.on("error", () => {
@@ -177,7 +177,7 @@ const make = Effect.gen(function* () {
       while (step.done !== true) step = body.next(await pipe.run(step.value))
       await pipe.commit(async (id, error) => {
         forget(lane)
-        // The server may have committed anyway.
+        // The server may have committed despite the error.
         throw (await mayBeCommitted(id, error)) ? new MaybeWritten() : error
       })
       lane.memory.committed()
@@ -196,11 +196,11 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Whether a transaction may have been committed although its commit was not answered. Asks until there is an answer. A committed transaction
-   * with this number is not proof, because a crashed server reuses numbers that were not on disk.
+   * Whether a transaction may have been committed although its commit was not confirmed. Asks until the server knows. A committed transaction with
+   * this number is not proof, because a crashed server reuses numbers that were not on disk.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
-    log(Effect.logWarning("a commit was not answered; looking up its outcome", String(why)))
+    log(Effect.logWarning("a commit was not confirmed; looking up its outcome", String(why)))
     for (;;) {
       const client = connect({ connectionTimeoutMillis: limit, query_timeout: limit })
       client.on("error", () => {})
@@ -237,7 +237,7 @@ const make = Effect.gen(function* () {
           for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
-        // A transaction that breaks the database's own rules must not fail the others, so each is tried alone.
+        // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
         if (batch.length > 1) for (const one of batch) await answer(lane, [one])
         else batch[0]!.resume(Effect.die(error))
         return
@@ -252,7 +252,7 @@ const make = Effect.gen(function* () {
         await pause(early)
         continue
       }
-      // A long queue is divided among the idle lanes, so that one batch is built while another commits.
+      // Divide a long queue among the idle lanes, so that one batch is built while another commits.
       const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
       const size = Math.min(share, batchMax)
       gatherUntil = size < gatherMin ? 0 : performance.now() + gatherMillis
@@ -344,7 +344,7 @@ class Pipe {
     return found
   }
 
-  /** Commits, or fails with the statement's error. `onLost` runs if the commit was not answered. */
+  /** Commits, or fails with the statement's error. `onLost` runs if the commit was not confirmed. */
   async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
     // Without the id the outcome could not be looked up.
     if (this.#id === undefined) await this.#send()
@@ -387,7 +387,7 @@ class Texts {
     this.#types = types
   }
 
-  /** A table has few such statements. They differ only in the number of columns. */
+  /** A table has few such statements, which differ only in the number of columns. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)

@@ -1,13 +1,13 @@
 /**
- * The safe horizon: the row before which no batch is open. A single writer commits rows in the order of their numbers. With several writers,
- * one may take numbers and commit them after another has committed higher ones; a reader that continues after the last row it saw would
- * miss them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). So while `find` holds the table lock, every taken number
- * belongs to a finished batch.
+ * The safe horizon: the row before which no batch is open. A single writer commits rows in the order of their numbers. With several writers, one may
+ * take numbers and commit them after another has committed higher ones. A reader that continues after the last row it saw would miss them. Every
+ * batch locks amounts before it takes numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every taken number belongs to a
+ * finished batch.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
-/** How long the lock is awaited, which also delays new batches, and the number of retries. */
+/** The maximum wait for the lock, which also delays new batches, and the number of attempts. */
 const lockPatience = "50ms"
 const triesMax = 30
 /** The pause between two attempts, in milliseconds. */
@@ -23,7 +23,7 @@ export interface SafeHorizon {
   readonly record: number
 }
 
-/** Returns `undefined` if the horizon cannot be found: batches take too long, or the database user may only read. */
+/** Returns `undefined` if batches take too long, or if the database user may only read. */
 export const find = (sql: SqlClient, times = triesMax): Effect.Effect<SafeHorizon | undefined> => {
   const look = sql.withTransaction(
     Effect.gen(function* () {

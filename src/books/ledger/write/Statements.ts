@@ -11,7 +11,7 @@ export const write = (
 ): Effect.Effect<void, BooksUnavailable> =>
   Effect.asVoid(Effect.catchTag(submit({ postings: [], statements }), "Conflict", Effect.die))
 
-/** Writes statements. Returns `false` if one does not match its rows and nothing was written. */
+/** Writes statements. If one does not match its rows, writes nothing and returns `false`. */
 export const tryWrite = (
   { submit }: WriterContract,
   ...statements: ReadonlyArray<Statement>

@@ -14,7 +14,7 @@ export const batchMax = 512
 /** How long a healthy writer waits for another process's lock on the database, in milliseconds. */
 export const patience = 1_000
 
-/** How long a commit may take before its callers get `BooksUnavailable`. */
+/** The maximum duration of a commit. After that, its callers get `BooksUnavailable`. */
 export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}

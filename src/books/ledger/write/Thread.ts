@@ -2,7 +2,7 @@
 import type { MessagePort, Worker } from "node:worker_threads"
 import { start } from "./ThreadCode.ts"
 
-/** The start data of a thread. It waits until the signal is not 0; then its task is in its port. */
+/** The start data of a thread. The thread waits until `signal` is not 0. Its task is then in its port. */
 export interface Start {
   readonly signal: Int32Array
 }
@@ -16,7 +16,7 @@ export interface Task {
   readonly batchMax: number
   /** How long to wait for another process's lock, in milliseconds. */
   readonly patience: number
-  /** The rollup lag, in records, from which it is folded. */
+  /** A rollup lag of this many records is folded. */
   readonly tailMax: number
 }
 
@@ -29,11 +29,11 @@ let prepared: Waiting | undefined
 const make = (): Waiting => {
   const signal = new Int32Array(new SharedArrayBuffer(4))
   const workerData: Start = { signal }
-  // Objects live only as long as their batch, so the process's larger young generation would waste memory here.
+  // Objects do not outlive their batch, so the process's larger young generation would waste memory here.
   return { worker: start({ workerData, resourceLimits: { maxYoungGenerationSizeMb: 12 } }), signal }
 }
 
-/** Starts the thread for the next `open`, so that its code loads while the process starts. It does not keep the process alive. */
+/** Starts the thread for the next `open`, to load its code while the process starts. It does not keep the process alive. */
 export const prepare = (): void => {
   prepared = make()
   prepared.worker.unref()

@@ -1,4 +1,4 @@
-/** The writer on a separate thread, over a SQLite file. A thread that ends is restarted. */
+/** The writer on a separate thread, over a SQLite file. If the thread ends, it is restarted. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect, Runtime } from "effect"
 import { MessageChannel } from "node:worker_threads"
@@ -16,11 +16,11 @@ import * as Thread from "./Thread.ts"
 /** A message to the thread: transactions that arrived close together, and the time of sending. */
 export interface Submission {
   readonly now: number
-  /** By `Codec.transactionSender`. */
+  /** Encoded by `Codec.transactionSender`. */
   readonly transactions: Tape
 }
 
-/** A message back: the outcomes of the next transactions in the queue, by `Codec.outcomeSender`. */
+/** A reply: the outcomes of the next transactions in the queue, encoded by `Codec.outcomeSender`. */
 export type Answer = Tape
 
 type Resume = (effect: Submitted) => void
@@ -56,8 +56,8 @@ export const make = Effect.fnUntraced(function* (file: string) {
 
   let outbox: Array<Transaction> = []
   let outboxWaiting: Array<Resume> = []
-  // Answers arrive in the order of the requests, so waiting callers form a queue. (A `Map` would work too, but the garbage of a busy `Map`
-  // keeps whole calls alive until the next full collection.)
+  // Replies arrive in the order of the requests, so waiting callers form a queue. (With a busy `Map`, garbage would keep whole calls alive until the
+  // next full collection.)
   let waiting: Array<Resume | undefined> = []
   let answered = 0
 
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // They stay in the queue, because the answers may still arrive.
+      // The callers stay in the queue, because the replies may still arrive.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       void thread?.worker.terminate()
@@ -108,7 +108,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     try {
       post(thread, transactions, resumes)
     } catch {
-      // One of them cannot be encoded. Send the others individually.
+      // One of the transactions cannot be encoded. Send each one individually.
       for (const [i, transaction] of transactions.entries()) {
         try {
           post(thread, [transaction], [resumes[i]!])
@@ -141,7 +141,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     let opened = false
     port.on("message", (answer: Answer) => {
       const outcomes = connected.receiver.decode(answer)
-      // The first message only means that the file is open. Ignore answers of an ended thread: its callers have failed already.
+      // The first message only means that the file is open. Ignore replies of an ended thread, because its callers have failed already.
       if (opened && thread === connected) heard(outcomes)
       if (!opened) onReady()
       opened = true
@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // The thread counts as ended only when its last answers have been received. Under load, `exit` arrives before them.
+    // Under load, `exit` arrives before the last replies. The thread counts as ended only after `exit` and the port's `close`.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)
@@ -167,7 +167,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }, ended)
   }
 
-  /** Its open transactions may have been written. Another thread replaces it. */
+  /** Handles the end of a thread. Its open transactions may have been written. Another thread replaces it. */
   const ended = (reason: string) => {
     thread = undefined
     tellAll(new BooksUnavailable({ maybe_written: true }))
@@ -185,12 +185,12 @@ export const make = Effect.fnUntraced(function* (file: string) {
     Effect.async((resume) => {
       if (thread === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
-      // One message carries the transactions of this turn of the event loop and the next. A turn is short under little load; under high load,
-      // a larger commit saves a sixth of every call.
+      // One message carries the transactions of this event loop iteration and the next. Iterations are short under little load. Under high load, a
+      // larger commit saves a sixth of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
-  // Without a first thread there is no writer.
+  // If the first thread does not start, the writer fails.
   yield* Effect.async<void>((resume) => {
     let ready = false
     const connected = start(
@@ -202,7 +202,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
     )
   })
-  // Earlier transactions are committed and answered before the thread ends, unless it is silent for longer than a commit may take.
+  // Commit earlier transactions before the thread ends, unless it is silent for longer than a commit may take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()

@@ -1,6 +1,6 @@
 /**
- * The one writer. Every change of the database is a transaction submitted here. Waiting transactions are committed together, and each caller
- * gets an answer only after the commit. No other connection writes.
+ * The one writer. Every change of the database is a transaction submitted here. Waiting transactions are committed together, and each caller gets its
+ * result only after the commit. No other connection writes.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -14,23 +14,22 @@ import * as ThreadWriter from "./ThreadWriter.ts"
 
 export interface WriterContract {
   /**
-   * Commits the transaction durably, or refuses it as a whole. Returns the results of the postings in order. Fails with a refusal of one of
-   * them (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. (For a single posting, use the operation of `Ledger`.)
-   * If the caller is interrupted while it waits, the transaction may still commit: code that acquires a resource this way must wait
-   * uninterruptibly.
+   * Commits the transaction durably, or refuses it as a whole. Returns the results of the postings in order. Fails with a posting's refusal
+   * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation of `Ledger`. If the caller is
+   * interrupted while it waits, the transaction may still commit. Code that acquires a resource this way must wait uninterruptibly.
    *
-   * `BooksUnavailable` means that the database cannot be written (locked, full or failing). It comes within ten seconds. `maybe_written`
-   * says whether the transaction may have been committed or may still be; if it still is, then before any transaction submitted later.
+   * `BooksUnavailable` means that the database cannot be written (locked, full or failing). It comes within ten seconds. With `maybe_written`, the
+   * transaction may have been committed, or may still be committed before any transaction submitted later.
    *
-   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes part of the caller's: it is answered when
-   * its statements have run, is durable when the caller's transaction commits, and is rolled back with it. Do not publish its results
-   * before that commit.
+   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes part of the caller's. Its result is returned when its
+   * statements have run. It becomes durable when the caller's transaction commits, and is rolled back with it. Do not publish its results before that
+   * commit.
    */
   readonly submit: <const P extends ReadonlyArray<Posting>>(
     transaction: Transaction<P>
   ) => Effect.Effect<ResultsOf<P>, RefusalsOf<P> | Conflict | BooksUnavailable>
   /**
-   * Calls the listener, until the scope closes, for every balance that a committed posting changed. It runs during calls, so it must return
+   * Calls the listener for every balance that a committed posting changed, until the scope closes. It runs during calls, so it must return
    * immediately.
    */
   readonly watch: (listener: BalanceMoved) => Effect.Effect<void, never, Scope.Scope>
@@ -60,7 +59,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
           })
         )
   return {
-    // The books answer each posting with the result of its kind.
+    // The books return a result of the right kind for each posting.
     submit: submit as WriterContract["submit"],
     watch: (listener) =>
       Effect.acquireRelease(
@@ -123,7 +122,7 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
   return attempt(pauseFirst)
 }
 
-/** Runs `after` as soon as the transaction is committed, even if the waiting fiber is interrupted. For updating caches and waking loops. */
+/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. For updating caches and waking loops. */
 export const afterCommit = <A, E, R>(
   commit: Effect.Effect<A, E, R>,
   after: Effect.Effect<void>

@@ -1,6 +1,6 @@
 /**
- * The writer's thread: takes the received transactions, runs them as one batch on its connection, and answers after the commit. The code is
- * synchronous, so nothing else can happen here between BEGIN and COMMIT.
+ * The writer's thread: runs the received transactions as one batch on its connection, and replies after the commit. The code is synchronous, so
+ * nothing else can happen here between BEGIN and COMMIT.
  */
 import Sqlite from "better-sqlite3"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
@@ -20,10 +20,10 @@ const { batchMax, file, patience, port, tailMax } = receiveMessageOnPort(parentP
 
 const db = new Sqlite(file, { timeout: patience })
 db.pragma("journal_mode = WAL")
-// FULL, because in WAL mode the default of NORMAL may lose the last commits in a power failure.
+// In WAL mode the default of NORMAL may lose the last commits in a power failure.
 db.pragma("synchronous = FULL")
 if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
-// Checkpoint the WAL when it reaches 16 MB: often enough to keep it small, seldom enough to cost little.
+// Checkpoint the WAL when it reaches 16 MB. This keeps it small and costs little.
 db.pragma("wal_autocheckpoint = 4000")
 
 const { decode } = transactionReceiver()
@@ -32,7 +32,7 @@ const { encode } = outcomeSender()
 const prepared = new Map<string, Sqlite.Statement>()
 /** The number of rows per insert statement, which takes a third less time than single rows. */
 const rowsAtOnce = 8
-/** By table, since every insert into a table has the same columns. */
+/** Keyed by table, since every insert into a table has the same columns. */
 const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
 
 const prepare = (text: string): Sqlite.Statement => {
@@ -58,7 +58,7 @@ const ask = (asked: SqlEffect): Rows => {
   return []
 }
 
-/** Inserts through prepared statements, which costs half as much as unpacking a JSON parameter in SQL. */
+/** Inserts with prepared statements, which cost half as much as unpacking a JSON parameter in SQL. */
 const put = (insert: Insert): void => {
   const { rows, table } = insert
   let statements = inserts.get(table)
@@ -99,7 +99,7 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
   }
 }
 
-/** The disk failed during the commit. The complete batch may be in the log and reappear after a restart. */
+/** The disk failed during the commit. The complete batch may be in the log, and reappear after a restart. */
 class CommitFailed extends Error {}
 
 const end = (): void => {
@@ -114,8 +114,8 @@ const end = (): void => {
 let down = false
 
 /**
- * While the database is healthy, a batch waits for another process's lock. After a failure, batches do not wait, so each is refused
- * immediately until one is written.
+ * While the database is healthy, a batch waits for another process's lock. After a failure, batches do not wait for it
+ * until one is written.
  */
 const became = (nowDown: boolean): void => {
   if (nowDown === down) return
@@ -135,7 +135,7 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
       const maybe_written = error instanceof CommitFailed
       return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
     }
-    // A transaction that breaks the database's own rules must not fail the others, so each is tried alone.
+    // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
     return transactions.length > 1
       ? transactions.flatMap((transaction) => answer([transaction], now))
       : [{ _tag: "Broken", reason }]

@@ -7,10 +7,22 @@ export const live = new Live("/v1/events", personSession)
 
 /** The topics that each event invalidates. */
 const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
-  call: ["usage", "keys"],
+  call: ["usage", "keys", "budgets", "runs"],
   balance: ["balance", "ledger", "reload", "payers"],
   notification: ["notifications", "transfers", "reload", "team"],
-  reset: ["usage", "balance", "ledger", "keys", "notifications", "transfers", "reload", "payers", "team"]
+  reset: [
+    "usage",
+    "balance",
+    "ledger",
+    "keys",
+    "budgets",
+    "runs",
+    "notifications",
+    "transfers",
+    "reload",
+    "payers",
+    "team"
+  ]
 }
 
 /** Hundreds of calls may arrive per second, so queries are refetched once per second at most. */

@@ -8,6 +8,7 @@ import {
   ChartColumn,
   ChevronsUpDown,
   CreditCard,
+  Gauge,
   House,
   KeyRound,
   LogOut,
@@ -189,7 +190,8 @@ export const PersonShell = () => {
     [
       { to: "/", text: texts.nav.home, icon: House, isExact: true },
       { to: "/usage", text: texts.nav.usage, icon: ChartColumn },
-      { to: "/keys", text: texts.nav.keys, icon: KeyRound }
+      { to: "/keys", text: texts.nav.keys, icon: KeyRound },
+      { to: "/budgets", text: texts.nav.budgets, icon: Gauge }
     ],
     [
       { to: "/credit", text: texts.nav.credit, icon: CreditCard },

@@ -158,6 +158,25 @@ const only =
       })
     ) as { readonly [name in Name]?: string }
 
+const budgets = createRoute({
+  getParentRoute: () => person,
+  path: "/budgets",
+  component: lazyRouteComponent(() => import("../views/budgets/Budgets.tsx"), "Budgets")
+})
+
+const runs = createRoute({
+  getParentRoute: () => person,
+  path: "/runs",
+  validateSearch: only("page"),
+  component: lazyRouteComponent(() => import("../views/runs/Runs.tsx"), "Runs")
+})
+
+const run = createRoute({
+  getParentRoute: () => person,
+  path: "/runs/$run_id",
+  component: lazyRouteComponent(() => import("../views/runs/Run.tsx"), "Run")
+})
+
 const credit = createRoute({
   getParentRoute: () => person,
   path: "/credit",
@@ -212,7 +231,20 @@ const playground = createRoute({
 const tree = rootRoute.addChildren([
   signIn,
   invitation,
-  person.addChildren([home, usage, keys, credit, transfers, team, playground, notifications, account]),
+  person.addChildren([
+    home,
+    usage,
+    keys,
+    budgets,
+    runs,
+    run,
+    credit,
+    transfers,
+    team,
+    playground,
+    notifications,
+    account
+  ]),
   ...operatorRoutes(rootRoute)
 ])
 

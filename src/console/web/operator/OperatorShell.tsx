@@ -4,6 +4,7 @@ import {
   Building2,
   CalendarClock,
   ChartColumn,
+  CircleGauge,
   FileDiff,
   Gauge,
   History,
@@ -54,6 +55,7 @@ const nav = [
     { to: "/operator/tenants", text: texts.nav.tenants, icon: Building2 },
     { to: "/operator/allowances", text: texts.nav.allowances, icon: CalendarClock },
     { to: "/operator/vouchers", text: texts.nav.vouchers, icon: Ticket },
+    { to: "/operator/budgets", text: texts.nav.budgets, icon: CircleGauge },
     { to: "/operator/management-keys", text: texts.nav.managementKeys, icon: KeyRound }
   ],
   [

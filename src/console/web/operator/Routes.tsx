@@ -40,7 +40,12 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
     path: "/vouchers",
     component: lazyRouteComponent(() => import("./Vouchers.tsx"), "Vouchers")
   })
-  return [people, tenants, managementKeys, allowances, vouchers] as const
+  const budgets = createRoute({
+    getParentRoute: () => frame,
+    path: "/budgets",
+    component: lazyRouteComponent(() => import("./Budgets.tsx"), "OperatorBudgets")
+  })
+  return [people, tenants, managementKeys, allowances, vouchers, budgets] as const
 }
 
 /** Views of vendors, costs and money in flight. */

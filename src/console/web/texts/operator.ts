@@ -14,6 +14,7 @@ export const operatorTexts = {
     tenants: "Tenants",
     allowances: "Allowances",
     vouchers: "Vouchers",
+    budgets: "Budgets",
     managementKeys: "Management keys",
     upstreams: "Upstreams",
     costs: "Costs",

@@ -24,9 +24,11 @@ interface Draft {
   readonly period: Period
   readonly lastDay: string
   readonly models: string
+  /** As `name=value`, separated by commas. */
+  readonly tags: string
 }
 
-const empty: Draft = { name: "", description: "", limit: "", period: "month", lastDay: "", models: "" }
+const empty: Draft = { name: "", description: "", limit: "", period: "month", lastDay: "", models: "", tags: "" }
 
 const dayLong = 86_400_000
 
@@ -40,17 +42,34 @@ const draftOf = ({
   expires_at,
   name,
   spending_limit_period,
-  spending_limit_usd
+  spending_limit_usd,
+  tags
 }: Key): Draft => ({
   name,
   description,
   limit: spending_limit_usd === undefined ? "" : String(spending_limit_usd),
   period: spending_limit_period ?? "month",
   lastDay: expires_at === undefined ? "" : new Date(Date.parse(expires_at) - 1).toISOString().slice(0, 10),
-  models: allowed_models?.join(", ") ?? ""
+  models: allowed_models?.join(", ") ?? "",
+  tags: tags === undefined ? "" : pairsOf(tags)
 })
 
-const bodyOf = ({ description, lastDay, limit, models, name, period }: Draft) => {
+/** Parses the typed tags. A pair without `=` has an empty value, which the API refuses. */
+const tagsOf = (typed: string): Readonly<Record<string, string>> | null => {
+  const pairs = typed.split(",").flatMap((pair) => {
+    const [name = "", ...value] = pair.split("=")
+    return pair.trim() === "" ? [] : [[name.trim(), value.join("=").trim()] as const]
+  })
+  return pairs.length === 0 ? null : Object.fromEntries(pairs)
+}
+
+export const pairsOf = (tags: Readonly<Record<string, string>>): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ")
+
+/** Unchanged tags are omitted, because a value may contain a comma. */
+const bodyOf = ({ description, lastDay, limit, models, name, period, tags }: Draft, before: Draft) => {
   const allowed = models.split(/[\s,]+/).filter((model) => model !== "")
   return {
     name: name.trim(),
@@ -58,7 +77,8 @@ const bodyOf = ({ description, lastDay, limit, models, name, period }: Draft) =>
     spending_limit_usd: limit.trim() === "" ? null : Number(limit),
     ...(limit.trim() !== "" && { spending_limit_period: period }),
     expires_at: endOf(lastDay),
-    allowed_models: allowed.length === 0 ? null : allowed
+    allowed_models: allowed.length === 0 ? null : allowed,
+    ...(tags !== before.tags && { tags: tagsOf(tags) })
   }
 }
 
@@ -127,6 +147,7 @@ const KeyForm = ({ action, error, first, isPending, onClose, onSend }: FormProps
         />
         <TextField name="allowed_models" label={texts.keys.models} help={texts.keys.modelsHelp} {...field("models")} />
       </div>
+      <TextField name="tags" label={texts.keys.tags} help={texts.keys.tagsHelp} {...field("tags")} />
     </FormOf>
   )
 }
@@ -182,7 +203,10 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
   const make = useMutation({
     mutationFn: (draft: Draft) =>
       resultOf(
-        api.POST("/v1/tenants/{tenant_id}/applications", { params: { path: { tenant_id } }, body: bodyOf(draft) })
+        api.POST("/v1/tenants/{tenant_id}/applications", {
+          params: { path: { tenant_id } },
+          body: bodyOf(draft, empty)
+        })
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["keys"] }),
     // Drops the key from the cache when the dialog closes.
@@ -223,7 +247,7 @@ const Change = ({ of, onClose }: { readonly of: Key; readonly onClose: () => voi
       resultOf(
         api.PATCH("/v1/tenants/{tenant_id}/applications/{application_id}", {
           params: { path: { tenant_id, application_id: of.id } },
-          body: bodyOf(draft)
+          body: bodyOf(draft, draftOf(of))
         })
       ),
     onSuccess: async () => {

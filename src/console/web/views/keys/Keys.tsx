@@ -8,7 +8,7 @@ import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { nano } from "../../money.ts"
 import { Badge } from "../../parts/Badge.tsx"
-import { Button } from "../../parts/Button.tsx"
+import { Button, ButtonLink } from "../../parts/Button.tsx"
 import { Confirm } from "../../parts/Dialog.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Page } from "../../parts/Page.tsx"
@@ -18,7 +18,7 @@ import type { Column } from "../../parts/Table.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { useNow, When } from "../../parts/When.tsx"
 import { texts } from "../../texts.ts"
-import { ChangeKey, MakeKey } from "./KeyForm.tsx"
+import { ChangeKey, MakeKey, pairsOf } from "./KeyForm.tsx"
 
 export type Key = Schemas["Application"]
 
@@ -89,11 +89,12 @@ const columnsOf = (act: (acting: Acting) => void): ReadonlyArray<Column<Key>> =>
     id: "name",
     title: texts.keys.name,
     card: "title",
-    cell: ({ created_by, description, name }) => (
+    cell: ({ created_by, description, name, tags }) => (
       <span className="keys-name">
         {name}
         {created_by === undefined ? null : <span className="quiet small">{texts.keys.createdBy(created_by.name)}</span>}
         {description === "" ? null : <span className="quiet small">{description}</span>}
+        {tags === undefined ? null : <span className="quiet small">{pairsOf(tags)}</span>}
       </span>
     )
   },
@@ -150,7 +151,16 @@ export const Keys = () => {
     </Button>
   )
   return (
-    <Page title={texts.keys.title} lead={texts.keys.lead} actions={keys.data?.records.length === 0 ? null : makeButton}>
+    <Page
+      title={texts.keys.title}
+      lead={texts.keys.lead}
+      actions={
+        <>
+          <ButtonLink to="/runs">{texts.keys.runs}</ButtonLink>
+          {keys.data?.records.length === 0 ? null : makeButton}
+        </>
+      }
+    >
       <Answer of={keys} lines={6}>
         {({ records }) =>
           records.length === 0 ? (

@@ -1,5 +1,6 @@
 /** Explains one call line by line: usage, prices, reservation, charge and payer. */
 import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -62,10 +63,13 @@ const Sum = ({
 )
 
 /** The call's labels and the budgets that admitted it. Empty values are omitted. */
-const labelFacts = ({ budgets, end_user, run_id, tags }: Explanation): ReadonlyArray<readonly [string, string]> => [
+const labelFacts = (
+  { budgets, end_user, run_id, tags }: Explanation,
+  runLink: (run_id: string) => ReactNode
+): ReadonlyArray<readonly [string, ReactNode]> => [
   ...(tags === undefined ? [] : [[texts.call.tags, pairsOf(tags)] as const]),
   ...(end_user === undefined ? [] : [[texts.call.endUser, end_user] as const]),
-  ...(run_id === undefined ? [] : [[texts.call.run, run_id] as const]),
+  ...(run_id === undefined ? [] : [[texts.call.run, runLink(run_id)] as const]),
   ...(budgets === undefined ? [] : [[texts.call.budgets, budgets.join(", ")] as const])
 ]
 
@@ -74,7 +78,14 @@ const pairsOf = (tags: NonNullable<Explanation["tags"]>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-const Explained = ({ of }: { readonly of: Explanation }) => {
+/** A link to the run of the user's call. */
+const linkToRun = (run_id: string): ReactNode => (
+  <Link key="run" to="/runs/$run_id" params={{ run_id }}>
+    {run_id}
+  </Link>
+)
+
+const Explained = ({ of, runLink }: { readonly of: Explanation; readonly runLink: (run_id: string) => ReactNode }) => {
   const released = nano(of.reserved_usd) - nano(of.charged_usd)
   return (
     <>
@@ -106,7 +117,7 @@ const Explained = ({ of }: { readonly of: Explanation }) => {
             texts.usage.state,
             of.success ? texts.usage.ok : <Badge tone="bad">{inWords(of.error_type ?? texts.usage.failed)}</Badge>
           ],
-          ...labelFacts(of),
+          ...labelFacts(of, runLink),
           [texts.call.usage, texts.call.measured[of.usage_source] ?? of.usage_source],
           [texts.usage.when, <When key="when" at={of.timestamp} as="exact" />],
           ...(of.price === null ? [] : [[texts.call.version, <code key="version">{of.price.version}</code>] as const]),
@@ -144,7 +155,7 @@ export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialo
   return (
     <Dialog title={texts.call.title} isOpen={id !== undefined} onClose={onClose} wide>
       <Answer of={explanation} lines={8}>
-        {(of) => <Explained of={of} />}
+        {(of) => <Explained of={of} runLink={explain === explainToPerson ? linkToRun : (run_id) => run_id} />}
       </Answer>
     </Dialog>
   )

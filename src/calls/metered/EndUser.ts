@@ -1,0 +1,31 @@
+/** The end user that a request names in its body, in the fields of OpenAI's protocols. */
+import { Effect, Schema } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import { ofBody } from "../../kernel/Labels.ts"
+import { hashOf } from "./TextHash.ts"
+
+const text = Schema.optionalWith(Schema.String, { nullable: true })
+
+/** Fields of a JSON body. They are not passed on. */
+export const endUserFields = { user: text, safety_identifier: text }
+
+/** The same fields in a form. */
+export const endUserParts = {
+  user: Schema.optional(Schema.String),
+  safety_identifier: Schema.optional(Schema.String)
+}
+
+interface Named {
+  readonly user?: string | undefined
+  readonly safety_identifier?: string | undefined
+}
+
+/** The caller of a request for the end user that it names. */
+export const forEndUser = (
+  caller: Caller,
+  { safety_identifier, user }: Named
+): Effect.Effect<Caller, InvalidRequest> => {
+  const one = ofBody(caller, { user, safety_identifier }, false, hashOf)
+  return one instanceof InvalidRequest ? one : Effect.succeed(one)
+}

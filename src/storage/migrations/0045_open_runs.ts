@@ -1,0 +1,10 @@
+/** The writer counts a tenant's open runs before it opens another. With `ended_at`, the index alone answers the count. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const steps = [
+  `DROP INDEX tollgate_runs_open`,
+  `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at, ended_at) WHERE ended_at IS NULL`
+]
+
+export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))
