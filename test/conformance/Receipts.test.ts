@@ -64,9 +64,8 @@ describe("a receipt", () => {
     expect(entry).toMatchObject({ type: "debit", source: "call", reference: usage_id, amount: expect.any(BigInt) })
     expect(index).toBeLessThan(size)
     expect(signers).toEqual([origin])
-    const [shown] = (
-      await service.call(`/v1/tenants/${ada.tenant_id}/billing/ledger`, { token: ada.token })
-    ).body.result.records
+    const [shown] = (await service.call(`/v1/tenants/${ada.tenant_id}/billing/ledger`, { token: ada.token })).body
+      .result.records
     expect([shown.reference_id, shown.billing_account_id]).toEqual([usage_id, entry.account])
     expect(await entryReceipt(ada, entry.number)).toMatchObject({ leaf: body.leaf, index })
   })
@@ -107,7 +106,9 @@ describe("a receipt", () => {
     const ledger = `/v1/tenants/${ada.tenant_id}/billing/ledger`
     expect((await service.call(`${ledger}/1/receipt`, { token: bob.token })).status).toBe(403)
     for (const number of ["0", "-1", "x", "1e3", "99999"]) {
-      expect((await service.call(`${ledger}/${number}/receipt`, { token: ada.token })).body.code).toBe("entry_not_found")
+      expect((await service.call(`${ledger}/${number}/receipt`, { token: ada.token })).body.code).toBe(
+        "entry_not_found"
+      )
     }
   })
 
@@ -145,7 +146,15 @@ describe("tollgate receipt verify", () => {
       expect(missing.code).toBe(1)
       expect(missing.stdout).toContain("no receipt for the entries 2 to 2")
       const forged = file("forged.json", { ...receipts[0], leaf: receipts[0]!.leaf.replace("\namount ", "\namount 1") })
-      const wrong = await commandHere(["receipt", "verify", ...key, "--json", forged, file("x.json", "no JSON"), "absent"])
+      const wrong = await commandHere([
+        "receipt",
+        "verify",
+        ...key,
+        "--json",
+        forged,
+        file("x.json", "no JSON"),
+        "absent"
+      ])
       expect(wrong.code).toBe(1)
       expect(JSON.parse(wrong.stdout).receipts.map(({ problem }: { problem: string }) => problem)).toEqual([
         "the entry is not in the log: the proof leads to another root",
@@ -182,7 +191,17 @@ describe("the files of the log", () => {
   })
 
   it("are only those of the specification", async () => {
-    for (const path of ["0/000", "0/000.p/0", "0/000.p/256", "00/000.p/1", "0/0.p/1", "0/x000/000.p/1", "entries/000.p/1", "64/000.p/1", "x"]) {
+    for (const path of [
+      "0/000",
+      "0/000.p/0",
+      "0/000.p/256",
+      "00/000.p/1",
+      "0/0.p/1",
+      "0/x000/000.p/1",
+      "entries/000.p/1",
+      "64/000.p/1",
+      "x"
+    ]) {
       const { bytes, response } = await bytesAt(`/tile/${path}`)
       expect([path, response.status, JSON.parse(bytes.toString()).code]).toEqual([path, 404, "not_found"])
     }

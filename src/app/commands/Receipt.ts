@@ -16,7 +16,9 @@ const files = Args.text({ name: "file" }).pipe(
 )
 
 const keys = Options.text("key").pipe(
-  Options.withDescription("a verifier key that you trust: the log's (GET /v1/log/keys), or a witness's; may be repeated"),
+  Options.withDescription(
+    "a verifier key that you trust: the log's (GET /v1/log/keys), or a witness's; may be repeated"
+  ),
   Options.atLeast(1)
 )
 

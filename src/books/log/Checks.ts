@@ -42,7 +42,8 @@ const headFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   const keys = yield* Head.keys(sql, origin)
   const text = Note.opened(checkpoint, keys)
   const due = faults.length > 0 ? undefined : Note.checkpointText({ origin, size: edge.size, root: Tree.rootOf(edge) })
-  if (text === undefined) faults.push({ id: "the checkpoint", expected: "signed", found: "not signed by a key of the log" })
+  if (text === undefined)
+    faults.push({ id: "the checkpoint", expected: "signed", found: "not signed by a key of the log" })
   else if (due !== undefined && text !== due) {
     faults.push({ id: "the checkpoint", expected: JSON.stringify(due), found: JSON.stringify(text) })
   }

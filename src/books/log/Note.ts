@@ -12,7 +12,10 @@ export interface NoteKey {
 const ed25519 = Buffer.of(1)
 
 const keyIdOf = ({ name, public: key }: NoteKey): Buffer =>
-  hash("sha256", Buffer.concat([Buffer.from(`${name}\n`), ed25519, Buffer.from(key, "base64")]), "buffer").subarray(0, 4)
+  hash("sha256", Buffer.concat([Buffer.from(`${name}\n`), ed25519, Buffer.from(key, "base64")]), "buffer").subarray(
+    0,
+    4
+  )
 
 /** The verifier key as Go's `sumdb/note` writes it: name, key id and public key. */
 export const verifierKey = (key: NoteKey): string =>

@@ -29,10 +29,7 @@ export const subtreeRoot = (hashes: Uint8Array): Buffer => {
   const row = Buffer.from(hashes)
   for (let length = row.length; length > hashSize; length /= 2) {
     for (let at = 0; at < length; at += 2 * hashSize) {
-      row.set(
-        nodeHash(row.subarray(at, at + hashSize), row.subarray(at + hashSize, at + 2 * hashSize)),
-        at / 2
-      )
+      row.set(nodeHash(row.subarray(at, at + hashSize), row.subarray(at + hashSize, at + 2 * hashSize)), at / 2)
     }
   }
   return row.subarray(0, hashSize)
@@ -74,7 +71,10 @@ const empty = new Uint8Array(0)
 export const emptyEdge: Edge = { size: 0, tiles: [] }
 
 /** Appends the hashes of leaves. Returns the new edge and every tile that changed. */
-export const append = (edge: Edge, leaves: Uint8Array): { readonly edge: Edge; readonly changed: ReadonlyArray<Tile> } => {
+export const append = (
+  edge: Edge,
+  leaves: Uint8Array
+): { readonly edge: Edge; readonly changed: ReadonlyArray<Tile> } => {
   const tiles = [...edge.tiles]
   const changed: Array<Tile> = []
   for (let level = 0, added = leaves; added.length > 0; level++) {
@@ -189,10 +189,7 @@ export const tilesOf = (ranges: ReadonlyArray<Range>): ReadonlyArray<TileKey> =>
 }
 
 /** The root of each range, from tiles that may be wider than the tree had them. */
-export const rootsOf = (
-  ranges: ReadonlyArray<Range>,
-  tileOf: (key: TileKey) => Uint8Array
-): ReadonlyArray<Buffer> =>
+export const rootsOf = (ranges: ReadonlyArray<Range>, tileOf: (key: TileKey) => Uint8Array): ReadonlyArray<Buffer> =>
   ranges.map((range) =>
     partsOf(range)
       .map((part) => subtreeRoot(tileOf(part).subarray(part.at * hashSize, (part.at + part.count) * hashSize)))

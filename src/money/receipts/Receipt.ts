@@ -16,6 +16,7 @@ export const Receipt = Schema.Struct({
 export interface LogKeys extends Schema.Schema.Type<typeof LogKeys> {}
 export const LogKeys = Schema.Struct({
   keys: Schema.Array(Schema.String).annotations({
-    description: "The verifier keys of the log (C2SP signed-note), newest first. Compare them with a copy from elsewhere"
+    description:
+      "The verifier keys of the log (C2SP signed-note), newest first. Compare them with a copy from elsewhere"
   })
 }).annotations({ identifier: "LogKeys" })

@@ -227,7 +227,10 @@ export const read = (text: string): ReceiptFile => {
     return refuse("it is not a JSON document")
   }
   const { checkpoint, index, leaf, proof } = (value ?? {}) as Partial<Record<keyof ReceiptFile, unknown>>
-  return typeof leaf === "string" && typeof index === "number" && typeof proof === "string" && typeof checkpoint === "string"
+  return typeof leaf === "string" &&
+    typeof index === "number" &&
+    typeof proof === "string" &&
+    typeof checkpoint === "string"
     ? { leaf, index, proof, checkpoint }
     : refuse("it is not a receipt: a receipt has leaf, index, proof and checkpoint")
 }
@@ -263,7 +266,9 @@ export const gaps = (receipts: ReadonlyArray<VerifiedReceipt>): ReadonlyArray<st
   const found: Array<string> = []
   const inOrder = receipts
     .map(({ entry }) => entry)
-    .toSorted((one, other) => (one.account === other.account ? one.number - other.number : one.account < other.account ? -1 : 1))
+    .toSorted((one, other) =>
+      one.account === other.account ? one.number - other.number : one.account < other.account ? -1 : 1
+    )
   for (const [i, entry] of inOrder.entries()) {
     const before = inOrder[i - 1]
     if (before?.account !== entry.account) continue

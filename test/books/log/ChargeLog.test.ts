@@ -136,7 +136,10 @@ describe("the log of charges", () => {
         yield* Scene.now(`2026-03-01T10:0${minute + 1}:00Z`)
         ids.push(...(yield* calls(count)))
       }
-      const records = yield* sql<{ readonly id: string; readonly at: number }>`SELECT id, at FROM tollgate_usage_records`
+      const records = yield* sql<{
+        readonly id: string
+        readonly at: number
+      }>`SELECT id, at FROM tollgate_usage_records`
       expect(records).toHaveLength(ids.length)
       for (const { at, id } of records) {
         const found = (yield* entryOfCharge(sql, { billing_account_id: "bil_acme", usage_id: id, at }))!
@@ -177,7 +180,16 @@ const changedText = (text: string, at: number, by: number): string => {
   return text.slice(0, i) + String.fromCharCode(code) + text.slice(i + 1)
 }
 
-const columns = ["billing_account_id", "type", "amount", "balance", "giftable", "reference_id", "description", "at"] as const
+const columns = [
+  "billing_account_id",
+  "type",
+  "amount",
+  "balance",
+  "giftable",
+  "reference_id",
+  "description",
+  "at"
+] as const
 
 /** A change of one byte of the history: of an entry, a tile or the checkpoint. */
 const plans = fc.record({
@@ -193,7 +205,11 @@ type Plan = typeof plans extends fc.Arbitrary<infer A> ? A : never
 const apply = Effect.fnUntraced(function* ({ at, by, column, field, row, what }: Plan) {
   const sql = yield* SqlClient
   if (what === "tile") {
-    const tiles = yield* sql<{ level: number; n: number; hashes: Uint8Array }>`SELECT level, n, hashes FROM tollgate_log_tiles
+    const tiles = yield* sql<{
+      level: number
+      n: number
+      hashes: Uint8Array
+    }>`SELECT level, n, hashes FROM tollgate_log_tiles
       ORDER BY level, n`
     const { hashes, level, n } = tiles[row % tiles.length]!
     const bytes = Buffer.from(hashes)

@@ -8,8 +8,7 @@ const peter = {
   name: "PeterNeumann",
   public: Buffer.from("ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW", "base64").subarray(1).toString("base64")
 }
-const text =
-  "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n"
+const text = "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n"
 const note = `${text}\n— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n`
 
 describe("a signed note", () => {
