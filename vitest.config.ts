@@ -68,6 +68,7 @@ const onPostgresToo = [
 
 /** What takes longest, half a minute or more each: `npm run test:long`. */
 const long = [
+  "test/books/log/Go.test.ts",
   "test/app/People.test.ts",
   "test/app/Snippets.test.ts",
   "test/console/Operator.test.ts",

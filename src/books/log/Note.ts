@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign, verify } from "node:crypto"
 import type { JsonWebKey, KeyObject } from "node:crypto"
 
-/** A key that signs notes: its name, its public half in base64, and the private half as a JSON Web Key. */
+/** A key that signs notes: its name, and its public half in base64. */
 export interface NoteKey {
   readonly name: string
   readonly public: string
@@ -21,15 +21,18 @@ const keyIdOf = ({ name, public: key }: NoteKey): Buffer =>
 export const verifierKey = (key: NoteKey): string =>
   `${key.name}+${keyIdOf(key).toString("hex")}+${Buffer.concat([ed25519, Buffer.from(key.public, "base64")]).toString("base64")}`
 
-/** A new key pair. */
+/** A new key pair: the public key in base64, and the private one as a JSON Web Key. */
 export const newKey = (): { readonly public: string; readonly secret: string } => {
   const { privateKey } = generateKeyPairSync("ed25519")
-  const jwk = privateKey.export({ format: "jwk" })
-  return { public: Buffer.from(jwk.x!, "base64url").toString("base64"), secret: JSON.stringify(jwk) }
+  return { public: publicOf(privateKey), secret: JSON.stringify(privateKey.export({ format: "jwk" })) }
 }
 
 export const secretKey = (secret: string): KeyObject =>
   createPrivateKey({ key: JSON.parse(secret) as JsonWebKey, format: "jwk" })
+
+/** The public half of a private key, in base64. */
+export const publicOf = (secret: KeyObject): string =>
+  Buffer.from(createPublicKey(secret as never).export({ format: "jwk" }).x!, "base64url").toString("base64")
 
 const publicKey = (key: string): KeyObject =>
   createPublicKey({
