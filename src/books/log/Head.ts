@@ -74,7 +74,7 @@ export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8
 export const tileWith = (sql: SqlClient, seq: number) =>
   Effect.map(
     sql<{ readonly n: number; readonly first: number }>`SELECT n, first FROM tollgate_log_tiles
-      WHERE level = 0 AND first <= ${seq} ORDER BY first DESC LIMIT 1`,
+      WHERE first <= ${seq} ORDER BY first DESC LIMIT 1`,
     ([row]) => row
   )
 

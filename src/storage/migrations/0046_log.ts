@@ -6,12 +6,12 @@ const steps = [
   `CREATE TABLE tollgate_log_tiles (
     level INTEGER NOT NULL,
     n INTEGER NOT NULL,
-    hashes BLOB NOT NULL,
-    -- The row of the first entry, at level 0.
+    -- The row of the first entry, at level 0. Before the bytes, so reading it does not read them.
     first INTEGER,
+    hashes BLOB NOT NULL,
     PRIMARY KEY (level, n)
   ) STRICT`,
-  `CREATE INDEX tollgate_log_tiles_first ON tollgate_log_tiles (first) WHERE level = 0`,
+  `CREATE INDEX tollgate_log_tiles_first ON tollgate_log_tiles (first)`,
   `CREATE TABLE tollgate_log_head (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     origin TEXT NOT NULL,

@@ -1001,13 +1001,13 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE TABLE tollgate_log_tiles (
       level bigint NOT NULL,
       n bigint NOT NULL,
-      hashes bytea NOT NULL,
       -- The row of the first entry, at level 0.
       first bigint,
+      hashes bytea NOT NULL,
       PRIMARY KEY (level, n)
     )`,
     `ALTER TABLE tollgate_log_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL`,
-    `CREATE INDEX tollgate_log_tiles_first ON tollgate_log_tiles (first) WHERE level = 0`,
+    `CREATE INDEX tollgate_log_tiles_first ON tollgate_log_tiles (first)`,
     `CREATE TABLE tollgate_log_head (
       id bigint PRIMARY KEY CHECK (id = 1),
       origin ${text} NOT NULL,

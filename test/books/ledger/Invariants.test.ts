@@ -359,7 +359,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["the checkpoint of the log is signed and has its root", "DELETE FROM tollgate_log_head"],
   [
     "the checkpoint of the log is signed and has its root",
-    "INSERT INTO tollgate_log_tiles SELECT 1, 0, hashes, NULL FROM tollgate_log_tiles"
+    "INSERT INTO tollgate_log_tiles SELECT 1, 0, NULL, hashes FROM tollgate_log_tiles"
   ],
   ["the log has each entry and nothing else", "UPDATE tollgate_ledger_entries SET description = 'x' WHERE number = 1"],
   ["the log has each entry and nothing else", "UPDATE tollgate_log_head SET salt = 'x'"],
