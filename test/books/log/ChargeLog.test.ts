@@ -1,7 +1,7 @@
 /** The log over a ledger: what it adds, what it proves, and that `verify` notices every change. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Exit, Layer } from "effect"
 import fc from "fast-check"
 import { verify } from "../../../src/app/Checks.ts"
 import { entriesAfter, entryNumbered, entryOfCharge } from "../../../src/books/ledger/rows/EntriesInOrder.ts"
@@ -11,7 +11,7 @@ import { ChargeLog, logKeysEnd } from "../../../src/books/log/ChargeLog.ts"
 import { checks } from "../../../src/books/log/Checks.ts"
 import * as Head from "../../../src/books/log/Head.ts"
 import * as Tree from "../../../src/books/log/Tree.ts"
-import { describePostgres } from "../../support/database.ts"
+import { describePostgres, isPostgres, trigger } from "../../support/database.ts"
 import * as Scene from "../../money/usage/Scene.ts"
 import { acme, other } from "../../money/usage/Scene.ts"
 import { layer, logOf } from "./LogScene.ts"
@@ -104,6 +104,32 @@ describe("the log of charges", () => {
       expect((yield* tile({ level: 1, n: 0 }, 35))!.length).toBe(35 * 32)
       expect(yield* tile({ level: 1, n: 0 }, 36)).toBeUndefined()
       expect(yield* tile({ level: 0, n: 36 }, 1)).toBeUndefined()
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.scoped("is complete wherever a write fails, and continues after it", () =>
+    Effect.gen(function* () {
+      yield* history
+      yield* add
+      const sql = yield* SqlClient
+      const fail = isPostgres ? "RAISE EXCEPTION 'stopped';" : "SELECT RAISE(ABORT, 'stopped');"
+      for (const [on, when] of [
+        ["BEFORE UPDATE ON tollgate_log_head", "true"],
+        ["BEFORE INSERT ON tollgate_log_tiles", "NEW.level = 0 AND NEW.n = 2"],
+        ["BEFORE INSERT ON tollgate_log_tiles", "NEW.level = 1"]
+      ] as const) {
+        yield* calls(300)
+        const before = yield* Head.read(sql)
+        yield* trigger("stopped", { on, when, body: fail })
+        expect(Exit.isFailure(yield* Effect.exit(add))).toBe(true)
+        expect(yield* Head.read(sql)).toEqual(before)
+        expect(yield* verify).toEqual([])
+        yield* sql.unsafe(`DROP TRIGGER stopped${isPostgres ? ` ON ${on.split(" ").at(-1)}` : ""}`)
+        yield* calls(1)
+        expect(yield* add).toBe(301)
+        expect(yield* verify).toEqual([])
+      }
+      yield* isProven
     }).pipe(Effect.provide(layer))
   )
 

@@ -17,7 +17,10 @@ describe.skipIf(!hasGo)("Go", () => {
       const vendored = join(root, "src", "cmd", "vendor", "golang.org", "x")
       for (const name of ["mod/sumdb/note", "mod/sumdb/tlog", "crypto/ed25519"]) {
         if (!existsSync(join(vendored, name))) continue
-        cpSync(join(vendored, name), join(folder, "src", "golang.org", "x", name), { recursive: true, dereference: true })
+        cpSync(join(vendored, name), join(folder, "src", "golang.org", "x", name), {
+          recursive: true,
+          dereference: true
+        })
       }
       cpSync(join(import.meta.dirname, "go"), join(folder, "src", "vectors"), { recursive: true })
       const env = {

@@ -84,7 +84,11 @@ export const vectors = () => {
   })
   return {
     key: Note.verifierKey(key.key),
-    empty: Note.signed(Note.checkpointText({ origin, size: 0, root: Tree.rootOf(Tree.emptyEdge) }), key.key, key.secret),
+    empty: Note.signed(
+      Note.checkpointText({ origin, size: 0, root: Tree.rootOf(Tree.emptyEdge) }),
+      key.key,
+      key.secret
+    ),
     receipts,
     consistency,
     tiles: { size: 1_000, files: tilesOf(1_000, tileOf) }
