@@ -1006,7 +1006,6 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       hashes bytea NOT NULL,
       PRIMARY KEY (level, n)
     )`,
-    `ALTER TABLE tollgate_log_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL`,
     `CREATE INDEX tollgate_log_tiles_first ON tollgate_log_tiles (first)`,
     `CREATE TABLE tollgate_log_head (
       id bigint PRIMARY KEY CHECK (id = 1),

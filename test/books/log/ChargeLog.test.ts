@@ -1,7 +1,7 @@
 /** The log over a ledger: what it adds, what it proves, and that `verify` notices every change. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer } from "effect"
+import { Context, Effect, Exit, Fiber, Layer } from "effect"
 import fc from "fast-check"
 import { verify } from "../../../src/app/Checks.ts"
 import { entriesAfter, entryNumbered, entryOfCharge } from "../../../src/books/ledger/rows/EntriesInOrder.ts"
@@ -303,6 +303,23 @@ describePostgres("the log with several writers", () => {
       expect(yield* add).toBe(3)
       expect(yield* verify).toEqual([])
       yield* isProven
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.scoped("misses no entry that commits after a later one", () =>
+    Effect.gen(function* () {
+      yield* history
+      const { add } = yield* ChargeLog
+      for (let round = 0; round < 4; round++) {
+        const adding = yield* Effect.fork(Effect.forever(Effect.zipRight(add, Effect.yieldNow())))
+        yield* Effect.all([calls(150), calls(150, other), calls(150), calls(150, other)], { concurrency: "unbounded" })
+        yield* Fiber.interrupt(adding)
+        expect(yield* verify).toEqual([])
+      }
+      // A gap takes two turns.
+      while ((yield* add) + (yield* add) > 0);
+      yield* isProven
+      expect(yield* verify).toEqual([])
     }).pipe(Effect.provide(layer))
   )
 })

@@ -34,7 +34,9 @@ describe("the verifier", () => {
     const keys = [made.key, key]
     expect((await verify(cosigned(1_800_000_000n), keys, { witnesses: 1 })).signers).toEqual([origin, name])
     await expect(verify(receipt, keys, { witnesses: 1 })).rejects.toThrow("0 witnesses cosigned")
-    await expect(verify(cosigned(1_800_000_000n, 5n), keys)).rejects.toThrow("the signature of witness.example/w is wrong")
+    await expect(verify(cosigned(1_800_000_000n, 5n), keys)).rejects.toThrow(
+      "the signature of witness.example/w is wrong"
+    )
     // A witness alone does not say that the log is the service's.
     await expect(verify(cosigned(1n), [key])).rejects.toThrow("not signed by a key of its log")
   })
