@@ -61,8 +61,8 @@ const signUp = async ({ cores, options }: Bench, folder: string, members: number
   for (const child of [load, upstream]) await stop(child)
 }
 
-export const startFill = async (core: string | undefined, folder: string, database: string) => {
-  const child = startPart(core, "fill.ts", [database, peopleFile(folder)])
+export const startFill = async (core: string | undefined, folder: string, database: string, labels = 0) => {
+  const child = startPart(core, "fill.ts", [database, peopleFile(folder), String(labels)])
   await ask(child)
   return {
     pid: child.pid!,
@@ -76,7 +76,7 @@ export const startFill = async (core: string | undefined, folder: string, databa
 }
 
 export const fillBooks = async (bench: Bench, folder: string, { copiesAt, members }: BooksWanted): Promise<Books> => {
-  const { calls } = bench.options
+  const { calls, labels } = bench.options
   const file = join(folder, "filled.json")
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Books
   mkdirSync(folder, { recursive: true })
@@ -88,7 +88,7 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
   const began = performance.now()
   let made = 0
   for (const size of sizes) {
-    const filling = await startFill(undefined, folder, databaseOf(folder))
+    const filling = await startFill(undefined, folder, databaseOf(folder), labels)
     while (made < size) {
       const some = Math.min(stretch, size - made)
       const { firstCalls, firstDue, rate } = await filling.make({ calls: some, from: at(made), to: at(made + some) })

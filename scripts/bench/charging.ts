@@ -5,7 +5,7 @@ import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
 /** The gate's data about a line. It must be the same object for each call, because this object is the cache key of shared data. */
-const admissionOf = ({ account, application, endpoint, model, person, provider, tenant }: Line) => ({
+const admissionOf = ({ account, application, endpoint, model, person, provider, tenant, ...labels }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
   facts: {
     account_id: person,
@@ -14,7 +14,8 @@ const admissionOf = ({ account, application, endpoint, model, person, provider, 
     usage_type: "inference",
     endpoint,
     model,
-    provider
+    provider,
+    ...labels
   } as const
 })
 

@@ -1,5 +1,6 @@
 // Fills books through our writer at full speed, at given times, in a separate process: `fill <database> <people.json>`. The people with a key in the
-// first person's tenant together make a third of all calls. The others follow Zipf's law. Each message requests a number of calls.
+// first person's tenant together make a third of all calls. The others follow Zipf's law. Each message requests a number of calls. With a third
+// argument, the first person's calls have that many different tags and end users, in turn.
 import "../../src/app/V8.ts"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -31,7 +32,7 @@ export interface Filled {
   readonly firstDue: number
 }
 
-const [database, peopleFile] = process.argv.slice(2) as [string, string]
+const [database, peopleFile, labels = "0"] = process.argv.slice(2) as [string, string, string?]
 const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
 
 /** Providers of a model. A team with many members uses both, so it has as many kinds of calls as a large team. */
@@ -50,14 +51,22 @@ const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyAr
     }))
   )
 const members = people.filter(({ tenant }) => tenant === people[0]!.tenant).length
-const ofTeam = people.slice(0, members).flatMap((one) => linesOf(one, providersOf(members)))
+/** The lines with a task and an end user each. */
+const labelled = (plain: ReadonlyArray<Line>): ReadonlyArray<Line> =>
+  Array.from({ length: Number(labels) }, (_, i) => ({
+    ...plain[i % plain.length]!,
+    tags: `task=${i}`,
+    end_user: `user-${i}`
+  }))
+const plain = people.slice(0, members).flatMap((one) => linesOf(one, providersOf(members)))
+const ofTeam = labels === "0" ? plain : labelled(plain)
 const lines: ReadonlyArray<Line> = [...ofTeam, ...people.slice(members).flatMap((one) => linesOf(one, ["bench"]))]
 const team = members > 1 ? callSequence(members, ofTeam.length / members, 2) : undefined
 const others = callSequence(people.length - members, models.length)
 let drawn = 0
 const next = (): number => {
   if (drawn++ % 3 > 0) return ofTeam.length + others()
-  return team === undefined ? Math.floor(drawn / 3) % models.length : team()
+  return team === undefined ? Math.floor(drawn / 3) % ofTeam.length : team()
 }
 
 const failed: CallOutcome = {

@@ -17,6 +17,8 @@ export interface Options {
   readonly peer: boolean
   /** For the part `growth`: the number of calls. */
   readonly calls: number
+  /** For the part `growth`: how many different tags and end users the calls of the first tenant have. */
+  readonly labels: number
   /** For the part `growth`: the folder that keeps the filled books for the next run. */
   readonly keep: string | undefined
 }

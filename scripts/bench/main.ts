@@ -70,6 +70,7 @@ const { values } = parseArgs({
     warmup: { type: "string", default: "4" },
     connections: { type: "string", default: "32" },
     calls: { type: "string", default: "5000000" },
+    labels: { type: "string", default: "0" },
     keep: { type: "string" },
     dir: { type: "string", default: tmpdir() },
     json: { type: "string" },
@@ -89,6 +90,7 @@ ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")
   --warmup 4                  seconds of load before the first round; the peer needs three of them to reach its rate
   --connections 32            keep-alive connections of the load generator
   --calls 5000000             calls that growth and console fill in
+  --labels 0                  different tags and end users of the first tenant's calls, in growth
   --keep <folder>             where growth or console leaves its books, and finds them the next time
   --dir <folder>              where the databases are put; should be a real disk, since fsync is part of the measure
   --main <main.js>            the service, where it is not dist/main.js
@@ -103,6 +105,7 @@ const options: Options = {
   main: values.main === undefined ? join(root, "dist", "main.js") : resolve(values.main),
   peer: !values["no-peer"],
   calls: Number(values.calls),
+  labels: Number(values.labels),
   keep: values.keep === undefined ? undefined : resolve(values.keep)
 }
 

@@ -13,6 +13,8 @@ export interface Line {
   readonly endpoint: string
   readonly model: string
   readonly provider: string
+  readonly tags?: string
+  readonly end_user?: string
 }
 
 export interface Charge {

@@ -4,7 +4,7 @@ import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { copyOf, fillBooks, peopleOf, startFill, untilAtRest } from "../books.ts"
 import type { Books } from "../books.ts"
-import { credit } from "../calls.ts"
+import { credit, models } from "../calls.ts"
 import type { Workload } from "../calls.ts"
 import { contender, count, drive, inUnit, print, say, table } from "../frame.ts"
 import type { Bench, Part, Results } from "../frame.ts"
@@ -28,9 +28,26 @@ interface View {
   readonly sorted: boolean
 }
 
+/** Views of one tag of many, of any value of it, and of one end user. */
+const labelledViews = (usage: string, labels: number): ReadonlyArray<View> => {
+  const one = Math.floor(labels / 2)
+  const series = `${usage}/series?start_date=${new Date(Date.now() - 30 * day).toISOString()}`
+  return [
+    { name: "records of a tag", path: `${usage}?tag=task=${one}`, sorted: false },
+    { name: "records of a tag, any value", path: `${usage}?tag=task`, sorted: false },
+    { name: "records of an end user", path: `${usage}?end_user=user-${one}`, sorted: false },
+    { name: "records of a model", path: `${usage}?model=${models[0]}`, sorted: false },
+    { name: "rollup by day, of a tag", path: `${usage}/rollup?rollup=daily&tag=task=${one}`, sorted: false },
+    { name: "series of 30 days by tag", path: `${series}&by=tag:task`, sorted: false },
+    { name: "series of 30 days by end user", path: `${series}&by=end_user`, sorted: false },
+    { name: "series of 30 days by model", path: `${series}&by=model`, sorted: false }
+  ]
+}
+
 const viewsOf = (
   { tenant }: Caller,
   { firstCalls }: Books,
+  labels: number,
   cursor: string,
   sortedCursor: string
 ): ReadonlyArray<View> => {
@@ -69,7 +86,8 @@ const viewsOf = (
     plain("ledger, first page", ledger),
     plain("ledger, 200 a page", `${ledger}?per_page=200`),
     plain("ledger, page in the middle", `${ledger}?page=${Math.ceil(pages / 2)}`),
-    plain("ledger, last page", `${ledger}?page=${pages}`)
+    plain("ledger, last page", `${ledger}?page=${pages}`),
+    ...(labels === 0 ? [] : labelledViews(usage, labels))
   ]
 }
 
@@ -78,7 +96,7 @@ interface RecordsPage {
 }
 
 const readViews = async (
-  results: Results,
+  { options: { labels }, results }: Bench,
   load: ChildProcess,
   service: Gateway,
   books: Books,
@@ -107,7 +125,7 @@ const readViews = async (
   const at = contender({ ...service, keys: [token] })
   const rows: Array<ReadonlyArray<string>> = [["view", "first", "p50", "slowest"]]
   const slowest = { plain: 0, sorted: 0 }
-  for (const view of viewsOf(first, books, result.next_cursor, bySort.result.next_cursor)) {
+  for (const view of viewsOf(first, books, labels, result.next_cursor, bySort.result.next_cursor)) {
     const { name, path, sorted } = view
     const workload: Workload = {
       name,
@@ -198,7 +216,7 @@ const run = async (bench: Bench): Promise<void> => {
   })
   const seconds = await untilAtRest(service.pid)
   print(`\nThe service came to rest ${seconds.toFixed(0)} s after its start on the filled books`)
-  await readViews(bench.results, load, service, books, first!)
+  await readViews(bench, load, service, books, first!)
   await timeVerify(bench.results, service)
   await service.stop()
   for (const child of [load, upstream]) await stop(child)

@@ -9,7 +9,8 @@
  * - `expires_in` beyond the end of the parent is cut to that end.
  * - A run without `models` may call those of its parent. A run has the tags of its parent; another value for one of them is 400.
  * - A later change of the API key's tags holds for the calls of its runs as well. If a call then has too many tags, those of the key stay.
- * - A tenant has up to 10,000 open runs; one more is 409 `too_many_runs`. Runs are listed for 30 days after the end of their API key's run.
+ * - A tenant has up to 10,000 open runs; one more is 409 `too_many_runs`. Runs are listed for 30 days after the end of their API key's run,
+ *   or for an hour if none of them made a call.
  * - An API key sees the runs that descend from it, the key of a run sees this run and those below it, and a person sees those of their own keys in
  *   the tenant of their token. All three may end what they see.
  * - Calls of a run are calls of its API key: records, sums and limits of the key include them. Jobs, stored answers and idempotency keys belong to

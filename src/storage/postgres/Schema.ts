@@ -996,8 +996,12 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       PRIMARY KEY (budget_id, start, threshold)
     )`
   ],
+  "0022_open_runs": [
+    `DROP INDEX tollgate_runs_open`,
+    `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at, ended_at) WHERE ended_at IS NULL`
+  ],
   // Entries that are there already are added by the service, in the background.
-  "0022_log": [
+  "0023_log": [
     `CREATE TABLE tollgate_log_tiles (
       level bigint NOT NULL,
       n bigint NOT NULL,
