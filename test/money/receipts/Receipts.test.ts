@@ -21,9 +21,12 @@ describe("receipts", () => {
     Effect.gen(function* () {
       yield* Scene.tenant(acme)
       const usage_id = yield* Scene.call({ cost: 5n })
-      for (const asked of [of(acme, usage_id), numbered(acme, 1), numbered(acme, 2)]) {
-        expect(yield* Effect.flip(asked)).toMatchObject({ _tag: "NotInLog", status: 404, retry_after: 2 })
-      }
+      const refusals = [
+        yield* Effect.flip(of(acme, usage_id)),
+        yield* Effect.flip(numbered(acme, 1)),
+        yield* Effect.flip(numbered(acme, 2))
+      ]
+      for (const refusal of refusals) expect(refusal).toMatchObject({ _tag: "NotInLog", status: 404, retry_after: 2 })
       const { add, keys } = yield* ChargeLog
       yield* add
       const receipt = yield* of(acme, usage_id)
