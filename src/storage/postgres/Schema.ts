@@ -1031,6 +1031,32 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       read_at bigint NOT NULL,
       PRIMARY KEY (vendor, first, last, report, number)
     )`
+  ],
+  "0025_log": [
+    `CREATE TABLE tollgate_log_tiles (
+      level bigint NOT NULL,
+      n bigint NOT NULL,
+      -- The row of the first entry, at level 0.
+      first bigint,
+      hashes bytea NOT NULL,
+      PRIMARY KEY (level, n)
+    )`,
+    `CREATE INDEX tollgate_log_tiles_first ON tollgate_log_tiles (first)`,
+    `CREATE TABLE tollgate_log_head (
+      id bigint PRIMARY KEY CHECK (id = 1),
+      origin ${text} NOT NULL,
+      salt ${text} NOT NULL,
+      size bigint NOT NULL CHECK (size >= 0),
+      -- The row of the newest entry in the log.
+      entry bigint NOT NULL,
+      checkpoint ${text} NOT NULL
+    )`,
+    `CREATE TABLE tollgate_log_keys (
+      public ${text} PRIMARY KEY,
+      -- NULL: the deployment's secret was lost, and the key signs no more.
+      sealed ${text},
+      created_at bigint NOT NULL
+    )`
   ]
 }
 

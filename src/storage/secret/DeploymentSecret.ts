@@ -28,7 +28,7 @@ export const purposes = [
 export type Purpose = (typeof purposes)[number]
 
 /** Everything that the secret protects: hashes by purpose, and encrypted values. */
-export type Protected = Purpose | "signing_key" | "letter"
+export type Protected = Purpose | "signing_key" | "log_key" | "letter"
 
 export interface DeploymentSecretContract {
   /** HMAC-SHA256 as 64 hex digits. */

@@ -51,6 +51,7 @@ import suspendedBy from "../migrations/0042_suspended_by.ts"
 import byKey from "../migrations/0043_by_key.ts"
 import budgets from "../migrations/0044_budgets.ts"
 import openRuns from "../migrations/0045_open_runs.ts"
+import log from "../migrations/0048_log.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -101,7 +102,8 @@ export const migrations = {
   "0044_budgets": budgets,
   "0045_open_runs": openRuns,
   "0046_vendor_calls": vendorCalls,
-  "0047_reconciliations": reconciliations
+  "0047_reconciliations": reconciliations,
+  "0048_log": log
 }
 
 /** The newest migration. */
