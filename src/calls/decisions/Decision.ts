@@ -40,7 +40,7 @@ export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionReque
   readonly [member: string]: unknown
 }
 
-/** The upstream body, with the upstream's model name. The left side is the broken rule. */
+/** The upstream body, with the upstream's model name. `Left` holds the broken rule. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

@@ -43,7 +43,7 @@ export interface DecisionCall {
   readonly beside?: Claim["beside"]
   /** Without room, the call fails with `Busy`, either before the model is called or after an overlong response is charged. */
   readonly room?: Room | undefined
-  /** The request's id, for the log. */
+  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
@@ -55,7 +55,7 @@ export interface Decision {
   readonly provider: string
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: Nano }
   readonly receipt: Receipt
-  /** The model's whole response, including unknown members. */
+  /** The model's complete response, including unknown members. */
   readonly upstream: UpstreamAnswer
 }
 
@@ -175,7 +175,7 @@ const ask = Effect.fnUntraced(function* (
   }
   const isAnswer = status >= 200 && status < 300
   const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
-  // If the whole response does not fit, its outline is enough to charge it.
+  // If the complete response does not fit, its outline is enough to charge it.
   const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
   if (parsed === undefined) {
     const { usage } = isAnswer ? reportsIn(answer) : noBody

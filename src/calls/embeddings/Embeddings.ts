@@ -23,7 +23,7 @@ export type EmbeddingProblem = SingleProblem
 export interface EmbeddingsContract {
   /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
 }
 

@@ -1,4 +1,4 @@
-/** Calls that get one whole response from the first upstream that succeeds. Embeddings and reranking use this. */
+/** Calls that get one complete response from the first upstream that succeeds. Embeddings and reranking use this. */
 import { Effect, Either } from "effect"
 import { written } from "../prompts/Outgoing.ts"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -31,7 +31,7 @@ export interface SingleCall<Request> {
    * does not fit, the call is charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** The request's id, for the log. */
+  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
@@ -68,7 +68,7 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly models: ReadonlyArray<Model>
   /** The member of a request that can be long. */
   readonly long: string
-  /** The request with its bounds. The left side is the broken rule. */
+  /** The request with its bounds. `Left` holds the broken rule. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
   /** The price of the model's cheapest possible call. */
@@ -200,7 +200,7 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
 /** Bytes to parse before yielding to other work. */
 const pieceOfAnswer = 256 * 1024
 
-/** The whole response: its outline with all long members filled in. */
+/** The complete response: its outline with all long members filled in. */
 const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   { filled, items }: Pick<Kind<never, never>, "items"> & { readonly filled: (asked: Asked, value: unknown) => unknown },
   asked: Asked,

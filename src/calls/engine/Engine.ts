@@ -7,13 +7,13 @@
  *
  * Where the specification is silent:
  * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has disconnected.
- * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own timeout, as for a whole answer,
+ * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own timeout, as for a complete answer,
  *   because the upstream already has the whole prompt. A stream's ten seconds begin with its response head. The output up to that point is
  *   charged, at least the prompt.
- * - A response with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. However, a whole answer that
+ * - A response with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. However, a complete answer that
  *   reports its usage costs that usage even if the client cannot receive it (it is too long, has no choices, is not JSON, or cannot be translated).
  *   No other upstream is tried then. A failing upstream's message is passed on without addresses and keys.
- * - If an upstream sends a whole answer to a streaming request, the client gets it as a stream, at the price of a whole answer.
+ * - If an upstream sends a complete answer to a streaming request, the client gets it as a stream, at the price of a complete answer.
  * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it
  *   reported. (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next
  *   upstream is tried. The client's response begins with the first event.
@@ -109,11 +109,11 @@ export interface Call<Prompt> {
   readonly beside?: Claim["beside"]
   /** Without room, the call fails with `Busy`, either before an upstream is called or after an overlong answer is charged. */
   readonly room?: Room | undefined
-  /** The request's id, for the log. */
+  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
-/** A whole answer. */
+/** A complete answer. */
 export interface Completed<A> {
   /** The upstream's answer, unchanged unless it was translated. */
   readonly completion: A
@@ -138,7 +138,7 @@ export interface Streamed<A> {
   readonly events: Stream.Stream<A, UpstreamFailed>
   /** Waits for the end of the call, even if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
-  /** The rate limits of the call; absent if no budget counts it. */
+  /** The rate limits of the call; absent if no budget applies to it. */
   readonly rates?: RatesAt | undefined
   /** The fallback that serves the call; absent if the requested model does. */
   readonly fallback_model?: string | undefined
@@ -165,7 +165,7 @@ export interface EngineContract {
   readonly reach: (model: string) => Reach
   /** The models with an upstream that keeps responses. The service stores the ids in their answers (`Kept`). */
   readonly keeps_responses: ReadonlySet<string>
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
 }
 
@@ -178,7 +178,7 @@ export interface Reach {
 
 export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
 
-/** The maximum size of a whole answer, in bytes. */
+/** The maximum size of a complete answer, in bytes. */
 const answerBytesMax = 64 * 1024 * 1024
 /** The maximum size of an upstream's refusal, in bytes. */
 const refusalBytesMax = 1024 * 1024
@@ -373,7 +373,7 @@ interface Reachable {
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** A request's ways to a model, beginning with the first that can carry it. The left side is the reason why the model cannot serve it. */
+/** A request's ways to a model, beginning with the first that can carry it. `Left` holds the reason why the model cannot serve it. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -632,7 +632,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** The upstream body. The left side is the reason why the upstream cannot be called. */
+/** The upstream body. `Left` holds the reason why the upstream cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -660,7 +660,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** The ways to try, beginning with the first that can carry the request. The left side is the reason why no way can carry it. */
+/** The ways to try, beginning with the first that can carry the request. `Left` holds the reason why no way can carry it. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -772,10 +772,10 @@ const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The maximum size of a whole answer that is passed on as a stream, in bytes. The main thread parses it. */
+/** The maximum size of a complete answer that is passed on as a stream, in bytes. The main thread parses it. */
 const unstreamedBytesMax = 4 * 1024 * 1024
 
-/** A whole answer for the client, and its charge. */
+/** A complete answer for the client, and its charge. */
 interface WholeAnswer {
   /** The upstream's answer. */
   readonly parsed: Body
@@ -784,7 +784,7 @@ interface WholeAnswer {
   readonly ended: Measured
 }
 
-/** Reads a whole answer of status 200. The left side is an effect that ends the call. `reason` describes an answer that is not a JSON object. */
+/** Reads a complete answer of status 200. `Left` holds an effect that ends the call. `reason` describes an answer that is not a JSON object. */
 const wholeOf = (
   attempt: Attempt,
   answer: Wire.Whole,
@@ -810,7 +810,7 @@ const wholeOf = (
 }
 
 /**
- * Ends a call with a whole answer that the client cannot receive. It costs the reported usage. Without reported usage, an overlong answer costs
+ * Ends a call with a complete answer that the client cannot receive. It costs the reported usage. Without reported usage, an overlong answer costs
  * the counted tokens. Any other answer is a failure, and the next upstream may be tried.
  */
 const unusable = (
@@ -840,7 +840,7 @@ const settledWith = (
     : // The statements require no row, so they cannot conflict.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
-/** An untranslated answer. The left side is its fault. */
+/** An untranslated answer. `Left` holds its fault. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined
@@ -862,7 +862,7 @@ const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOpti
     include_usage: prompt.show_usage
   }))
 
-/** The form of a whole answer. */
+/** The form of a complete answer. */
 const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
 
 const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
@@ -893,7 +893,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   )
 })
 
-/** Passes on a whole answer as a stream, after its charge is committed. */
+/** Passes on a complete answer as a stream, after its charge is committed. */
 const unstreamed = Effect.fnUntraced(function* <A>(
   eventsOf: EventsOf<A>,
   attempt: Attempt,
@@ -1009,7 +1009,7 @@ class Arriving<A> implements Streamed<A> {
 
 // ---- charges --------------------------------------------------------------------------------------------------------------
 
-/** The measure of a call with these tokens. Every call runs this, so it avoids spreads. */
+/** The measure of a call with these tokens. This runs on every call, so it avoids spreads. */
 const measured = (
   { model, served, upstream }: Attempt,
   tokens: Tokens,

@@ -1,10 +1,10 @@
-/** Model answers as values: whole answers and chunks of a stream. Upstreams may omit or add fields. */
+/** Model answers as values: complete answers and chunks of a stream. Upstreams may omit or add fields. */
 import { Effect, Stream } from "effect"
 import type { Readable } from "node:stream"
 import { parse } from "../../upstream/wire/Failures.ts"
 import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
 
-/** The upstream's reported tokens. The receipt and the usage record have the charge. */
+/** The upstream's reported tokens. The receipt and the usage record state the charge. */
 export interface ReportedUsage {
   readonly prompt_tokens?: number
   readonly completion_tokens?: number

@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** The upstream body. The left side is the reason why the upstream cannot carry the request. */
+/** The upstream body. `Left` holds the reason why the upstream cannot carry the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -118,7 +118,7 @@ export interface ReadAnswer {
   readonly tokens_counted: () => number
 }
 
-/** The client's answer. The left side is the fault of the upstream's answer. */
+/** The client's answer. `Left` holds the fault of the upstream's answer. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,
@@ -133,7 +133,7 @@ export const answerOf = (
     })
   })
 
-/** The client's stream for the upstream's whole answer; `undefined` if the answer cannot be translated. */
+/** The client's stream for the upstream's complete answer; `undefined` if the answer cannot be translated. */
 export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
   const read = pair?.vendor.readAnswer(answer)
   if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined

@@ -109,7 +109,7 @@ export const billed: Billed = new Map<string, Rule>([
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
-/** The request's extras. The left side is the refusal. Headers are treated like body fields. */
+/** The request's extras. `Left` holds the refusal. Headers are treated like body fields. */
 export const extrasOf = (
   model: Model,
   billed: Billed,

@@ -26,7 +26,7 @@ export interface Spoken {
   /** Request headers, in addition to the upstream's own. */
   readonly headers: Readonly<Record<string, string>>
   readonly stream: StreamForm
-  /** The members of a whole answer that can be long. The other members include the usage. */
+  /** The members of a complete answer that can be long. The other members include the usage. */
   readonly long: LongMembers
 }
 
@@ -65,15 +65,15 @@ export interface Protocol extends Spoken {
   ) => string | Buffer
 
   // ---- the upstream's answer ----
-  /** A fault in a whole answer of status 200, for the log, if any. */
+  /** A fault in a complete answer of status 200, for the log, if any. */
   readonly faultIn: (answer: Json) => string | undefined
-  /** The usage that a whole answer reports. */
+  /** The usage that a complete answer reports. */
   readonly usageIn: (answer: Json) => Usage
-  /** Estimates the tokens of a whole answer from its text. */
+  /** Estimates the tokens of a complete answer from its text. */
   readonly countIn: (answer: Json) => number
-  /** The vendor's ids for a whole answer and its parts, if the vendor keeps them. */
+  /** The vendor's ids for a complete answer and its parts, if the vendor keeps them. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
-  /** Converts a whole answer to a stream. Without this function the answer is translated, which would lose parts of it. */
+  /** Converts a complete answer to a stream. Without this function the answer is translated, which would lose parts of it. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
   /** The end of a broken stream, after these events. */
   readonly broken: (events: string) => string

@@ -58,7 +58,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
   details.believe(completionDetails, completion_tokens, any)
-  // Every call runs this, so it avoids a spread.
+  // This runs on every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,

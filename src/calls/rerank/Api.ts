@@ -1,4 +1,4 @@
-/** Reranking of documents, and the reranking models. */
+/** Endpoints that rerank documents, and the list of reranking models. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"

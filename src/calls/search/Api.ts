@@ -1,4 +1,4 @@
-/** Web search and its providers. */
+/** Endpoints for web search, and the lists of search providers. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../../http/contract/Documented.ts"
 import { GateRefusal } from "../../books/gate/Problems.ts"

@@ -1,4 +1,4 @@
-/** Text to speech. */
+/** Text-to-speech endpoints. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Example, Metered, Produces } from "../../http/contract/Documented.ts"

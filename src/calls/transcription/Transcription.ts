@@ -74,7 +74,7 @@ export interface Transcript {
   /** The provider's id. */
   readonly provider: string
   readonly receipt: Receipt
-  /** The provider's whole response, in the requested wire format. */
+  /** The provider's complete response, in the requested wire format. */
   readonly upstream: ProviderAnswer
 }
 
@@ -103,7 +103,7 @@ export type TranscriptionProblem =
   | UpstreamProblem
 
 export interface TranscriptionContract {
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
   /** The provider, the model, and the highest cost of `bytes` bytes of uncounted audio. */
   readonly quote: (

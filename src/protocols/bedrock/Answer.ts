@@ -1,5 +1,5 @@
 /**
- * Reads and writes whole answers of Bedrock's Converse. Streams use the same stop reasons and errors.
+ * Reads and writes complete answers of Bedrock's Converse. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
  * - `guardrail_intervened` and `content_filtered` become `refusal`, and `model_context_window_exceeded` becomes `length`. Malformed output

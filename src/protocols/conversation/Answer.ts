@@ -1,4 +1,4 @@
-/** A model's whole answer in a common form for all protocols, and its construction from a stream's deltas. */
+/** A model's complete answer in a common form for all protocols, and its construction from a stream's deltas. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the whole answer from a stream's deltas. The left side is the failure if the stream broke or has not ended. */
+/** Builds the complete answer from a stream's deltas. `Left` holds the failure if the stream broke or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined
@@ -118,7 +118,7 @@ export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure
   return Either.left({ kind: "vendor", message: "the stream has not ended" })
 }
 
-/** The deltas of a whole answer, with each part's content in one delta. */
+/** The deltas of a complete answer, with each part's content in one delta. */
 export const deltasOf = (answer: Answer): ReadonlyArray<Delta> => [
   { type: "start", id: answer.id, model: answer.model, usage: undefined },
   ...answer.parts.flatMap((part, index) => partDeltas(part, index)),

@@ -74,9 +74,9 @@ export interface Translation {
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
   /** Whether a request for this model carries the conversation's cache marks. */
   readonly marksCaches: (model: string) => boolean
-  /** Reads a vendor's whole answer of status 200. The left side is an error, or the fault of an invalid answer. */
+  /** Reads a vendor's complete answer of status 200. `Left` holds an error, or the fault of an invalid answer. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>
-  /** Writes a client's whole answer. */
+  /** Writes a client's complete answer. */
   readonly writeAnswer: (answer: Answer, options: AnswerOptions) => JsonObject
   readonly reader: () => StreamReader
   readonly writer: (options: StreamOptions) => StreamWriter

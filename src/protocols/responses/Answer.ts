@@ -1,5 +1,5 @@
 /**
- * Reads and writes whole responses. Streams use the same stop reasons and errors.
+ * Reads and writes complete responses. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
  * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that stops with a stop sequence or a pause is

@@ -1,6 +1,6 @@
 /**
  * Writes the numbered events of a Responses stream. Each item has an event when it is added, events for its content, and an event when it is done.
- * The first and the last event contain the whole response.
+ * The first and the last event contain the complete response.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta, Failure, StopReason } from "../conversation/Delta.ts"

@@ -37,7 +37,7 @@ const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFo
   reader
 }
 
-/** Converts a whole answer's choice to a chunk's choice. Text completions use one form for both. */
+/** Converts a complete answer's choice to a chunk's choice. Text completions use one form for both. */
 const pieceOf = (choice: unknown): unknown => {
   if (!isObject(choice) || !isObject(choice.message)) return choice
   const { message, ...others } = choice
