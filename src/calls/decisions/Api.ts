@@ -1,4 +1,4 @@
-/** Typed questions about a state, answered by the deployment's decision model. */
+/** Endpoints that answer typed questions about a state with the deployment's decision model. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../../http/contract/Documented.ts"
