@@ -1,4 +1,4 @@
-/** The worker thread for long answers. It parses them one at a time, then translates or counts each. */
+/** The worker thread for long answers. It parses them one at a time and translates each or counts its tokens. */
 import { Either } from "effect"
 import { parentPort } from "node:worker_threads"
 import { messages } from "../dialects/messages/Protocol.ts"
@@ -23,9 +23,9 @@ export type Task =
     }
 
 export interface Done {
-  /** The answer's fault. If there is one, the other members are empty. */
+  /** What is wrong with the answer. If this is set, the other members are empty. */
   readonly fault: string | undefined
-  /** The answer in the client's protocol. Empty if the answer was only counted. */
+  /** The answer in the client's protocol, or empty if the answer was only counted. */
   readonly bytes: Uint8Array
   readonly usage: Usage | undefined
   readonly tokens_counted: number
