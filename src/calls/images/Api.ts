@@ -1,4 +1,4 @@
-/** Image generation, synchronous or by polling, and the image providers. */
+/** Endpoints for generating images, with or without polling, and the lists of image providers. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"

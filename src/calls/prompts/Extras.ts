@@ -31,7 +31,7 @@ export type AsksFor = (value: unknown) => ReadonlyArray<string>
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
-/** Every value counts except null, `false` and an empty list. */
+/** Every value counts except null, `false` and an empty array. */
 export const anything: AsksFor = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 

@@ -257,7 +257,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   })
 }
 
-/** Text parts. Their bytes bound their tokens. */
+/** Types of text parts, whose bytes bound their tokens. */
 const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text", "refusal", "thinking", "reasoning"])
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"

@@ -1,4 +1,4 @@
-/** Audio transcription. */
+/** Audio transcription endpoints. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -20,7 +20,7 @@ const form = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...fields }))
 const Form = form(TranscriptionFields.fields)
 
-/** The response bodies. `response_format` selects one. */
+/** The possible response bodies. `response_format` selects one. */
 const OpenAiAnswer = Schema.Struct({ text: Schema.String }).annotations({ identifier: "OpenAiTranscription" })
 const PlainText = HttpApiSchema.Text({ contentType: "text/plain" })
 
