@@ -46,7 +46,7 @@ export const bodyFor = (
   { model, spellings }: DecisionModel
 ): Either.Either<string, InvalidRequest> => {
   const name: unknown = request.model ?? spellings[0]
-  if (typeof name !== "string") return wrong("model", "a text")
+  if (typeof name !== "string") return wrong("model", "must be a string")
   if (name !== model && !spellings.includes(name)) return Either.left(new UnknownModel(name, spellings))
   if (request.state === undefined || request.state === null) return wrong("state", "must contain the full context")
   if (!isObject(request.questions)) return wrong("questions", "must be an object, keyed by the ids of the answers")

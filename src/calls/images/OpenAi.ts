@@ -169,7 +169,7 @@ const edited = (
   return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
 }
 
-/** The named sizes by pixels. */
+/** The size in pixels of each named size. */
 const named: Readonly<Record<string, ImageSize>> = {
   "1024x1024": "square_hd",
   "512x512": "square",
@@ -183,7 +183,7 @@ const sizesTaken = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> =
   ...new Set(["auto", ...Object.keys(named), ...Object.keys(price_by_pixels)])
 ]
 
-/** A size in the vendor's form; `undefined` if the provider does not support it. */
+/** Returns a size as the vendor writes it, or `undefined` if the provider does not support it. */
 const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
   if (Object.hasOwn(price_by_pixels, size)) {
     const [width, height] = size.split("x").map(Number)
@@ -207,7 +207,7 @@ export const OpenAiImages = Schema.Struct({
 }).annotations({ identifier: "OpenAiImages" })
 export interface OpenAiImages extends Schema.Schema.Type<typeof OpenAiImages> {}
 
-/** The media type of an image by its first bytes; `undefined` unless it is PNG, JPEG or WebP. */
+/** Tells the media type of an image from its first bytes. Returns `undefined` unless it is PNG, JPEG or WebP. */
 export const imageTypeOf = (bytes: Buffer): string | undefined => {
   if (bytes.subarray(0, 8).equals(Buffer.from("\x89PNG\r\n\x1a\n", "latin1"))) return "image/png"
   if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return "image/jpeg"

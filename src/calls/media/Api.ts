@@ -1,4 +1,4 @@
-/** Video and image generation by quote: submit, poll, fetch, cancel. */
+/** Endpoints for generating videos and images by quote: submit, poll, fetch and cancel. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered, Produces } from "../../http/contract/Documented.ts"
@@ -104,7 +104,7 @@ export class MediaApi extends HttpApiGroup.make("media")
   )
   .middleware(KeyOrToken) {}
 
-/** Requires no credential. */
+/** This endpoint requires no credential. */
 export class MediaModelsApi extends HttpApiGroup.make("mediaModels").add(
   HttpApiEndpoint.get("list", "/v1/tools/media/models")
     .addSuccess(Schema.Struct({ models: Schema.Array(MediaModelEntry) }))

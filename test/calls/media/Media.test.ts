@@ -264,7 +264,7 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
         status: "COMPLETED",
         cost: 0n,
         error_type: "media_failed",
-        error: "its submission was interrupted"
+        error: "the submission was interrupted"
       } as const
       yield* admission!.settleBeside(failure("media_failed"), [rows.end(row!.id, end, 1)])
       yield* forgetFaults
