@@ -1,8 +1,8 @@
 /**
- * Reads and writes content blocks of Bedrock's Converse. A cache mark is a separate block after the marked block.
+ * Reads and writes the content blocks of Bedrock's Converse. A cache mark is a separate block that follows the marked one.
  *
  * Where the specification is silent:
- * - Characters that Bedrock does not accept are removed from a document's name. The default name is `document`.
+ * - Characters that Bedrock does not accept are removed from the name of a document. The default name is `document`.
  */
 import type {
   AssistantPart,
@@ -29,7 +29,7 @@ const cacheOf = (block: unknown): CacheMark | undefined => {
   return isObject(cachePoint) ? (cachePoint.ttl === "1h" ? "1h" : "5m") : undefined
 }
 
-/** The content blocks, each with the cache mark that follows it. */
+/** Returns the content blocks, each with the cache mark that follows it. */
 export const marked = (
   blocks: ReadonlyArray<unknown>
 ): ReadonlyArray<{ readonly index: number; readonly block: JsonObject; readonly cache: CacheMark | undefined }> =>

@@ -1,12 +1,12 @@
 /**
- * Reads and writes requests of Bedrock's Converse. The path contains the model and selects streaming.
+ * Reads and writes requests of Bedrock's Converse. The path names the model and selects streaming.
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache keys
  *   are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache marks are sent only to models that accept them (Claude:
  *   all; Nova: cache marks and efforts; OpenAI: efforts).
- * - These are refused: content by URL, audio, custom tools, a format without a schema, and a tool choice that Converse cannot express (`none` if the
- *   conversation has calls, or a subset of the tools).
+ * - Content by URL, audio, custom tools, and a format without a schema are refused, and so is a tool choice that Converse cannot express (`none` if
+ *   the conversation contains calls, or a subset of the tools).
  */
 import type {
   Conversation,
@@ -181,7 +181,7 @@ const writeChoice = (fields: Fields, { names, tool_choice }: Conversation): Json
   }
 }
 
-/** Converse cannot forbid tool calls. Instead, the tools are omitted if the conversation has no calls. */
+/** Writes the tools. Converse cannot forbid tool calls, so the tools are omitted instead if the conversation contains no calls. */
 const writeTools = (fields: Fields, conversation: Conversation, marks: boolean): JsonObject | undefined => {
   const { tool_choice, tools, turns } = conversation
   if (tools.length === 0) return undefined
@@ -202,7 +202,7 @@ const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObjec
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
 }
 
-/** The additional fields of the model's vendor. */
+/** Writes the additional fields that the model's vendor defines. */
 const writeMore = (conversation: Conversation, model: string, limit: number | undefined): JsonObject | undefined => {
   const { reasoning, top_k } = conversation
   const more = isClaude(model)

@@ -4,14 +4,14 @@
  * Where the specification is silent:
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `store`, `metadata`, `service_tier` with its
  *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
- *   `name`, which Anthropic's own chat endpoint also drops. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent only
- *   to vendors that support them.
- * - These are refused: `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown
- *   fields.
+ *   `name`, which Anthropic's own chat endpoint drops as well. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent
+ *   only to vendors that support them.
+ * - `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown fields are
+ *   refused.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
  *   tool result other than text become a user message after all results. A result's `is_error` and cache marks are dropped, because OpenAI rejects
- *   unknown fields. `user` has at most 64 letters, digits, `_` and `-`. A longer Messages `user_id` is replaced by a derived name. A Messages
- *   conversation that ends with an assistant message is refused, because chat vendors do not continue it.
+ *   unknown fields. `user` consists of at most 64 letters, digits, `_` and `-`; a longer `user_id` from Messages is replaced with a derived name. A
+ *   Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,
@@ -215,7 +215,7 @@ export const readFormat = (
   }
 }
 
-/** The reasoning settings of OpenAI, OpenRouter (`reasoning`), DeepSeek (`thinking`) and Qwen (`enable_thinking`). */
+/** Reads the reasoning settings of OpenAI, OpenRouter (`reasoning`), DeepSeek (`thinking`) and Qwen (`enable_thinking`). */
 const readReasoning = (fields: Fields, body: JsonObject): Reasoning | undefined => {
   const reasoning = fields.object("reasoning", body.reasoning) ?? {}
   const thinking = fields.object("thinking", body.thinking) ?? {}
@@ -284,7 +284,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** The assistant's message. Thoughts that another vendor signed are omitted, unless the client's protocol is chat. */
+/** Writes the assistant's message. Thoughts that another vendor signed are left out, unless the client's protocol is chat. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -302,7 +302,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): J
 const saidContent = (texts: ReadonlyArray<string>): string | ReadonlyArray<JsonObject> =>
   texts.length === 1 ? texts[0]! : texts.map((text) => ({ type: "text", text }))
 
-/** One message per tool result, then the user's own parts. */
+/** Writes one message per tool result, then the user's own parts. */
 const writeUser = (fields: Fields, parts: ReadonlyArray<UserPart>): ReadonlyArray<JsonObject> => {
   const results = parts.filter((part) => part.type === "tool_result").map((part) => writeResult(fields, part))
   const said = [
@@ -326,7 +326,7 @@ const writeTurn = (fields: Fields, turn: Turn, byChat: boolean): ReadonlyArray<J
   }
 }
 
-/** Merges consecutive user turns with tool results, because chat requires the results directly after their calls. */
+/** Merges consecutive user turns that contain tool results, because chat requires the results directly after their calls. */
 const withResultsTogether = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const together: Array<Turn> = []
   let parts: Array<UserPart> = []
@@ -382,7 +382,7 @@ const writeChoice = ({ tool_choice, tools }: Conversation): unknown => {
 export const isCustom = (tools: ReadonlyArray<Tool>, name: string): boolean =>
   tools.some((tool) => tool.type === "custom" && tool.name === name)
 
-/** OpenAI's form of a schema. It has a name and is enforced only if `strict` is true. Other protocols always enforce it. */
+/** Writes a schema as OpenAI expects it: with a name, and enforced only if `strict` is true. Other protocols always enforce it. */
 export const schemaOf = ({ format, protocol }: Conversation): JsonObject | undefined =>
   format?.type !== "schema"
     ? undefined
@@ -399,7 +399,10 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
   return json_schema === undefined ? { type: "json_object" } : { type: "json_schema", json_schema }
 }
 
-/** The effort to send. `none` is sent only if the client's protocol supports it. Otherwise it is the models' default, and many vendors reject it. */
+/**
+ * Returns the effort to send. `none` is sent only if the client's protocol supports it. In other protocols, it is what models do by default, and many
+ * vendors reject it.
+ */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
   if (!reasoning.off) return effortOf(reasoning, limit)
@@ -408,7 +411,10 @@ export const effortWord = ({ protocol, reasoning }: Conversation, limit: number 
 
 const userLengthMax = 64
 
-/** Clients of Messages send long user ids (Claude Code: device, account and session). Other vendors accept 64 plain characters. */
+/**
+ * Returns the user id to send. Clients of Messages send long ones (Claude Code: device, account and session), but other vendors accept 64 plain
+ * characters.
+ */
 export const userOf = ({ protocol, user }: Conversation): string | undefined =>
   user === undefined || protocol !== "messages" ? user : fittingId(user, userLengthMax)
 

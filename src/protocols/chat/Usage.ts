@@ -1,8 +1,8 @@
 /**
- * The usage of chat completions from OpenAI and compatible servers.
+ * Reads and writes the usage in chat completions of OpenAI and compatible servers.
  *
  * Where the specification is silent:
- * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, and it is added. This
+ * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, so it is added. This
  *   applies to thoughts (xAI) and to cache reads and writes.
  * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
  */
@@ -11,7 +11,7 @@ import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
-/** The names of cache reads and writes, in the prompt details or next to the totals. */
+/** What vendors call cache reads and writes, in the prompt details or next to the totals. */
 const cachedNames = [
   "cached_tokens",
   "prompt_cache_hit_tokens",
@@ -30,7 +30,7 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** The usage; `undefined` if neither total was reported. */
+/** Reads the usage. Returns `undefined` if neither total was reported. */
 export const usageOf = (usage: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)
@@ -59,10 +59,10 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** The difference, at least 0, and 0 for two infinities. */
+/** Returns the difference, but at least 0, and 0 for two infinities. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
-/** The tokens that the upstream's own total counts in addition to prompt and completion. */
+/** Returns the tokens that the upstream's own total counts in addition to prompt and completion. */
 const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0

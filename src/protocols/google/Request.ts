@@ -1,11 +1,11 @@
 /**
- * Reads and writes Gemini's requests (`generateContent`, `streamGenerateContent`). The path contains the model and selects streaming.
+ * Reads and writes Gemini's requests (`generateContent` and `streamGenerateContent`). The path names the model and selects streaming.
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and cache
- *   marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas pass
- *   unchanged (`parametersJsonSchema`, `responseJsonSchema`).
- * - Gemini 3 and later models get a reasoning level, older models a budget. A client's budget passes unchanged.
+ *   marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas are sent
+ *   unchanged (`parametersJsonSchema` and `responseJsonSchema`).
+ * - Gemini 3 and later models get a reasoning level, and older ones a budget. A budget that the client sets is sent unchanged.
  */
 import type {
   Conversation,

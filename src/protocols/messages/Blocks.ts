@@ -15,14 +15,14 @@ import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
-/** The cache mark in `cache_control`. */
+/** Reads the cache mark in `cache_control`. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>
   isObject(control) ? (control.ttl === "1h" ? "1h" : "5m") : undefined
 
 export const cacheControl = (cache: CacheMark | undefined): JsonObject | undefined =>
   cache === undefined ? undefined : cache === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" }
 
-/** The blocks of `content`. A string is one text block. */
+/** Returns the blocks of `content`. A string is a single text block. */
 const blocksOf = (
   fields: Fields,
   at: string,
@@ -158,7 +158,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
 export const readAssistantParts = (fields: Fields, at: string, content: unknown): ReadonlyArray<AssistantPart> =>
   blocksOf(fields, at, content).flatMap(({ at, block }) => readAssistantPart(fields, at, block) ?? [])
 
-/** The text in base64 data. */
+/** Decodes text from base64. */
 const decoded = (base64: string): string => Buffer.from(base64, "base64").toString()
 
 const writeSource = (fields: Fields, { at, source }: DocumentPart): JsonObject | undefined => {
@@ -195,7 +195,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** A plain string if there is only one text without a cache mark. */
+/** Writes a plain string if there is only one text and it has no cache mark. */
 export const writeTexts = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text" && first.cache === undefined) return first.text

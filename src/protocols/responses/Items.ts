@@ -52,7 +52,7 @@ const readText = (fields: Fields, at: string, part: JsonObject): TextPart => {
   return { type: "text", at, text: textOr(part.text, ""), cache: undefined }
 }
 
-/** The parts of `content`. A string is one text part. */
+/** Reads the parts of `content`. A string is a single text part. */
 const readParts = <A>(
   fields: Fields,
   at: string,
@@ -104,7 +104,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** A reasoning item's readable text: its summary, or an open model's thoughts. */
+/** Returns the readable text of a reasoning item: its summary, or the thoughts of an open model. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)
@@ -124,7 +124,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
   }
 }
 
-/** An assistant item's parts; `undefined` for any other item. */
+/** Reads the parts of an assistant's item. Returns `undefined` for any other item. */
 const readAssistantItem = (fields: Fields, at: string, item: JsonObject): ReadonlyArray<AssistantPart> | undefined => {
   switch (item.type) {
     case "function_call":
@@ -163,7 +163,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
   }
 }
 
-/** The input's turns. Consecutive assistant items (thoughts, texts and calls) form one turn. */
+/** Reads the turns of the input. Consecutive items of the assistant (thoughts, texts and calls) form one turn. */
 export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> => {
   if (typeof input === "string")
     return [{ role: "user", at: "input", parts: [{ type: "text", at: "input", text: input, cache: undefined }] }]
@@ -212,7 +212,7 @@ const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart):
 
 const idLengthMax = 64
 
-/** A plain string if the tool returned only one text. */
+/** Writes a plain string if the tool returned only one text. */
 const writeOutput = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 0) return ""
@@ -256,7 +256,7 @@ const writeThought = (part: ThinkingPart): JsonObject =>
     encrypted_content: part.signature
   })
 
-/** An assistant turn's items. Consecutive texts and refusals form one message. */
+/** Writes the items of an assistant's turn. Consecutive texts and refusals form one message. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -276,7 +276,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<Json
   return items
 }
 
-/** The turns as input items. */
+/** Writes the turns as input items. */
 export const writeInput = (fields: Fields, turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
   const customs = new Set(
     turns.flatMap((turn) =>

@@ -1,18 +1,18 @@
 /**
- * Reads and writes requests of OpenAI's Responses.
+ * Reads and writes requests in OpenAI's Responses protocol.
  *
  * Where the specification is silent:
- * - Translated answers are not kept. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
- *   refused. `store: true` is dropped, and the answer has `store: false`.
- * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (token probabilities are refused),
- *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its default
- *   value.
+ * - Translated answers are not stored. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
+ *   refused. `store: true` is dropped, and the answer states `store: false`.
+ * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (although token probabilities are
+ *   refused), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its
+ *   default value.
  * - For a vendor of another protocol, a namespace becomes a prefix of its tools' names (`Namespaces`).
- * - These are refused: the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
- * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned
- *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
- *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. An
- *   answer limit below 16 is refused, because OpenAI does not accept it.
+ * - The vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields are refused.
+ * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested, and they are sent
+ *   back without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
+ *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. A
+ *   token limit below 16 is refused, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
@@ -225,13 +225,13 @@ const writeReasoning = (conversation: Conversation, limit: number | undefined): 
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
 }
 
-/** The single leading instruction, if any. It has its own field. */
+/** Returns the only leading instruction, if there is exactly one. It has a field of its own. */
 const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   const [first] = turns
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
 }
 
-/** The lowest answer limit that OpenAI accepts. */
+/** The lowest token limit that OpenAI accepts. */
 const limitLeast = 16
 
 export const writeRequest = writing((fields, conversation, options) => {
