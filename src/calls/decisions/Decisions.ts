@@ -187,7 +187,7 @@ const ask = Effect.fnUntraced(function* (
       const measured = measuredOf(model, usage, Buffer.byteLength(body))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
     }
-    const reason = !isAnswer ? `status ${status}` : lost === undefined ? "its answer is not a JSON object" : tooLong
+    const reason = !isAnswer ? `status ${status}` : lost === undefined ? "the response is not a JSON object" : tooLong
     yield* failed(upstream.name, reason, request_id)
     return yield* DecisionUpstreamFailed.of(upstream.name, status)
   }

@@ -86,7 +86,7 @@ export const askedOf = (
   }
   const wrong = isAbsent(dimensions) ? undefined : dimensionsRule(model, dimensions)
   if (wrong !== undefined) return refused("dimensions", wrong)
-  if (!isAbsent(user) && typeof user !== "string") return refused("user", "a text")
+  if (!isAbsent(user) && typeof user !== "string") return refused("user", "must be a string")
   const priced = billedOtherwise(request)
   if (priced !== undefined) return Either.left(priced)
   return Either.map(sizeOf(model, request.input), (size) => ({

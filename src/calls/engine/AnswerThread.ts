@@ -40,7 +40,7 @@ const faulty = (fault: string): Done => ({ fault, bytes: none(), usage: undefine
 
 const done = (task: Task): Done => {
   const answer = readJson(Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength))?.value
-  if (answer === undefined) return faulty("its answer is not a JSON object")
+  if (answer === undefined) return faulty("the response is not a JSON object")
   if (task.how === "count")
     return {
       fault: undefined,

@@ -722,7 +722,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   if (answer.outline !== undefined) return yield* completeLong(attempt, answer, answer.outline)
   const options = attempt.pair === undefined ? undefined : yield* answerOptions(attempt)
-  const whole = wholeOf(attempt, answer, options, "its answer is not a JSON object")
+  const whole = wholeOf(attempt, answer, options, "the response is not a JSON object")
   if (Either.isLeft(whole)) return yield* whole.left
   const { bytes, ended, parsed, read } = whole.right
   const isBeyond = beyondIn(read.usage, attempt.most)
@@ -881,7 +881,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   if (!speaks.stream.content_type.test(type)) {
     const limits = { limit: unstreamedBytesMax, long: speaks.long, read_on: admission.to_its_end }
     const whole = yield* Effect.catchAll(Wire.collect(answer, limits), unreachable)
-    return yield* unstreamed(eventsOf, attempt, whole, `it answered a request for a stream with ${type}`)
+    return yield* unstreamed(eventsOf, attempt, whole, `it answered a streaming request with ${type}`)
   }
   const reader =
     pair === undefined
@@ -889,7 +889,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
       : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
-    return yield* failed(upstream.name, "its stream broke before any part of an answer arrived", request_id)
+    return yield* failed(upstream.name, "the stream broke before any part of an answer arrived", request_id)
   const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf, admission.rates)
   return yield* admission.goOn<Streamed<A>>(
     byFallback(attempt, arriving),

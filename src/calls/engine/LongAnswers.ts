@@ -50,7 +50,7 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
     tokens_counted = countedIn(outline),
     ids: ReadonlyArray<string> = []
   ) => Either.right<ReadLong>({ bytes, usage, tokens_counted, ids })
-  if (answer === undefined) return Either.left("its answer is not a JSON object")
+  if (answer === undefined) return Either.left("the response is not a JSON object")
 
   if (pair !== undefined) {
     const reported = () => pair.vendor.usageOf(answer.usage ?? answer.usageMetadata) ?? noUsage

@@ -125,7 +125,7 @@ export const answerOf = (
   options: AnswerOptions
 ): Either.Either<ReadAnswer, string> =>
   Either.mapBoth(vendor.readAnswer(answer), {
-    onLeft: ({ message }) => `its answer is invalid: ${withoutSecrets(message.slice(0, 2_000))}`,
+    onLeft: ({ message }) => `the response is invalid: ${withoutSecrets(message.slice(0, 2_000))}`,
     onRight: (answer) => ({
       shown: client.writeAnswer(answer, options),
       usage: answer.usage ?? noUsage,

@@ -27,7 +27,7 @@ import { bytesAToken } from "./Tokens.ts"
 import type { Most } from "./Tokens.ts"
 
 const Stop = Schema.Union(Schema.String, Schema.Array(Schema.String).pipe(Schema.maxItems(4))).annotations({
-  message: () => ({ message: "a string or up to 4 strings", override: true })
+  message: () => ({ message: "must be a string or at most 4 strings", override: true })
 })
 
 const common = {
@@ -59,7 +59,10 @@ const Message = Schema.Struct({ role: Schema.String, content: Schema.optional(Sc
       ? undefined
       : {
           path: ["content"],
-          message: role === "assistant" ? "a string, an array of parts, or null" : "a string or an array of parts"
+          message:
+            role === "assistant"
+              ? "must be a string, an array of parts, or null"
+              : "must be a string or an array of parts"
         }
   )
 )
@@ -77,7 +80,7 @@ const chat = {
   required: {
     model: ModelName,
     messages: Schema.Array(Message)
-      .pipe(Schema.minItems(1, { message: () => "at least one message" }))
+      .pipe(Schema.minItems(1, { message: () => "must contain at least one message" }))
       .annotations({ [byHand]: areMessages })
   },
   optional: {
@@ -118,7 +121,9 @@ const completion = {
       Schema.Array(Schema.String),
       Schema.Array(Schema.Int),
       Schema.Array(Schema.Array(Schema.Int))
-    ).annotations({ message: () => ({ message: "a string, or an array of strings or tokens", override: true }) })
+    ).annotations({
+      message: () => ({ message: "must be a string, or an array of strings or tokens", override: true })
+    })
   },
   optional: {
     ...common,

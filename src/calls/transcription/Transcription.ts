@@ -259,7 +259,11 @@ const settled = Effect.fnUntraced(function* (
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
   const fault =
-    lost !== undefined ? tooLong : json === undefined ? "its answer is not a JSON object" : faultIn(json.value, detail)
+    lost !== undefined
+      ? tooLong
+      : json === undefined
+        ? "the response is not a JSON object"
+        : faultIn(json.value, detail)
   if (fault !== undefined) {
     // An unusable response is charged if it reports a duration. A response that is too long is always charged.
     if (lost !== undefined || (reported !== undefined && reported !== null))

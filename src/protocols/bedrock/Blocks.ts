@@ -57,7 +57,7 @@ const readContent = (
       }
   }
   if (isObject(block.document)) return readDocument(fields, at, block.document, cache)
-  return fields.refuse(at, "a text, an image, or a document as bytes")
+  return fields.refuse(at, "must be text, an image, or a document as bytes")
 }
 
 const readDocument = (
@@ -72,7 +72,7 @@ const readDocument = (
   const media_type = documentType(textOr(format, ""))
   return typeof bytes === "string" && media_type !== undefined
     ? { ...part, source: { type: "data", media_type, data: bytes } }
-    : fields.refuse(`${at}.document.source`, "bytes, or a text")
+    : fields.refuse(`${at}.document.source`, "must be bytes or text")
 }
 
 const readResult = (fields: Fields, at: string, result: JsonObject, cache: CacheMark | undefined): ToolResultPart => ({
@@ -131,7 +131,7 @@ export const readAssistantParts = (
       return [call]
     }
     if (typeof block.text === "string") return [{ type: "text", at: where, text: block.text, cache }]
-    fields.refuse(where, "a text, reasoningContent or toolUse")
+    fields.refuse(where, "must be text, reasoningContent or a toolUse")
     return []
   })
 

@@ -51,7 +51,7 @@ const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArra
   const blocks = fields.list(`${at}.content`, content)
   if (role === "user") return [{ role, at, parts: readUserParts(fields, `${at}.content`, blocks) }]
   if (role === "assistant") return [{ role, at, parts: readAssistantParts(fields, `${at}.content`, blocks) }]
-  fields.refuse(`${at}.role`, "user or assistant")
+  fields.refuse(`${at}.role`, "must be user or assistant")
   return []
 }
 
@@ -91,7 +91,7 @@ const readFormat = (fields: Fields, format: JsonObject | undefined): ResponseFor
   if (format === undefined) return undefined
   const { description, name, schema } = objectOf(objectOf(format.structure).jsonSchema)
   const value = typeof schema === "string" ? parsed(schema) : undefined
-  if (!isObject(value) || isDeep(value)) return fields.refuse(names.format, "a schema as JSON")
+  if (!isObject(value) || isDeep(value)) return fields.refuse(names.format, "must be a schema as JSON")
   return { type: "schema", name: text(name), description: text(description), schema: value, strict: undefined }
 }
 
@@ -115,7 +115,7 @@ export const readRequest = reading((fields, body) => {
   const more = objectOf(body.additionalModelRequestFields)
   const field = (name: string) => `inferenceConfig.${name}`
   const turns = fields.list("messages", body.messages).flatMap((message, index) => readTurn(fields, message, index))
-  if (turns.length === 0) fields.refuse("messages", "at least one message")
+  if (turns.length === 0) fields.refuse("messages", "must contain at least one message")
   const system = marked(fields.list("system", body.system)).flatMap(({ block, cache, index }) => {
     const at = `system.${index}`
     const said = fields.text(`${at}.text`, block.text)
@@ -249,7 +249,8 @@ export const writeRequest = writing((fields, conversation, options) => {
   const messages = alternating(conversation, (part) => isTakenBy("anthropic", part)).map((turn) =>
     writeTurn(fields, turn, marks)
   )
-  if (messages.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
+  if (messages.length === 0)
+    fields.refuse(conversation.names.turns, "must contain at least one message that is not empty")
   if (marks && conversation.cache !== undefined && messages.length > 0) {
     const last = messages.at(-1)!
     messages[messages.length - 1] = { ...last, content: [...listOf(last.content), ...cachePoint(conversation.cache)] }

@@ -27,7 +27,7 @@ const placed = (fields: Fields, at: string, content: unknown): ReadonlyArray<Pla
   return fields.list(at, content).flatMap((part, index) => {
     const where = `${at}.${index}`
     if (isObject(part)) return [{ at: where, part }]
-    fields.refuse(where, "an object")
+    fields.refuse(where, "must be an object")
     return []
   })
 }
@@ -37,18 +37,18 @@ const unknownPart = (fields: Fields, { at, part }: Placed): undefined =>
     at,
     typeof part.type === "string"
       ? `the upstream of this model takes no ${part.type.slice(0, 60)}`
-      : "a part with a type"
+      : "must be a part with a type"
   )
 
 export const readText = (fields: Fields, { at, part }: Placed): TextPart => {
-  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "a text")
+  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "must be a string")
   return { type: "text", at, text: textOr(part.text, ""), cache: cacheOf(part.cache_control) }
 }
 
 const readImage = (fields: Fields, { at, part }: Placed): ImagePart | undefined => {
   const image = isObject(part.image_url) ? part.image_url : { url: part.image_url }
   const source = typeof image.url === "string" ? sourceOf(image.url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "a URL, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "must be a URL or base64 data")
   return { type: "image", at, source, detail: detailOf(image.detail), cache: cacheOf(part.cache_control) }
 }
 
@@ -68,12 +68,12 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
     return fields.refuse(
       `${at}.file`,
       file_id === undefined
-        ? "a file with file_data"
+        ? "must be a file with file_data"
         : "the upstream of this model cannot use files stored at another vendor"
     )
   const name = text(filename)
   const source = fileSource(file_data, name)
-  if (source === undefined) return fields.refuse(`${at}.file.file_data`, "data in base64")
+  if (source === undefined) return fields.refuse(`${at}.file.file_data`, "must be base64 data")
   return { type: "document", at, source, name, context: undefined, cache: cacheOf(part.cache_control) }
 }
 
@@ -126,10 +126,10 @@ export const readSaid = (fields: Fields, at: string, content: unknown): Readonly
   })
 
 export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPart | undefined => {
-  if (!isObject(call)) return fields.refuse(at, "an object")
+  if (!isObject(call)) return fields.refuse(at, "must be an object")
   const custom = call.type === "custom"
   if (!custom && call.type !== "function" && call.type !== undefined)
-    return fields.refuse(`${at}.type`, "function or custom")
+    return fields.refuse(`${at}.type`, "must be function or custom")
   const what = objectOf(custom ? call.custom : call.function)
   const where = `${at}.${custom ? "custom" : "function"}`
   return {

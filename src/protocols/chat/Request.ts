@@ -111,7 +111,7 @@ const readResult = (fields: Fields, at: string, message: JsonObject): ToolResult
 const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArray<Turn> => {
   const at = `messages.${index}`
   if (!isObject(message)) {
-    fields.refuse(at, "an object")
+    fields.refuse(at, "must be an object")
     return []
   }
   const { content, role } = message
@@ -126,7 +126,7 @@ const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArra
     case "tool":
       return [{ role: "user", at, parts: [readResult(fields, at, message)] }]
     default:
-      fields.refuse(`${at}.role`, "system, developer, user, assistant or tool")
+      fields.refuse(`${at}.role`, "must be system, developer, user, assistant or tool")
       return []
   }
 }
@@ -162,7 +162,7 @@ const readTool = (fields: Fields, tool: unknown, index: number): ReadonlyArray<T
     `${at}.type`,
     typeof type === "string" && type !== "function" && type !== "custom"
       ? `${type.slice(0, 60)} is a tool that the upstream of this model does not have`
-      : "a function, or a custom tool"
+      : "must be a function or a custom tool"
   )
   return []
 }
@@ -185,7 +185,7 @@ const readChoice = (fields: Fields, choice: unknown): ToolChoice | undefined => 
       mode: allowed_tools.mode === "required" ? "any" : "auto",
       names: listOf(allowed_tools.tools).map(nameIn)
     }
-  return fields.refuse("tool_choice", "auto, none, required, or a tool")
+  return fields.refuse("tool_choice", "must be auto, none, required, or a tool")
 }
 
 export const readFormat = (
@@ -202,7 +202,7 @@ export const readFormat = (
     case "json_object":
       return { type: "json" }
     case "json_schema":
-      if (!isObject(schema?.schema)) return fields.refuse(at, "a json_schema with its schema")
+      if (!isObject(schema?.schema)) return fields.refuse(at, "must be a json_schema that contains its schema")
       return {
         type: "schema",
         name: fields.text(`${at}.name`, schema.name),
@@ -211,7 +211,7 @@ export const readFormat = (
         strict: fields.flag(`${at}.strict`, schema.strict)
       }
     default:
-      return fields.refuse(`${at}.type`, "text, json_object or json_schema")
+      return fields.refuse(`${at}.type`, "must be text, json_object or json_schema")
   }
 }
 
@@ -221,7 +221,7 @@ const readReasoning = (fields: Fields, body: JsonObject): Reasoning | undefined 
   const thinking = fields.object("thinking", body.thinking) ?? {}
   const effort = body.reasoning_effort ?? reasoning.effort ?? undefined
   if (effort !== undefined && effort !== "none" && !isEffort(effort))
-    return fields.refuse("reasoning_effort", "none, minimal, low, medium, high or xhigh")
+    return fields.refuse("reasoning_effort", "must be none, minimal, low, medium, high or xhigh")
   const budget =
     fields.whole("reasoning.max_tokens", reasoning.max_tokens, 1) ??
     fields.whole("thinking.budget_tokens", thinking.budget_tokens, 1)
@@ -246,7 +246,7 @@ export const readRequest = reading((fields, body) => {
   refuseOwn(fields, body)
   const format = fields.object("response_format", body.response_format)
   const turns = fields.list("messages", body.messages).flatMap((message, index) => readTurn(fields, message, index))
-  if (turns.length === 0) fields.refuse("messages", "at least one message")
+  if (turns.length === 0) fields.refuse("messages", "must contain at least one message")
   const conversation: Conversation = {
     protocol: "chat",
     names,
@@ -448,6 +448,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     stream: options.stream || undefined,
     stream_options: options.stream ? { include_usage: true } : undefined
   })
-  if (messages.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
+  if (messages.length === 0)
+    fields.refuse(conversation.names.turns, "must contain at least one message that is not empty")
   return body
 })

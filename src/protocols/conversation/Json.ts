@@ -95,19 +95,19 @@ export class Fields {
 
   text(at: string, value: unknown): string | undefined {
     if (value === undefined || value === null) return undefined
-    return typeof value === "string" ? value : this.refuse(at, "a text")
+    return typeof value === "string" ? value : this.refuse(at, "must be a string")
   }
 
   /** Reads a required string. */
   needed(at: string, value: unknown): string {
     if (typeof value === "string" && value !== "") return value
-    this.refuse(at, "a non-empty string")
+    this.refuse(at, "must be a non-empty string")
     return ""
   }
 
   number(at: string, value: unknown): number | undefined {
     if (value === undefined || value === null) return undefined
-    return typeof value === "number" && Number.isFinite(value) ? value : this.refuse(at, "a number")
+    return typeof value === "number" && Number.isFinite(value) ? value : this.refuse(at, "must be a number")
   }
 
   /** Reads a whole number of at least `least`. */
@@ -115,23 +115,23 @@ export class Fields {
     if (value === undefined || value === null) return undefined
     return Number.isSafeInteger(value) && (value as number) >= least
       ? (value as number)
-      : this.refuse(at, `a whole number of at least ${least}`)
+      : this.refuse(at, `must be a whole number of at least ${least}`)
   }
 
   flag(at: string, value: unknown): boolean | undefined {
     if (value === undefined || value === null) return undefined
-    return typeof value === "boolean" ? value : this.refuse(at, "true or false")
+    return typeof value === "boolean" ? value : this.refuse(at, "must be true or false")
   }
 
   object(at: string, value: unknown): JsonObject | undefined {
     if (value === undefined || value === null) return undefined
-    return isObject(value) ? value : this.refuse(at, "an object")
+    return isObject(value) ? value : this.refuse(at, "must be an object")
   }
 
   list(at: string, value: unknown): ReadonlyArray<unknown> {
     if (value === undefined || value === null) return none
     if (Array.isArray(value)) return value
-    this.refuse(at, "an array")
+    this.refuse(at, "must be an array")
     return none
   }
 
@@ -140,7 +140,7 @@ export class Fields {
     if (typeof value === "string") return [value]
     const list = this.list(at, value)
     if (list.every((one) => typeof one === "string")) return list as ReadonlyArray<string>
-    this.refuse(at, "an array of texts")
+    this.refuse(at, "must be an array of strings")
     return []
   }
 

@@ -65,7 +65,7 @@ const textsOf = (value: unknown): ReadonlyArray<string> => {
 const readResult = (fields: Fields, at: string, part: JsonObject, calls: Calls): ToolResultPart | undefined => {
   const { id, name, response } = objectOf(part.functionResponse)
   const call = calls.end(id, textOr(name, ""))
-  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "the response to an earlier functionCall")
+  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "must respond to an earlier functionCall")
   const { error, output } = objectOf(response)
   const said = error === undefined ? (output === undefined ? response : output) : error
   return {
@@ -95,7 +95,7 @@ export const readUserParts = (
     if (typeof fileUri === "string") return [readData(where, { type: "url", url: fileUri })]
     const result = isObject(part.functionResponse)
       ? readResult(fields, where, part, calls)
-      : fields.refuse(where, "a text, inlineData, fileData or functionResponse")
+      : fields.refuse(where, "must be text, inlineData, fileData or a functionResponse")
     return result === undefined ? [] : [result]
   })
 
@@ -132,7 +132,7 @@ export const readModelParts = (
         : [call]
     }
     if (typeof part.text !== "string") {
-      fields.refuse(where, "a text or functionCall")
+      fields.refuse(where, "must be text or a functionCall")
       return []
     }
     if (part.thought === true) return [thought(where, part.text, part.thoughtSignature)]

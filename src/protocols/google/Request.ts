@@ -84,7 +84,7 @@ const readChoice = (fields: Fields, config: JsonObject): ToolChoice | undefined 
     case "VALIDATED":
       return allowed.length === 0 ? { type: "auto" } : { type: "allowed", mode: "auto", names: allowed }
     default:
-      return fields.refuse(`${names.tool_choice}.mode`, "AUTO, ANY, VALIDATED or NONE")
+      return fields.refuse(`${names.tool_choice}.mode`, "must be AUTO, ANY, VALIDATED or NONE")
   }
 }
 
@@ -115,7 +115,7 @@ export const readRequest = reading((fields, body) => {
   const field = (name: string) => `generationConfig.${name}`
   const calls = new Calls()
   const turns = fields.list("contents", body.contents).map((content, index) => readTurn(fields, content, index, calls))
-  if (turns.length === 0) fields.refuse("contents", "at least one content")
+  if (turns.length === 0) fields.refuse("contents", "must contain at least one content")
   const system = partsOf(body.systemInstruction).flatMap((part, index) => {
     const at = `systemInstruction.parts.${index}`
     const said = fields.text(`${at}.text`, objectOf(part).text)
@@ -228,7 +228,8 @@ export const writeRequest = writing((fields, conversation, options) => {
       ? { role: "model", parts: writeModelParts(turn.parts, !isOld(options.model)) }
       : { role: "user", parts: writeUserParts(fields, turn.parts, toolNames) }
   )
-  if (contents.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
+  if (contents.length === 0)
+    fields.refuse(conversation.names.turns, "must contain at least one message that is not empty")
   const config = writeConfig(conversation, options, options.limit ?? conversation.limit)
   const choice = writeChoice(conversation)
   const body = present({

@@ -32,13 +32,13 @@ const blocksOf = (
   return fields.list(at, content).flatMap((block, index) => {
     const where = `${at}.${index}`
     if (isObject(block)) return [{ at: where, block }]
-    fields.refuse(where, "an object")
+    fields.refuse(where, "must be an object")
     return []
   })
 }
 
 const readText = (fields: Fields, at: string, block: JsonObject): TextPart => {
-  if (typeof block.text !== "string") fields.refuse(`${at}.text`, "a text")
+  if (typeof block.text !== "string") fields.refuse(`${at}.text`, "must be a string")
   return { type: "text", at, text: textOr(block.text, ""), cache: cacheOf(block.cache_control) }
 }
 
@@ -57,7 +57,7 @@ const readImage = (fields: Fields, at: string, { cache_control, source }: JsonOb
 const sourceRule = (source: unknown): string =>
   isObject(source) && source.type === "file"
     ? "the upstream of this model cannot use files stored at another vendor"
-    : "data in base64 with its media type, or a url"
+    : "must be base64 data with its media type, or a URL"
 
 const readDocument = (fields: Fields, at: string, block: JsonObject): DocumentPart | undefined => {
   const { cache_control, citations, context, source, title } = block
@@ -93,7 +93,9 @@ const readContent = (fields: Fields, at: string, block: JsonObject): Content | u
     default:
       return fields.refuse(
         at,
-        typeof block.type === "string" ? `the upstream of this model takes no ${block.type}` : "a block with a type"
+        typeof block.type === "string"
+          ? `the upstream of this model takes no ${block.type}`
+          : "must be a block with a type"
       )
   }
 }
@@ -112,7 +114,7 @@ const readResult = (fields: Fields, at: string, block: JsonObject): ToolResultPa
 export const readTexts = (fields: Fields, at: string, content: unknown): ReadonlyArray<TextPart> =>
   blocksOf(fields, at, content).flatMap(({ at, block }) => {
     if (block.type === "text") return [readText(fields, at, block)]
-    fields.refuse(at, "a block of text")
+    fields.refuse(at, "must be a text block")
     return []
   })
 
@@ -150,7 +152,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
         at,
         typeof block.type === "string"
           ? `the upstream of this model does not support ${block.type} of an assistant`
-          : "a block with a type"
+          : "must be a block with a type"
       )
   }
 }

@@ -25,7 +25,9 @@ type Content = TextPart | ImagePart | DocumentPart
 const unknown = (fields: Fields, at: string, type: unknown): undefined =>
   fields.refuse(
     at,
-    typeof type === "string" ? `the upstream of this model takes no ${type.slice(0, 60)}` : "an item with a type"
+    typeof type === "string"
+      ? `the upstream of this model takes no ${type.slice(0, 60)}`
+      : "must be an item with a type"
   )
 
 const otherFiles = "the upstream of this model cannot use files stored at another vendor"
@@ -33,7 +35,7 @@ const otherFiles = "the upstream of this model cannot use files stored at anothe
 const readImage = (fields: Fields, at: string, { detail, file_id, image_url }: JsonObject): ImagePart | undefined => {
   if (typeof file_id === "string") return fields.refuse(`${at}.file_id`, otherFiles)
   const source = typeof image_url === "string" ? sourceOf(image_url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url`, "a URL, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url`, "must be a URL or base64 data")
   return { type: "image", at, source, detail: detailOf(detail), cache: undefined }
 }
 
@@ -44,11 +46,11 @@ const readFile = (fields: Fields, at: string, part: JsonObject): DocumentPart | 
   const document = { type: "document", at, name, context: undefined, cache: undefined } as const
   if (typeof file_url === "string") return { ...document, source: { type: "url", url: file_url } }
   const source = typeof file_data === "string" ? fileSource(file_data, name) : undefined
-  return source === undefined ? fields.refuse(`${at}.file_data`, "data in base64") : { ...document, source }
+  return source === undefined ? fields.refuse(`${at}.file_data`, "must be base64 data") : { ...document, source }
 }
 
 const readText = (fields: Fields, at: string, part: JsonObject): TextPart => {
-  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "a text")
+  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "must be a string")
   return { type: "text", at, text: textOr(part.text, ""), cache: undefined }
 }
 
@@ -62,7 +64,7 @@ const readParts = <A>(
   if (typeof content === "string") return [{ type: "text", at, text: content, cache: undefined }]
   return fields.list(at, content).flatMap((part, index): ReadonlyArray<A> => {
     const where = `${at}.${index}`
-    const one = isObject(part) ? read(where, part) : fields.refuse(where, "an object")
+    const one = isObject(part) ? read(where, part) : fields.refuse(where, "must be an object")
     return one === undefined ? [] : [one]
   })
 }
@@ -159,7 +161,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
     case "user":
       return { role, at, parts: readContent(fields, `${at}.content`, item.content) }
     default:
-      return fields.refuse(`${at}.role`, "system, developer, user or assistant")
+      return fields.refuse(`${at}.role`, "must be system, developer, user or assistant")
   }
 }
 
@@ -172,7 +174,7 @@ export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> =
   for (const [index, item] of fields.list("input", input).entries()) {
     const at = `input.${index}`
     if (!isObject(item)) {
-      fields.refuse(at, "an object")
+      fields.refuse(at, "must be an object")
       continue
     }
     const parts = readAssistantItem(fields, at, item)

@@ -91,7 +91,7 @@ const readTool = (fields: Fields, tool: unknown, at: string): ReadonlyArray<Tool
     `${at}.type`,
     typeof type === "string"
       ? `${type.slice(0, 60)} is a tool that the upstream of this model does not have`
-      : "function or custom"
+      : "must be function or custom"
   )
   return []
 }
@@ -110,7 +110,7 @@ const readChoice = (fields: Fields, choice: unknown): ToolChoice | undefined => 
       mode: mode === "required" ? "any" : "auto",
       names: listOf(tools).map((tool) => textOr(nameOf(objectOf(tool)), ""))
     }
-  return fields.refuse("tool_choice", "auto, none, required, or a function or custom tool")
+  return fields.refuse("tool_choice", "must be auto, none, required, or a function or custom tool")
 }
 
 const readReasoning = (fields: Fields, reasoning: JsonObject | undefined): Reasoning | undefined => {
@@ -118,7 +118,7 @@ const readReasoning = (fields: Fields, reasoning: JsonObject | undefined): Reaso
   const effort = reasoning.effort ?? undefined
   const summary = fields.text("reasoning.summary", reasoning.summary ?? reasoning.generate_summary)
   if (effort !== undefined && effort !== "none" && !isEffort(effort))
-    return fields.refuse("reasoning.effort", "none, minimal, low, medium, high or xhigh")
+    return fields.refuse("reasoning.effort", "must be none, minimal, low, medium, high or xhigh")
   if (effort === undefined && summary === undefined) return undefined
   return {
     off: effort === "none",
@@ -136,7 +136,7 @@ export const readRequest = reading((fields, body) => {
   const text = fields.object("text", body.text) ?? {}
   const format = fields.object("text.format", text.format)
   const turns = readInput(fields, body.input)
-  if (turns.length === 0) fields.refuse("input", "a text, or at least one item")
+  if (turns.length === 0) fields.refuse("input", "must be a string, or an array of at least one item")
   const conversation: Conversation = {
     protocol: "responses",
     names,
@@ -244,7 +244,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     fields.refuse(turns.at(-1)!.at, "the upstream of this model does not continue an assistant message")
   const instructions = leading(turns)
   const input = writeInput(fields, instructions === undefined ? turns : turns.slice(1))
-  if (input.length === 0) fields.refuse(names.turns, "at least one message that is not empty")
+  if (input.length === 0) fields.refuse(names.turns, "must contain at least one message that is not empty")
   const reasoning = writeReasoning(conversation, limit)
   const thinks = reasoning !== undefined && reasoning.effort !== "none"
   const body = present({

@@ -23,7 +23,7 @@ const isBlock = (block: unknown): boolean =>
   typeof block === "object" && block !== null && typeof (block as { readonly type?: unknown }).type === "string"
 
 const Content = Schema.Unknown.pipe(
-  Schema.filter(isContent, { message: () => "a string or an array of content blocks, each with its type" })
+  Schema.filter(isContent, { message: () => "must be a string or an array of content blocks, each with its type" })
 )
 
 const Message = Schema.Struct({ role: Schema.String, content: Content })
@@ -40,7 +40,7 @@ const areMessages = (messages: unknown): boolean =>
 const conversation = {
   model: ModelName,
   messages: Schema.Array(Message)
-    .pipe(Schema.minItems(1, { message: () => "at least one message" }))
+    .pipe(Schema.minItems(1, { message: () => "must contain at least one message" }))
     .annotations({ [byHand]: areMessages })
 } as const
 

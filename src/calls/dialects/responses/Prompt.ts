@@ -19,7 +19,7 @@ const isInput = (input: unknown): boolean =>
   (Array.isArray(input) && input.length > 0 && input.every((item) => typeof item === "object" && item !== null))
 
 const Input = Schema.Unknown.pipe(
-  Schema.filter(isInput, { message: () => "a string or an array of items, at least one" })
+  Schema.filter(isInput, { message: () => "must be a string or a non-empty array of items" })
 ).annotations({ [byHand]: isInput })
 
 const areObjects = (value: unknown): boolean =>
