@@ -44,7 +44,7 @@ export const ImageProviderList = Schema.Struct({
       id: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** The price of an image for each size. */
+      /** What an image costs at each size. */
       prices: Schema.Array(
         Schema.Struct({
           size: Schema.String,
