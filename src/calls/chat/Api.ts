@@ -124,7 +124,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Create a chat completion, complete or streamed; unknown fields pass through to the model"
+        "Create a chat completion, optionally streamed; the model gets unknown fields unchanged"
       )
   )
   .add(
@@ -137,7 +137,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(Example, { body: { model: "auto", prompt: "The sky is blue because", max_tokens: 200 } })
       .annotate(Metered, { charge_known: true })
       .annotate(Streams, true)
-      .annotate(OpenApi.Summary, "Create a text completion (legacy), complete or streamed")
+      .annotate(OpenApi.Summary, "Create a text completion (legacy), optionally streamed")
   )
   .add(
     HttpApiEndpoint.get("models", "/v1/models")

@@ -41,8 +41,14 @@ const asked = <const Name extends string>(name: Name, path: `/${string}`, summar
     .annotate(OpenApi.Summary, summary)
 
 export class DecisionsApi extends HttpApiGroup.make("decisions")
-  .add(asked("decide", "/v1/decisions", "Answer typed questions about a state; reserves 0.30, charges input tokens"))
-  .add(asked("systemOne", "/v1/systemone", "Decisions on the path that TypeSafe's own clients call"))
+  .add(
+    asked(
+      "decide",
+      "/v1/decisions",
+      "Answer typed questions about a state; reserves 0.30 USD and charges the input tokens"
+    )
+  )
+  .add(asked("systemOne", "/v1/systemone", "Answer typed questions on the path that TypeSafe's own clients call"))
   .addError(InvalidRequest)
   .addError(DecisionBodyUnreadable)
   .addError(DecisionBodyTooLarge)

@@ -1,4 +1,4 @@
-/** Refusals of decisions. */
+/** Refusals of the decision routes. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"

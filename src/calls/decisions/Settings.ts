@@ -28,7 +28,7 @@ export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
 }))
 export interface DecisionModel extends Schema.Schema.Type<typeof DecisionModel> {}
 
-/** The deployment's decision model, if one is configured. */
+/** Provides the deployment's decision model, if one is configured. */
 export class ConfiguredDecisionModel extends Context.Tag("tollgate/decisions/ConfiguredDecisionModel")<
   ConfiguredDecisionModel,
   DecisionModel | undefined

@@ -91,5 +91,5 @@ const streamReply = (
   body: bytes
 })
 
-/** The header with the fallback's id. The id may be any text, but a header must be ASCII. */
+/** Writes the header that names the fallback. Its id may be any string, but a header must be ASCII. */
 const fallbackHeader = (model: string) => ({ "x-fallback-model": encodeURI(model) })

@@ -49,7 +49,7 @@ export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 
 export const ImageStatusQuery = Schema.Struct({
   request_id: Schema.NonEmptyString.annotations({
-    description: "The id in the response to the request",
+    description: "The id that the response to the request contains",
     message: () => ({ message: "must be the id of an image request", override: true })
   }),
   provider: Schema.optional(

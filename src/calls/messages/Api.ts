@@ -45,7 +45,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Create a message in Anthropic's protocol, complete or streamed; unknown fields pass through to the model"
+        "Create a message in Anthropic's protocol, optionally streamed; the model gets unknown fields unchanged"
       )
   )
   .add(

@@ -35,7 +35,7 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Create a response in OpenAI's newer protocol, complete or streamed; unknown fields pass through to the model"
+        "Create a response in OpenAI's newer protocol, optionally streamed; the model gets unknown fields unchanged"
       )
   )
   .addError(MeteredRefusal)

@@ -64,7 +64,7 @@ export const SearchQuery = Schema.Struct({
   include_raw: Schema.optionalWith(Flag, { default: () => false }),
   search_depth: Schema.optional(
     Schema.String.annotations({
-      description: "`basic`, `advanced` or another depth of the provider, passed on unchanged"
+      description: "`basic`, `advanced` or another depth that the provider accepts; sent unchanged"
     })
   ),
   domains: Schema.optionalWith(Domains, { default: () => [] })

@@ -1,4 +1,4 @@
-/** The speech routes. The audio is streamed. */
+/** The speech routes, which stream the audio. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"

@@ -1,4 +1,4 @@
-/** Data URIs, media types, and vendors' format names of images, files and audio. */
+/** Handles data URIs, media types, and what vendors call the formats of images, files and audio. */
 import type { Source } from "./Conversation.ts"
 
 /** Returns what a URL refers to: inline data (`data:image/png;base64,...`) or a location. Returns `undefined` for data in another encoding. */
