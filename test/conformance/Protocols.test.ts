@@ -366,7 +366,7 @@ describe("responses", () => {
     ]) {
       const { body, status } = await service.call("/v1/responses", { token: key, json: ask("hi", more) })
       expect([status, body.error.param]).toEqual([400, Object.keys(more)[0]])
-      expect(body.error.message).toContain("keep no responses")
+      expect(body.error.message).toContain("store no responses")
     }
   })
 

@@ -29,7 +29,7 @@ const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest |
   const field = ofKept.find((name) => (body[name] ?? null) !== null) ?? (refers(body.input) ? "input" : undefined)
   return field === undefined
     ? undefined
-    : InvalidRequest.of(field, "this model's upstreams keep no responses: send the whole conversation in input")
+    : InvalidRequest.of(field, "this model's upstreams store no responses: send the whole conversation in input")
 }
 
 export const responses: Protocol = {
