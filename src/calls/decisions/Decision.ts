@@ -20,7 +20,7 @@ export const DecisionRequest = Schema.Struct({
     value: Schema.Struct({
       type: Schema.String,
       instructions: Schema.optional(Schema.Unknown),
-      /** What each label means, by label. Required for `choice`. */
+      /** The meaning of each label, by label. Required for `choice`. */
       criteria: Schema.optional(Schema.Unknown)
     })
   }),

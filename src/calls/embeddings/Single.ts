@@ -59,11 +59,11 @@ interface Valid<Model> {
   readonly request: Json
 }
 
-/** What distinguishes one kind of call from the other. */
+/** The properties in which the two kinds of calls differ. */
 export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** The route's name in usage records and in upstream addresses. */
   readonly protocol: Extract<ProtocolName, "embeddings" | "rerank">
-  /** What error messages call a model. */
+  /** The noun for a model in error messages. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
   /** The member of a request that may be long. */

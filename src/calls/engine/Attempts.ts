@@ -27,7 +27,7 @@ import type { Choice, Routed } from "./Choice.ts"
 type Barred = BudgetExceeded | RateLimitReached
 
 export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
-/** Why the call failed after all attempts. */
+/** The failure of a call after all attempts. */
 export type CallProblem = AttemptProblem | Barred
 
 /** The ways to serve a call with one model, in the order in which they are tried. */
@@ -68,7 +68,7 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
     )
   })
 
-/** What has been tried so far. */
+/** The attempts made so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
   /** The ways of the last round that may be retried, each with the delay in seconds that it asked for. */

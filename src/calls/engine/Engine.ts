@@ -311,7 +311,7 @@ interface Offer {
   readonly price: string
 }
 
-/** What an engine needs: its models and services. */
+/** The models and services that an engine needs. */
 interface Setup {
   readonly gate: Gate["Type"]
   readonly catalogue: Models["Type"]

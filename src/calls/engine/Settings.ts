@@ -153,7 +153,7 @@ const ModelFields = Schema.Struct({
       limit_field: Schema.optional(LimitField),
       /** This upstream's share of the calls, relative to the other weights. */
       weight: Schema.optional(Weight),
-      /** What the vendor charges, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
+      /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),

@@ -38,7 +38,7 @@ export interface ImageJob extends ImageAnswer {
   readonly charge: JobCharge | undefined
   /** The call's rate limits, present on submission if a budget applies to the call. */
   readonly rates?: RatesAt | undefined
-  /** Why the job `FAILED`. `media_rejected` means that the vendor found the request invalid. */
+  /** The reason why the job `FAILED`. `media_rejected` means that the vendor found the request invalid. */
   readonly error_type: FailureType | null
 }
 

@@ -44,7 +44,7 @@ export const ImageProviderList = Schema.Struct({
       id: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** What an image costs at each size. */
+      /** The price of an image at each size. */
       prices: Schema.Array(
         Schema.Struct({
           size: Schema.String,

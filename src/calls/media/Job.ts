@@ -10,7 +10,7 @@ import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 /** The route that accepted the job. Clients of the other route do not see it. */
 export type JobRoute = "media" | "images"
 
-/** What a job orders, and at what price. */
+/** The contents and the price of an order. */
 export interface Order {
   readonly route: JobRoute
   /** The route's name in usage records. */
@@ -36,11 +36,11 @@ export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano 
 export type JobStatus = typeof JobStatus.Type
 export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", "CANCELLED")
 
-/** Why a generation failed. */
+/** The reason why a generation failed. */
 export type FailureType = typeof FailureType.Type
 export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
 
-/** What a job finally costs: its quote, or 0 if it failed. */
+/** The final price of a job: its quote, or 0 if it failed. */
 export interface JobCharge {
   /** The id of the usage record. */
   readonly usage_id: string
@@ -74,8 +74,8 @@ export interface Job {
 }
 
 /**
- * Who accesses jobs. An API key or an application's token can access only the jobs that it submitted. A signed-in user can access all of their jobs
- * in the tenant.
+ * The caller that accesses jobs. An API key or an application's token can access only the jobs that it submitted. A signed-in user can access all of
+ * their jobs in the tenant.
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 

@@ -26,7 +26,7 @@ import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** What a job costs. */
+/** The price of a job. */
 export interface MediaQuote {
   readonly model: string
   readonly provider: string

@@ -29,7 +29,7 @@ export interface Parts {
   readonly upstreams: Context.Tag.Service<Upstreams>
   /** The scope in which polls run, so that a client that disconnects does not interrupt a poll that others are waiting for. */
   readonly scope: Scope.Scope
-  /** What is cached about open jobs, by job id. */
+  /** The cached state of open jobs, by job id. */
   readonly watches: Map<string, Watch<Row>>
 }
 

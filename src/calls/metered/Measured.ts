@@ -1,4 +1,4 @@
-/** What a complete response used and costs. */
+/** Measures what a complete response used and costs. */
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 

@@ -19,7 +19,7 @@ import type { StreamEnd, Source, Stop, Tap } from "../../upstream/wire/ByteStrea
 import { readOnFor } from "../../kernel/ReadOn.ts"
 import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
-/** What is known about a stream. */
+/** The figures that a reader has collected from a stream so far. */
 export interface Report {
   /** The usage that the upstream has reported so far. */
   readonly usage: Usage

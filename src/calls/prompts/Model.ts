@@ -23,7 +23,7 @@ export interface ModelRoute {
   /** The model's name at the upstream. */
   readonly model: string
   readonly limit_field: LimitField
-  /** What the vendor charges, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
+  /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
   readonly cost?: VendorCost | undefined
   /** The upstream's share of the calls if they are routed by weights; 1 by default. */
   readonly weight?: number | undefined
@@ -36,7 +36,7 @@ export interface Retries {
   readonly within_ms: number
 }
 
-/** What a vendor charges, without separate prices for cached tokens or other parts. */
+/** A vendor's own price, without separate prices for cached tokens or other parts. */
 export interface VendorCost {
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice

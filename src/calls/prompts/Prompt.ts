@@ -144,7 +144,7 @@ export interface TextPrompt extends CompletionRequest {
   readonly [field: string]: unknown
 }
 
-/** What determines the cost of a request. */
+/** The properties of a request that determine its cost. */
 export interface Size {
   /** The size of the request without its images, in bytes. */
   readonly bytes: number

@@ -140,7 +140,7 @@ const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiField
     openAiRefusal
   )
 
-/** What a form's fields say about the call. */
+/** The part of the call that a form's fields define. */
 type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
 
 const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({

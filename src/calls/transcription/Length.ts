@@ -13,7 +13,7 @@ import { bytesASecond } from "../../kernel/AudioForm.ts"
 /** The maximum size of an audio file, in bytes. */
 export const fileBytesMax = 25 * 1024 * 1024
 
-/** What bounds the duration of a file. */
+/** The bounds on the duration of a file. */
 export interface Extent {
   /** The seconds to reserve, which the charge never exceeds. */
   readonly most: number
@@ -43,7 +43,7 @@ const secondsEstimated = (bytes: number, text: string): number =>
 
 /** The audio's duration, if known, and the seconds to charge. */
 export interface Length {
-  /** What the provider reports in seconds, if that is plausible. */
+  /** The provider's own figure in seconds, if it is plausible. */
   readonly duration: number | undefined
   readonly seconds: number
   readonly usage_source: "provider" | "estimated"

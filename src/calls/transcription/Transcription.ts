@@ -37,13 +37,13 @@ import { AudioTooLarge } from "./Problems.ts"
 import { TranscriptionProviders } from "./Settings.ts"
 import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 
-/** Which provider and model to use. The default is the first provider and its first model. */
+/** The provider and model to use. The default is the first provider and its first model. */
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
   /** The task; `transcribe` by default. Models that can translate also accept `translate`, which returns English text. */
   readonly task?: "transcribe" | "translate" | undefined
-  /** What to return besides the text, if the model supports it: the provider's `verbose` response, or a response with timed `segments`. */
+  /** The detail to return besides the text, if the model supports it: the provider's `verbose` response, or a response with timed `segments`. */
   readonly detail?: "verbose" | "segments" | undefined
 }
 

@@ -11,7 +11,7 @@ import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
-/** What vendors call cache reads and writes, in the prompt details or next to the totals. */
+/** The names that vendors use for cache reads and writes, in the prompt details or next to the totals. */
 const cachedNames = [
   "cached_tokens",
   "prompt_cache_hit_tokens",

@@ -89,7 +89,7 @@ export interface ToolResultPart {
   readonly cache: CacheMark | undefined
 }
 
-/** What a model says when it refuses to answer. */
+/** The words with which a model refuses to answer. */
 export interface RefusalPart {
   readonly type: "refusal"
   readonly at: string
@@ -161,7 +161,7 @@ export interface Reasoning {
   readonly summary: boolean | string | undefined
 }
 
-/** What the client's protocol calls the fields whose names differ between protocols. Refusals use these names. */
+/** The client protocol's names for fields that have different names in other protocols. Refusals use these names. */
 export interface FieldNames {
   readonly turns: string
   readonly tools: string

@@ -10,12 +10,12 @@ import type { Signer } from "./Conversation.ts"
 import type { Usage } from "./Usage.ts"
 
 /**
- * Why a model stopped: its answer is complete (`end`), it calls tools (`tool`), it reached its limit (`length`), it produced a stop sequence
- * (`sequence`), the model or a filter refused (`refusal`), or the vendor paused and expects a request to continue (`pause`).
+ * The reason why a model stopped: its answer is complete (`end`), it calls tools (`tool`), it reached its limit (`length`), it produced a stop
+ * sequence (`sequence`), the model or a filter refused (`refusal`), or the vendor paused and expects a request to continue (`pause`).
  */
 export type StopReason = "end" | "tool" | "length" | "sequence" | "refusal" | "pause"
 
-/** What kind of failure a vendor had. */
+/** The kinds of failures that vendors have. */
 export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "vendor"
 
 export interface Failure {

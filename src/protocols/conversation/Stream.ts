@@ -69,7 +69,7 @@ const fruitlessMax = 8
  */
 class Pieces {
   private name: string | undefined
-  /** What precedes and follows the fragment in the model event. Empty without a model. */
+  /** The text before and after the fragment in the model event. Both are empty without a model. */
   private before = ""
   private after = ""
   private index = 0

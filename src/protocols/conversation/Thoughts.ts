@@ -11,7 +11,7 @@
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 
-/** Who signs the thoughts in each protocol's answers. */
+/** The signer of the thoughts in each protocol's answers. */
 export const home: Readonly<Record<Protocol, Signer>> = {
   messages: "anthropic",
   bedrock: "anthropic",

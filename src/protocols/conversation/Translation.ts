@@ -10,7 +10,7 @@ import type { Delta, Failure } from "./Delta.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 import type { Usage } from "./Usage.ts"
 
-/** What a vendor's request states besides the conversation. */
+/** The settings of a vendor's request besides the conversation. */
 export interface RequestOptions {
   /** The vendor's name for the model. Google and Bedrock put it into the path instead of the body. */
   readonly model: string
@@ -22,7 +22,7 @@ export interface RequestOptions {
   readonly stream: boolean
 }
 
-/** What a client's answer states besides the model's output. */
+/** The properties of a client's answer besides the model's output. */
 export interface AnswerOptions {
   /** A unique id of letters, digits, `-` and `_`. The protocol's prefix (`msg_`, `chatcmpl-` or `resp_`) is added to it. */
   readonly id: string

@@ -1,4 +1,4 @@
-/** Why a request cannot be translated to another protocol, and which field is to blame. */
+/** The reason why a request cannot be translated to another protocol, and the field that causes it. */
 
 export interface Uncarriable {
   /** The field's name in the client's protocol, such as `messages.2.content.0`. Empty for the request itself. */

@@ -1,5 +1,5 @@
 /**
- * What a vendor reports about the usage of a call, in a form that is common to all protocols. `undefined` means not reported.
+ * A vendor's report of the usage of a call, in a form that is common to all protocols. `undefined` means not reported.
  *
  * Where the specification is silent:
  * - The two totals include all their parts, even where a vendor's own totals leave some out. Anthropic and Bedrock report input without cache reads
