@@ -2,13 +2,16 @@
  * Declares a refusal in one place, as a `Schema.TaggedError` that carries its data and its HTTP form. The schema encodes to the body `{ error, code?,
  * details? }` and is annotated with the status, so a contract can refer to the class itself.
  *
- * export class TransferNotPending extends Problem<TransferNotPending>()("TransferNotPending", { status: 409, error: "the transfer is no longer
- * pending", code: "transfer_not_pending" }) {}
+ *     export class TransferNotPending extends Problem<TransferNotPending>()("TransferNotPending", {
+ *       status: 409, error: "the transfer is no longer pending", code: "transfer_not_pending"
+ *     }) {}
  *
- * export class SeatsTaken extends Problem<SeatsTaken>()("SeatsTaken", { status: 409, error: "all seats are taken", code: "seats_taken", fields: {
- * seats: Schema.Int } }) {}
+ *     export class SeatsTaken extends Problem<SeatsTaken>()("SeatsTaken", {
+ *       status: 409, error: "all seats are taken", code: "seats_taken", fields: { seats: Schema.Int }
+ *     }) {}
  *
- * yield* new SeatsTaken({ seats: 25 }) // { error, code, details: { seats: 25 } } Effect.catchTag("SeatsTaken", ({ seats }) => …)
+ *     yield* new SeatsTaken({ seats: 25 })                          // { error, code, details: { seats: 25 } }
+ *     Effect.catchTag("SeatsTaken", ({ seats }) => …)
  */
 import { HttpApiSchema } from "@effect/platform"
 import { ParseResult, Schema } from "effect"

@@ -3,8 +3,9 @@
  * - `disable`: no TLS.
  * - `prefer` (the default): TLS if the server offers it, with any certificate.
  * - `require`: TLS with any certificate; with `sslrootcert=FILE`, the same as `verify-ca`.
- * - `verify-ca`: a trusted root must have signed the certificate. `verify-full`: it must also name the host. `sslrootcert=FILE` has the trusted
- *   roots. Without it, or with `sslrootcert=system`, the roots of Node.js are trusted.
+ * - `verify-ca`: a trusted root must have signed the certificate. `verify-full`: it must also name the host.
+ *
+ * `sslrootcert=FILE` names the file that contains the trusted roots. Without it, or with `sslrootcert=system`, the roots of Node.js are trusted.
  *
  * Differences from libpq:
  * - If there is an `sslrootcert` but no `sslmode`, the certificate is verified in full. libpq does so only for `sslrootcert=system`.
