@@ -461,7 +461,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   }
 })
 
-/** Returns the simpler steps, each of which lacks one transaction or one posting. */
+/** Returns the simpler steps. Each lacks one transaction or one posting. */
 const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Draw>>> => [
   ...(draws.length > 1 ? draws.map((_, i) => draws.toSpliced(i, 1)) : []),
   ...draws.flatMap((transaction, i) =>

@@ -33,7 +33,7 @@ export interface Asked {
 /** The maximum number of prepared statements. The server stores them as long as the connection is open. */
 const preparedMax = 500
 
-/** A connection's groups, of which only one is built at a time. */
+/** Builds and sends a connection's groups, one at a time. */
 export class Groups {
   readonly #client: Client
   readonly #prepared = new Map<string, Prepared>()

@@ -137,7 +137,7 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
 /** The pause between a build, by this or another process, and the next check of the catalog. */
 const lookPause = Duration.seconds(5)
 
-/** Waits until all indexes are built, no matter by which node. `report` is called every second. */
+/** Waits until all indexes are built, by this node or another. `report` is called every second. */
 export const complete = Effect.fnUntraced(function* (
   listener: Listener,
   report: (progress: Progress) => Effect.Effect<void>
