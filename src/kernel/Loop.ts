@@ -30,7 +30,7 @@ export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/ke
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>
-  /** Like `wake`, for code that is not an effect. */
+  /** Does the same as `wake`, for code that is not an effect. */
   readonly wakeNow: () => void
   /** Waits for the next wake-up. */
   readonly woken: Effect.Effect<void>

@@ -127,7 +127,7 @@ export interface Admission {
   readonly payer: Source
   /** The tokens that budgets leave for the call; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
-  /** The lowest current request and token limits among the call's budgets; `undefined` if no budget counts the call. */
+  /** The request limit and the token limit of the call's budgets that leave the least; `undefined` if no budget counts the call. */
   readonly rates: RatesAt | undefined
   /** Whether the budgets allow the way at this index of the claim's `ways`. */
   readonly mayServe: (place: number) => boolean

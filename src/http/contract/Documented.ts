@@ -83,15 +83,15 @@ const fallback = {
 /** The call's rate limit headers, which are absent if no budget limits the unit. */
 const rates = (unit: "Requests" | "Tokens") => ({
   [`X-RateLimit-Limit-${unit}`]: optional(
-    `The lowest ${unit.toLowerCase().slice(0, -1)} limit among the call's budgets`,
+    `The limit of the call's budget with the fewest ${unit.toLowerCase()} left`,
     "integer"
   ),
   [`X-RateLimit-Remaining-${unit}`]: optional(
-    `The ${unit.toLowerCase()} remaining under that limit after this call`,
+    `The ${unit.toLowerCase()} left in that budget after this call`,
     "integer"
   ),
   [`X-RateLimit-Reset-${unit}`]: optional(
-    "Time until that limit resets, such as `1m30s`; absent if it never resets",
+    "Time until that budget resets, such as `1m30s`; absent if it never resets",
     "string"
   )
 })
@@ -99,14 +99,14 @@ const rates = (unit: "Requests" | "Tokens") => ({
 /** The call's rate limit headers in Anthropic's protocol. */
 const anthropicRates = (unit: "Requests" | "Tokens") => ({
   [`Anthropic-RateLimit-${unit}-Limit`]: optional(
-    `The lowest ${unit.toLowerCase().slice(0, -1)} limit among the call's budgets`,
+    `The limit of the call's budget with the fewest ${unit.toLowerCase()} left`,
     "integer"
   ),
   [`Anthropic-RateLimit-${unit}-Remaining`]: optional(
-    `The ${unit.toLowerCase()} remaining under that limit after this call`,
+    `The ${unit.toLowerCase()} left in that budget after this call`,
     "integer"
   ),
-  [`Anthropic-RateLimit-${unit}-Reset`]: optional("When that limit resets; absent if it never resets", "string")
+  [`Anthropic-RateLimit-${unit}-Reset`]: optional("When that budget resets; absent if it never resets", "string")
 })
 
 const optional = (description: string, type: "integer" | "string") => ({

@@ -147,7 +147,7 @@ class Call {
     return this.route.handler(caller, this.inbound!)
   }
 
-  /** The client has disconnected, or has its response. */
+  /** Called once the client has disconnected or has received its response. */
   private readonly leave = (): void => {
     if (!this.answered) this.running?.interrupt()
   }

@@ -36,7 +36,7 @@ export class EventStream extends Readable {
     })
   }
 
-  /** Sends the last text, without waiting. */
+  /** Sends the last string without waiting, and ends the stream. */
   endWith(text: string): void {
     if (this.destroyed || this.readableEnded) return
     this.push(text)

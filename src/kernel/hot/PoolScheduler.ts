@@ -1,5 +1,5 @@
 /**
- * Runs fibers in a microtask, in the order of their tasks, like Effect's own scheduler. Unlike that one, it has no priorities and does not read fiber
+ * Runs fibers in a microtask, in the order of their tasks, like Effect's own scheduler. Unlike Effect's, it has no priorities and does not read fiber
  * settings before every step, which took a fifth of the time of a fiber's steps.
  */
 import type { Scheduler } from "effect"
