@@ -248,7 +248,7 @@ const fail = Effect.fnUntraced(function* (
 })
 
 /**
- * Returns the request's response, or `BooksUnavailable` once its settlement is late. In the latter case the request continues, and its response is
+ * Returns the request's response, or `BooksUnavailable` once its settlement is late. A request with a late settlement continues, and its response is
  * stored for the retry. A client that disconnects interrupts the request, and the result of that is stored as well.
  */
 const withinPatience = <E, R>(

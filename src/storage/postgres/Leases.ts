@@ -285,7 +285,7 @@ const anyVersion = 2_147_483_647
 
 /**
  * Selects the newest migration, and the oldest one that a version must know to serve the database. (A database from before rolling upgrades does not
- * store the latter, so only the version that created it may serve it.)
+ * store the oldest one, so only the version that created it may serve it.)
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest

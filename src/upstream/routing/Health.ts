@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, or
- *   immediately after a `Retry-After`, which is honoured for up to ten minutes.
+ *   immediately after a `Retry-After`, which is honored for up to ten minutes.
  * - A missing response, a status of 5xx, 408 or 429, and a rejected key (401, 403) count as failures. Any other response ends the cooldown.
  * - After the cooldown, one call uses the upstream as before. Until that call gets its response, other calls still try the upstream last.
  */
@@ -60,7 +60,7 @@ const routedMinutes = 5
 const minute = 60_000
 /** This many consecutive failures make an upstream `failing`. */
 const failingFrom = 3
-/** The longest `Retry-After` to honour. */
+/** The longest `Retry-After` to honor. */
 const retryAfterMax = 10 * minute
 const failuresKept = 5
 
