@@ -104,7 +104,10 @@ describe("a wrong configuration", () => {
       },
       "models.1.catalogue: no upstream has the name openai"
     ],
-    [{ models: [{ catalogue: "openai/*", id: "x" }] }, "models.0.id: not beside several models"]
+    [
+      { models: [{ catalogue: "openai/*", id: "x" }] },
+      "models.0.id: must be absent if the entry stands for several models"
+    ]
   ])("is refused with its place: %j", (file, message) => {
     expect(wrong(file)).toContain(message)
   })
