@@ -59,7 +59,7 @@ export interface ProblemClass<Self, Tag extends string, Fields extends Schema.St
   readonly declared: Declared<Fields>
 }
 
-/** What a class declares for all its instances. */
+/** The declaration that all instances of a class share. */
 export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string

@@ -368,7 +368,7 @@ const setLimit = (notebook: Notebook, { account, application, limit }: Of<"SetLi
   }
 }
 
-/** What is left of an application's limit. It is negative if the limit was lowered, and `undefined` if there is none. */
+/** The remainder of an application's limit. It is negative if the limit was lowered, and `undefined` if there is none. */
 const leftOf = (notebook: Notebook, application: string | null): bigint | undefined => {
   const limit = application === null ? undefined : notebook.limits.get(application)
   if (limit === undefined) return undefined

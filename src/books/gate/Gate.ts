@@ -101,7 +101,7 @@ declare const metered: unique symbol
 /** A call's outcome, as measured by its route. The gate adds the latency and the request id. */
 export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
-/** What the books recorded for a settled call. */
+/** The books' record of a settled call. */
 export interface Receipt {
   readonly usage_id: string
   /** The amount charged. */
@@ -678,7 +678,7 @@ interface Asked<A, E, R> {
   readonly sources: ReadonlyArray<Source>
 }
 
-/** What an admission depends on. */
+/** Dependencies of an admission. */
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall

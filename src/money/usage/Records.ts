@@ -52,7 +52,7 @@ export interface RecordsContract {
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** A record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
-  /** What the vendor said about a call, for operators. Tenants do not see it. */
+  /** The vendor's own data about a call. Only operators see it. */
   readonly vendorOf: (usage_id: string) => Effect.Effect<VendorFacts>
 }
 

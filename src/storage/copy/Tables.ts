@@ -1,4 +1,4 @@
-/** What is copied between the engines: the tables of SQLite, with their rows in a common form. */
+/** The data copied between the engines: SQLite's tables, with their rows in a common form. */
 
 export type Kind = "integer" | "real" | "text" | "blob"
 

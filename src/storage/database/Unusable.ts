@@ -19,7 +19,7 @@ export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable 
     message: `${shown} is an unfinished copy of ${source}; finish it (tollgate migrate --to, with the settings of the source), or use another one`
   })
 
-/** What a database is going to be used for. */
+/** The intended use of a database. */
 export interface Use {
   readonly writing: boolean
   /** Whether the database is the target of a copy, which may be unfinished. */

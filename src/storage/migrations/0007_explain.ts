@@ -1,4 +1,4 @@
-/** What it takes to explain a charge: the version of its price, and why its payer has its position in the order. */
+/** Columns that explain a charge: its price version, and why its payer has its position in the order. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

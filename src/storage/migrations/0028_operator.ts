@@ -1,4 +1,4 @@
-/** What the operator needs over HTTP: sessions, the log of actions, grants by reference, suspended users, and indexes for searching. */
+/** The operator's data over HTTP: sessions, the log of actions, grants by reference, suspended users, and indexes for searching. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -109,6 +109,13 @@ const tokenIn = ({ body, status }: Wire.Whole, now: number): Token | undefined =
   }
 }
 
+const exchangeOf = (address: URL, form: URLSearchParams): Wire.WireRequest => ({
+  method: "POST",
+  path: address.pathname + address.search,
+  headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+  body: form.toString()
+})
+
 export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Scope.Scope> =>
   Effect.gen(function* () {
     const address = addressOf(holder)
@@ -127,15 +134,7 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
         catch: () => fail("its key cannot sign")
       })
       const answer = yield* Effect.mapError(
-        wire.exchange(
-          {
-            method: "POST",
-            path: address.pathname + address.search,
-            headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-            body: form.toString()
-          },
-          { limit: answerMax, timeout: patience, read_on: false }
-        ),
+        wire.exchange(exchangeOf(address, form), { limit: answerMax, timeout: patience, read_on: false }),
         ({ reason }) => fail(reason)
       )
       const given = tokenIn(answer, now)

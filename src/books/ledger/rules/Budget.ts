@@ -74,7 +74,7 @@ export interface Budget {
   readonly kind: BudgetKind
   /** Absent if the budget counts all tenants. */
   readonly tenant_id: string | undefined
-  /** What its calls have in common: the tenant, the API key, the run, or `everyone`. */
+  /** Its calls share this tenant, API key or run; or `everyone`. */
   readonly anchor: string
   readonly terms: BudgetTerms
   /** The start of the period, in milliseconds since 1970. */
@@ -231,7 +231,7 @@ export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): Bud
   return undefined
 }
 
-/** What is left of the budget in a unit that it limits; at least 0. */
+/** The budget's remainder in a unit that it limits; at least 0. */
 export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
   const { limit } = budget.terms
   switch (unit) {

@@ -11,7 +11,7 @@ import { toDecimal } from "../../../kernel/Money.ts"
 export interface Finding {
   /** The name of the check that found it. */
   readonly check: string
-  /** What the finding is about, such as an account, an entry, a record or a key of a rollup. */
+  /** The subject of the finding, such as an account, an entry, a record or a rollup key. */
   readonly id: string
   readonly expected: string
   readonly found: string

@@ -203,7 +203,7 @@ export interface CallOutcome {
 /** The last grant of an allowance, read before the transaction (`Renewing`). */
 export interface LastAllowance {
   readonly amount: Nano
-  /** What the balance would be without the charges since that grant, which is the balance after the grant plus all other movements since then. */
+  /** The balance without the charges since that grant: the balance after the grant plus all other movements since then. */
   readonly chargeless: Nano
   /** Other credit that was granted since then and not taken back (`othersAfter`). It is not part of the allowance. */
   readonly others: Nano
@@ -387,7 +387,7 @@ export interface ResultByPosting {
     | { readonly _tag: "AlreadySettled" }
 }
 
-/** What budgets allow a reserved call. */
+/** The allowance that budgets give a reserved call. */
 export interface Within {
   /** The tokens that budgets leave for the call; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined

@@ -233,7 +233,7 @@ export function* load(
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
 
-/** What the rows of a batch's owners show. */
+/** Facts read from the rows of a batch's owners. */
 interface Seen {
   /** The time of the owners' newest row. */
   bookedAt: number

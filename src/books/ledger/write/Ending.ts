@@ -1,4 +1,4 @@
-/** What a module must clean up when a new secret replaces the deployment's secret. */
+/** A module's cleanup when a new secret replaces the deployment's secret. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Statement } from "../rules/Transaction.ts"
