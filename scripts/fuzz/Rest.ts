@@ -23,7 +23,7 @@ const figure = (metrics: string, name: string): number => Number(new RegExp(`^${
 const idleMax = 16
 
 /** An expected log line, because a signed payment for an unknown tenant is the operator's concern, not a fault. */
-const expected = /"a payment is for a tenant that does not exist"/
+const expected = /"received a payment for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 

@@ -1,4 +1,4 @@
-/** A tenant's allowance. */
+/** The route that shows a tenant's allowance. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"
@@ -11,5 +11,5 @@ export class AllowancesApi extends HttpApiGroup.make("allowances").add(
     .setPath(Schema.Struct({ tenant_id: TenantId }))
     .addSuccess(Envelope(OwnAllowance))
     .middleware(TenantCallsToken)
-    .annotate(OpenApi.Summary, "The allowance: its amount, its unused part, and when it renews")
+    .annotate(OpenApi.Summary, "The allowance: its amount, its unused part, and when it resets")
 ) {}
