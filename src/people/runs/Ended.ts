@@ -1,4 +1,4 @@
-/** Ends runs that have expired or lost their API key, and deletes old ones. Authentication rejects the keys of such runs without this job. */
+/** Ends runs that have expired or lost their API key, and deletes old ones. Authentication rejects the keys of such runs even without this job. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
@@ -19,11 +19,11 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "deletedAmong">
 }
 
-/** How long runs are listed after their top run has ended. */
+/** How long runs are listed after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
 const pause = Duration.minutes(1)
 
-/** The maximum number of rows that one transaction changes. */
+/** How many rows one transaction changes. */
 const rowsMax = 500
 
 export const make = (dependencies: Dependencies): Loop.Job => ({
@@ -37,7 +37,7 @@ export const make = (dependencies: Dependencies): Loop.Job => ({
   })
 })
 
-/** Changes all selected runs, a limited number per transaction. */
+/** Changes all runs that `which` selects, a limited number per transaction. */
 const changeAll = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   which: Fragment,
@@ -63,7 +63,7 @@ const endExpired = (dependencies: Dependencies, now: number) => {
   )
 }
 
-/** Ends runs that were created while their parent ended. Their keys were never accepted. */
+/** Ends runs that were created while their parent was ending. Their keys were never accepted. */
 const endChildren = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   return changeAll(
@@ -90,7 +90,7 @@ const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now:
   )
 })
 
-/** The maximum number of trees per iteration. */
+/** How many trees one iteration deletes. */
 const treesMax = 50
 
 /** Deletes old trees of runs. Returns whether there may be more. */
@@ -110,7 +110,9 @@ interface Top {
   readonly tenant_id: TenantId
 }
 
-/** Deletes up to `rowsMax` runs of a tree with their budgets, lowest level first, unless one has an open call. Returns whether it deleted any. */
+/**
+ * Deletes up to `rowsMax` runs of a tree with their budgets, lowest level first, unless one of them has an open call. Returns whether it deleted any.
+ */
 const deleteTree = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   { path, tenant_id: tenant }: Top,

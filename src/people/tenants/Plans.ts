@@ -1,4 +1,4 @@
-/** Reads and sets the plans of tenants. */
+/** Reads and sets tenants' plans. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -10,7 +10,7 @@ import { noPlan } from "./Account.ts"
 import type { Plan } from "./Account.ts"
 import type { BelongingContract } from "./Belonging.ts"
 
-/** The default number of seats. */
+/** How many seats a plan has by default. */
 const seatsDefault = 25
 
 export const make = (sql: SqlClient, writer: WriterContract, belonging: BelongingContract) => {
