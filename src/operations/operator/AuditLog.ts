@@ -1,4 +1,4 @@
-/** Reads the audit log, newest entry first, and writes entries outside other transactions, such as refusals. */
+/** Reads the audit log, newest entry first, and writes entries that belong to no other transaction, such as refusals. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
@@ -21,7 +21,7 @@ export interface AuditLogContract {
 
 export interface AuditAsked {
   readonly limit: number
-  /** `next` of the previous page. */
+  /** The `next` of the previous page. */
   readonly before?: string | undefined
   readonly operator?: string | undefined
   readonly tenant_id?: string | undefined

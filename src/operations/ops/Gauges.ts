@@ -1,17 +1,17 @@
-/** The state of the books, read for the metrics. */
+/** Reads the state of the books for the metrics. */
 import { Clock, Effect } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 
 export interface Gauges {
-  /** USD reserved by open calls, and in escrow of pending transfers. */
+  /** USD that open calls have reserved, and USD held in escrow for pending transfers. */
   readonly reserved_usd: number
   readonly escrowed_usd: number
-  /** Age of the oldest open call. */
+  /** How old the oldest open call is. */
   readonly oldest_unsettled_seconds: number
   readonly open_calls: number
   /** Time since the last verification without findings. Infinite if there was none. */
   readonly seconds_since_verified: number
-  /** Findings of the last verification. */
+  /** How many findings the last verification had. */
   readonly findings: number
 }
 
