@@ -1,4 +1,4 @@
-/** The services of the outside world. Faults, the list of calls and `Settings.without` use their names. */
+/** The services of the outside world. Faults, the list of calls and `Settings.without` use these names. */
 import * as Bedrock from "./Bedrock.ts"
 import * as Chat from "./Chat.ts"
 import * as Decisions from "./Decisions.ts"

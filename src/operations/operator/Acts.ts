@@ -52,7 +52,7 @@ import type { BalanceBeyondBooks, ReferenceUsed, TenantClosed, TenantNotFound } 
 export interface OperatorActsContract {
   /** Gives a tenant credit that it can spend but not send on (`admin`). */
   readonly grant: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
-  /** Takes back the part of a mistaken grant that is neither spent nor reserved. */
+  /** Takes back whatever part of a mistaken grant is neither spent nor reserved. */
   readonly takeBack: (
     by: Operator,
     tenant: TenantId,

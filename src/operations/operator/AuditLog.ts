@@ -15,7 +15,7 @@ export interface AuditLogContract {
   readonly page: (asked: AuditAsked) => Effect.Effect<KeysetOf<AuditEntry>>
   /** Records an action that has no transaction. */
   readonly done: (by: Operator, act: Audit.Act) => Effect.Effect<void, BooksUnavailable>
-  /** Records a refused action and the reason. */
+  /** Records that an action was refused, and why. */
   readonly refused: (by: Operator, act: Audit.Act, why: string) => Effect.Effect<void, BooksUnavailable>
 }
 

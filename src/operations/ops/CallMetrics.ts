@@ -12,7 +12,7 @@ import type { Nano } from "../../kernel/Money.ts"
 export const pairsMax = 500
 const other = "other"
 
-/** Upper bounds of the histogram, in seconds. */
+/** The upper bounds of the histogram's buckets, in seconds. */
 const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
 
 /** How long a provider's calls took. */

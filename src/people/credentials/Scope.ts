@@ -12,18 +12,18 @@
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
 export type Scope = (typeof scopes)[number]
 
-/** A token's scopes. */
+/** The scopes that a token grants. */
 export type Grant = "all" | ReadonlyArray<Scope>
 
 /** The scope that a route requires of a user token. `sign_in` excludes applications. */
 export type Demand = Exclude<Scope, "openid" | "email"> | "sign_in"
 
-/** The scopes of every application. */
+/** The scopes that every application gets. */
 const always: ReadonlySet<Scope> = new Set(["profile", "email", "calls"])
 
 const isScope = (text: string): text is Scope => (scopes as ReadonlyArray<string>).includes(text)
 
-/** The grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh token. */
+/** Returns the grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh token. */
 export const grantOf = (scope: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
   const words = scope.split(" ").filter((word) => word !== "" && word !== "offline_access")
   const unknown = words.find((word) => !isScope(word))
