@@ -4,7 +4,7 @@ import type { Answer, Received, Route } from "./Outside.ts"
 import { addEvent, deliverLater, deliverNow, newId } from "./PaymentWorld.ts"
 import type { CheckoutSession, Fields, Intent, Processor } from "./PaymentWorld.ts"
 
-/** The cards that every customer has. One of them is declined. */
+/** The cards that exist. Every customer also has the one that is declined. */
 const cards: Readonly<Record<string, { readonly brand: string; readonly last4: string }>> = {
   pm_card_visa: { brand: "visa", last4: "4242" },
   pm_card_declined: { brand: "visa", last4: "0002" }

@@ -1,4 +1,4 @@
-/** The operator's templates, each of which creates a separate budget for every tenant on a plan or for every new tenant. */
+/** The operator's templates, which each create a separate budget for every tenant on a plan or for every new tenant. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"

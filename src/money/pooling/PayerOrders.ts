@@ -72,7 +72,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     return sources
   })
 
-  /** Looks in the cache as soon as it is called. A cached order is returned as a value, which the gate can read without a fiber step. */
+  /** Looks in the cache when it is called. A cached order is returned as a value, which the gate can read without a fiber step. */
   const payers = (asker: Asker): Effect.Effect<ReadonlyArray<Source>> => {
     const now = clock.unsafeCurrentTimeMillis()
     const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id

@@ -36,7 +36,7 @@ export interface NewManagementKey extends Schema.Schema.Type<typeof NewManagemen
 const fields = {
   id: Schema.String,
   name: Schema.String,
-  /** The first characters of the key, by which it can be recognized. */
+  /** The first characters of the key, for recognizing it. */
   key_prefix: Schema.String,
   scopes: Schema.Array(Scope),
   created_by: Schema.String,

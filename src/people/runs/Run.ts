@@ -95,7 +95,7 @@ const fields = {
   parent: Schema.NullOr(RunId),
   /** 1 for a run directly below the API key. */
   level: Schema.Int,
-  /** The first characters of the key, by which it can be recognized. */
+  /** The first characters of the key, for recognizing it. */
   key_prefix: Schema.String,
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
   /** What the run and all runs below it have used. */

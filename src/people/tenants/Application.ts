@@ -75,7 +75,7 @@ const fields = {
   /** The account that created the application. */
   account_id: AccountId,
   key_hash: Schema.String,
-  /** The first characters of the key, by which it can be recognized. */
+  /** The first characters of the key, for recognizing it. */
   key_prefix: Schema.String,
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
