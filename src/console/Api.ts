@@ -69,7 +69,10 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addSuccess(HttpApiSchema.Text({ contentType: "text/html" }))
       .addError(InvalidRequest)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "Redirect a browser to the provider, which sends it back to the console with a session")
+      .annotate(
+        OpenApi.Summary,
+        "Redirect a browser to the provider, which sends it back to the console with a session"
+      )
   )
   .add(
     HttpApiEndpoint.post("openSession", "/console/session")

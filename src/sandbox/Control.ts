@@ -46,7 +46,9 @@ const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
   Schema.Literal(...values).annotations({ message: () => `must be one of ${values.join(", ")}` })
 
 const Advance = Schema.Struct({
-  advance_ms: Schema.Int.pipe(Schema.nonNegative({ message: () => "must be a whole number of milliseconds, zero or more" }))
+  advance_ms: Schema.Int.pipe(
+    Schema.nonNegative({ message: () => "must be a whole number of milliseconds, zero or more" })
+  )
 })
 
 const Credit = Schema.Struct({

@@ -31,7 +31,8 @@ const decide = (received: Received): Answer => {
   if (body["model"] !== model) throw refuse("model", `there is no model ${String(body["model"])}`)
   const { questions, state } = body
   if (state === undefined) throw refuse("state", "required")
-  if (!isBody(questions) || Object.keys(questions).length === 0) throw refuse("questions", "must contain at least one question")
+  if (!isBody(questions) || Object.keys(questions).length === 0)
+    throw refuse("questions", "must contain at least one question")
   const answers: Record<string, unknown> = {}
   for (const [name, question] of Object.entries(questions))
     answers[name] = answerTo(`questions.${name}`, question, state)

@@ -31,11 +31,15 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 export const Fault = Schema.Struct({
   service: Schema.Literal(...serviceNames).annotations({ message: () => `must be one of ${serviceNames.join(", ")}` }),
   /** Replaces the service's response, together with `body` and `headers`. */
-  status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599, { message: () => "must be a status from 200 to 599" }))),
+  status: Schema.optional(
+    Schema.Int.pipe(Schema.between(200, 599, { message: () => "must be a status from 200 to 599" }))
+  ),
   /** A string is sent unchanged; any other value is sent as JSON. The default status is 200. */
   body: Schema.optional(Schema.Unknown),
   /** A binary body in base64, for example the frames of an event stream. */
-  body_base64: Schema.optional(Schema.String.pipe(Schema.pattern(base64, { message: () => "must be bytes in base64" }))),
+  body_base64: Schema.optional(
+    Schema.String.pipe(Schema.pattern(base64, { message: () => "must be bytes in base64" }))
+  ),
   headers: Schema.optional(Headers),
   delay_ms: Schema.optional(Millis),
   /** Closes the connection instead of responding. A stream breaks after its first chunks. */

@@ -116,7 +116,7 @@ const voucherEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
     )
     yield* Console.log(`${id} has ended, after ${uses} uses`)
   })
-).pipe(Command.withDescription("End a voucher; redeemed credit stays"))
+).pipe(Command.withDescription("End a voucher; tenants keep the credit that they redeemed"))
 
 export const subcommands = [voucherCreate, voucherList, voucherEnd] as const
 

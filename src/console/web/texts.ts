@@ -63,7 +63,8 @@ export const texts = {
     passkeyDismissed: "No passkey was used. Try again, or choose another way to sign in.",
     none: "No sign-in method is configured. Ask the operator to add an identity provider or send you a link.",
     sandboxTitle: "Sandbox",
-    sandboxLead: "This service is a sandbox. It calls no outside service, and no real money is involved. Sign in as anyone.",
+    sandboxLead:
+      "This service is a sandbox. It calls no outside service, and no real money is involved. Sign in as anyone.",
     someoneElse: "Someone else",
     name: "Name or email address",
     go: "Sign in",

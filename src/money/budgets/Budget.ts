@@ -90,7 +90,9 @@ const NotifyAt = Schema.Array(
     message: () => ({ message: "must be a fraction of the limit, above 0 and up to 1", override: true }),
     jsonSchema: { type: "number", exclusiveMinimum: 0, maximum: 1 }
   })
-).pipe(Schema.maxItems(thresholdsMax, { message: () => `must be an array of up to ${thresholdsMax} fractions of the limit` }))
+).pipe(
+  Schema.maxItems(thresholdsMax, { message: () => `must be an array of up to ${thresholdsMax} fractions of the limit` })
+)
 
 export const newBudgetFields = {
   name: text(100),

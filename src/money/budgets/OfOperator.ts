@@ -106,7 +106,10 @@ const readToChange = Effect.fnUntraced(function* (parts: Parts, id: BudgetId) {
   const { template_id } = found.row
   return template_id === null
     ? found
-    : yield* InvalidRequest.of("budget_id", `this budget belongs to the template ${template_id}; change the template instead`)
+    : yield* InvalidRequest.of(
+        "budget_id",
+        `this budget belongs to the template ${template_id}; change the template instead`
+      )
 })
 
 const shownOf = (parts: Parts, { budget }: Read): Effect.Effect<OperatorBudget> =>

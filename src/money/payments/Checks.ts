@@ -24,6 +24,7 @@ export const checks: ReadonlyArray<Check> = [
     isShort: true,
     query: `SELECT d.payment_id AS id, 'a payment' AS expected, format('a debt of %s', d.amount) AS found FROM ${debts} d
       WHERE d.amount <= 0 OR NOT EXISTS (SELECT 1 FROM tollgate_payments_payments p WHERE p.id = d.payment_id)`,
-    sentence: ({ found, id }) => `the books show ${found} nano-USD for payment ${id}, which does not exist or cannot owe that much`
+    sentence: ({ found, id }) =>
+      `the books show ${found} nano-USD for payment ${id}, which does not exist or cannot owe that much`
   }
 ]

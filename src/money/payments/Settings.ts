@@ -57,6 +57,8 @@ const secret = (
   Effect.flatMap(secretOf(`payments.${entry}_env`, payments[`${entry}_env`]), (value) => {
     const found = value ?? (payments[entry] === undefined ? undefined : Redacted.make(payments[entry]))
     return found === undefined
-      ? new ConfigProblem({ message: `payments.${entry}_env: must name the environment variable that holds the secret` })
+      ? new ConfigProblem({
+          message: `payments.${entry}_env: must name the environment variable that holds the secret`
+        })
       : Effect.succeed(found)
   })

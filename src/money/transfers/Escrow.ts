@@ -114,7 +114,8 @@ const end = ({ reading, sql, writer }: Parts) =>
               ? Effect.die(refusal)
               : Effect.fail<Conflict>({ _tag: "Conflict", statement: 0 })
           ),
-        BalanceTooLarge: () => new TransferInvalid({ message: "amount: exceeds what the recipient's balance can hold" }),
+        BalanceTooLarge: () =>
+          new TransferInvalid({ message: "amount: exceeds what the recipient's balance can hold" }),
         // The recipient must not learn that the sender owes money.
         InsufficientCredits: () =>
           new TransferInvalid({

@@ -77,6 +77,7 @@ const amountIn = (body: string): Effect.Effect<Nano, InvalidRequest> => {
       catch: (error) =>
         wrong("", error instanceof RangeError ? "must not be nested so deeply" : "must not repeat a field")
     }),
-    ({ amount }) => (isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "must be a number"))
+    ({ amount }) =>
+      isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "must be a number")
   )
 }

@@ -114,7 +114,8 @@ export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInva
   if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "must be thanks, welcome or congrats")
   if (message !== null && !message.isWellFormed()) return wrong("message", "well-formed text")
   if (message !== null && !isStorable(message)) return wrong("message", storableRule)
-  if (message !== null && [...message].length > messageMax) return wrong("message", `must have at most ${messageMax} characters`)
+  if (message !== null && [...message].length > messageMax)
+    return wrong("message", `must have at most ${messageMax} characters`)
   return Either.right({
     amount: divideHalfUp(amount, cent) * cent,
     recipient_email: email.right,

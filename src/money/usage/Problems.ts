@@ -18,7 +18,7 @@ export class InvalidEndTime extends Problem<InvalidEndTime>()("InvalidEndTime", 
 export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
   status: 400,
   error: "Invalid rollup value (must be 'daily', 'monthly', or 'annual')",
-  details: { field: "rollup", rule: "daily, monthly or annual" }
+  details: { field: "rollup", rule: "must be daily, monthly or annual" }
 }) {}
 
 export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequired", {

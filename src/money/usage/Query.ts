@@ -66,7 +66,7 @@ export const rollupOf = (
     const rollup = yield* rollupName(query.rollup)
     const usage_type = usageTypes.find((type) => type === query.usage_type)
     if (query.usage_type !== undefined && usage_type === undefined) {
-      return yield* refuse("usage_type", usageTypes.join(" or "))
+      return yield* refuse("usage_type", `must be ${usageTypes.join(" or ")}`)
     }
     const labels = labelsOf(query)
     return { rollup, window: yield* windowOf(query), application_id, usage_type, provider, labels }
@@ -97,9 +97,11 @@ const labelsOf = ({ end_user, run, tag }: Pick<RecordsQuery, "tag" | "end_user" 
 /** Parses the filter. Returns `undefined` if the query contains none. */
 const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, InvalidRequest> => {
   const usage_type = usageTypes.find((type) => type === query.usage_type)
-  if (query.usage_type !== undefined && usage_type === undefined) return refuse("usage_type", usageTypes.join(" or "))
+  if (query.usage_type !== undefined && usage_type === undefined)
+    return refuse("usage_type", `must be ${usageTypes.join(" or ")}`)
   const { success } = query
-  if (success !== undefined && success !== "true" && success !== "false") return refuse("success", "must be true or false")
+  if (success !== undefined && success !== "true" && success !== "false")
+    return refuse("success", "must be true or false")
   const filter: Filter = {
     ...Object.fromEntries(texts.filter((name) => query[name] !== undefined).map((name) => [name, query[name]!])),
     ...labelsOf(query),
@@ -114,11 +116,15 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
   Either.gen(function* () {
     const by = seriesByOf(query.by ?? query.group_by ?? "none")
     if (by === undefined)
-      return yield* refuse(query.by === undefined ? "group_by" : "by", `must be one of ${seriesBy.join(", ")}, or tag:name`)
+      return yield* refuse(
+        query.by === undefined ? "group_by" : "by",
+        `must be one of ${seriesBy.join(", ")}, or tag:name`
+      )
     const grain = grains.find((one) => one === (query.grain ?? "day"))
     if (grain === undefined) return yield* refuse("grain", "must be hour or day")
     const top = Number(query.top ?? seriesPreset)
-    if (!Number.isInteger(top) || top < 1 || top > seriesMax) return yield* refuse("top", `1 to ${seriesMax}`)
+    if (!Number.isInteger(top) || top < 1 || top > seriesMax)
+      return yield* refuse("top", `must be from 1 to ${seriesMax}`)
     const [first, last] = [startOf(query.start_time), endOf(query.end_time)]
     if (first === undefined || first === null) return yield* refuse("start_time", "must be an RFC 3339 date and time")
     if (last === undefined || last === null) return yield* refuse("end_time", "must be an RFC 3339 date and time")

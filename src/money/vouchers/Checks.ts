@@ -18,7 +18,8 @@ export const checks: ReadonlyArray<Check> = [
       FROM tollgate_vouchers_uses u JOIN tollgate_vouchers_vouchers v ON v.id = u.voucher_id
       LEFT JOIN ${voucherEntries} e ON e.reference_id = u.reference
       GROUP BY u.reference, v.amount HAVING COUNT(e.amount) <> 1 OR SUM(e.amount) <> v.amount`,
-    sentence: ({ expected, found, id }) => `use ${id} of a voucher is worth ${usd(expected)}, but the ledger contains ${found} (nano-USD)`
+    sentence: ({ expected, found, id }) =>
+      `use ${id} of a voucher is worth ${usd(expected)}, but the ledger contains ${found} (nano-USD)`
   },
   {
     // Checks only ids that this service made, because the sandbox and hosts credit their own vouchers.

@@ -7,7 +7,7 @@ import { StoredText } from "../../kernel/StoredText.ts"
 import { PasskeyId } from "../../people/passkeys/Passkey.ts"
 import { PersonStatus, TenantStatus } from "./Found.ts"
 
-const lineRule = "must be 1 to 200 characters on one line"
+const lineRule = "1 to 200 characters on one line"
 
 /** One line of text for the ledger, the audit log or people to read. */
 export const Line = StoredText.pipe(

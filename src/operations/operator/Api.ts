@@ -145,7 +145,8 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setUrlParams(
         Schema.Struct({
           q: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)).annotations({
-            description: "An id, a reference, or the beginning of a name, an address or a key; never send a complete key"
+            description:
+              "An id, a reference, or the beginning of a name, an address or a key; never send a complete key"
           }),
           limit
         })
@@ -239,7 +240,10 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(TenantNotFound)
       .addError(TenantClosed)
       .annotate(Example, { body: { reason: "stolen card" } })
-      .annotate(OpenApi.Summary, "Suspend a tenant, which pays for no calls and sends no transfers until it is activated")
+      .annotate(
+        OpenApi.Summary,
+        "Suspend a tenant, which pays for no calls and sends no transfers until it is activated"
+      )
   )
   .add(
     HttpApiEndpoint.post("activateTenant", "/v1/operator/tenants/:tenant_id/activate")

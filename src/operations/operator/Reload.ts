@@ -11,7 +11,9 @@ export interface Reloaded extends Schema.Schema.Type<typeof Reloaded> {}
 
 const withoutFile: Effect.Effect<Reloaded, ReloadRefused> = Effect.suspend(
   () =>
-    new ReloadRefused({ message: "this service was started without a configuration file, so there is nothing to reload" })
+    new ReloadRefused({
+      message: "this service was started without a configuration file, so there is nothing to reload"
+    })
 )
 
 /** Rereads the configuration and replaces the services. If the configuration is invalid, fails without changing anything. */

@@ -147,7 +147,9 @@ const drift = (daily: DailyContract, vendorNameOf: (sum: DailySum) => string): O
       const why = invoice.bad_lines[0]
       return yield* InvalidRequest.of(
         "",
-        why === undefined ? "must be an invoice that contains lines" : `no line can be read; line ${why.line}: ${why.why}`
+        why === undefined
+          ? "must be an invoice that contains lines"
+          : `no line can be read; line ${why.line}: ${why.why}`
       )
     }
     const [first, last] = [parse(from)!, parse(to)!]

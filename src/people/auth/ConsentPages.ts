@@ -54,8 +54,10 @@ const refusalOfOptions = (query: URLSearchParams): Refusal | undefined => {
   const max_age = query.get("max_age")
   if (query.has("request")) return refusal("request_not_supported", "request objects are not supported")
   if (query.has("request_uri")) return refusal("request_uri_not_supported", "request objects are not supported")
-  if (prompts.includes("none") && prompts.length > 1) return refusal("invalid_request", "prompt: none must not be combined with other values")
-  if (max_age !== null && !/^\d{1,9}$/.test(max_age)) return refusal("invalid_request", "max_age: must be a number of seconds")
+  if (prompts.includes("none") && prompts.length > 1)
+    return refusal("invalid_request", "prompt: none must not be combined with other values")
+  if (max_age !== null && !/^\d{1,9}$/.test(max_age))
+    return refusal("invalid_request", "max_age: must be a number of seconds")
   return undefined
 }
 
@@ -83,9 +85,7 @@ export const decide = (dependencies: Dependencies): BrowserContract["decide"] =>
         ? Effect.map(storable(authorization.consent({ ...who, auth_time: signedInAt(who) }, consentRequest)), (code) =>
             back(redirect_uri, { code, ...answer })
           )
-        : Effect.succeed(
-            refusedBack(dependencies, consentRequest, refusal("access_denied", "the user denied access"))
-          )
+        : Effect.succeed(refusedBack(dependencies, consentRequest, refusal("access_denied", "the user denied access")))
     })
   })
 

@@ -44,16 +44,33 @@ const issuesOf = (name: string, entry: IdentityEntry): ReadonlyArray<Schema.Filt
   return [
     ...(namePattern.test(name) && !reserved.has(name)
       ? []
-      : [issue([name], `must consist of lowercase letters, digits and dashes, and must not be one of ${[...reserved].join(", ")}`)]),
+      : [
+          issue(
+            [name],
+            `must consist of lowercase letters, digits and dashes, and must not be one of ${[...reserved].join(", ")}`
+          )
+        ]),
     ...(kind === "openid" && issuer === undefined
       ? [issue([name, "issuer"], "must be a URL that begins with http:// or https://")]
       : []),
     ...(kind === "openid" && audiences === undefined && client_id === undefined
-      ? [issue([name, "client_id"], "must be the client's id at the issuer; set `audiences` instead to accept only its tokens")]
+      ? [
+          issue(
+            [name, "client_id"],
+            "must be the client's id at the issuer; set `audiences` instead to accept only its tokens"
+          )
+        ]
       : []),
-    ...(kind === "github" && client_id === undefined ? [issue([name, "client_id"], "must be the OAuth application's id")] : []),
+    ...(kind === "github" && client_id === undefined
+      ? [issue([name, "client_id"], "must be the OAuth application's id")]
+      : []),
     ...(kind === "github" && client_secret_env === undefined
-      ? [issue([name, "client_secret_env"], "must name the environment variable that holds the OAuth application's secret")]
+      ? [
+          issue(
+            [name, "client_secret_env"],
+            "must name the environment variable that holds the OAuth application's secret"
+          )
+        ]
       : []),
     ...(client_secret_env !== undefined && client_id === undefined
       ? [issue([name, "client_id"], "must be the client that the secret belongs to")]

@@ -59,7 +59,9 @@ const Name = StoredText.pipe(
 )
 
 const Models = Schema.Array(Schema.String).pipe(
-  Schema.filter((models) => models.length > 0 && models.length <= 200, { message: () => "must be an array of 1 to 200 models" })
+  Schema.filter((models) => models.length > 0 && models.length <= 200, {
+    message: () => "must be an array of 1 to 200 models"
+  })
 )
 
 export const NewRun = Schema.Struct({

@@ -47,7 +47,10 @@ export const checkParentsModels = (
   const beyond = allowed_models === undefined ? undefined : models?.find((model) => !allowed_models.includes(model))
   return beyond === undefined
     ? Effect.void
-    : InvalidRequest.of("models", `must be models that the parent may call, but it may not call ${JSON.stringify(beyond)}`)
+    : InvalidRequest.of(
+        "models",
+        `must be models that the parent may call, but it may not call ${JSON.stringify(beyond)}`
+      )
 }
 
 const areTags = Schema.is(KeyTags)

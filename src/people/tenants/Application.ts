@@ -27,7 +27,9 @@ import { StoredText } from "../../kernel/StoredText.ts"
 const Name = StoredText.pipe(
   Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "1 to 100 characters" })
 )
-const Description = StoredText.pipe(Schema.maxLength(1_000, { message: () => "must be a string of up to 1000 characters" }))
+const Description = StoredText.pipe(
+  Schema.maxLength(1_000, { message: () => "must be a string of up to 1000 characters" })
+)
 
 const Limit = Usd.pipe(
   Schema.filter((amount) => amount >= 0n && amount <= amountMax, {

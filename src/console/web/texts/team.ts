@@ -69,7 +69,8 @@ export const teamTexts = {
   planChange: "Change seats",
   planEnd: "End the plan",
   planEndTitle: "End the team plan?",
-  planEndText: "The team's balance immediately stops paying for members' own calls. The members, keys and balance are kept.",
+  planEndText:
+    "The team's balance immediately stops paying for members' own calls. The members, keys and balance are kept.",
   seatsField: "Seats",
   seatsHelp: "From 1 to 10,000.",
   save: "Save",
