@@ -35,7 +35,7 @@ export const SessionRequest = Schema.Struct({
 export const ConsoleToken = Schema.Struct({
   access_token: Schema.String,
   token_type: Schema.Literal("Bearer"),
-  /** How long the token is valid, in seconds. */
+  /** The token's lifetime in seconds. */
   expires_in: Schema.Int,
   account_id: AccountId,
   tenant_id: TenantId,

@@ -1,11 +1,11 @@
 /** Records the latest calls that the outside world received. */
 import type { ServiceName } from "./World.ts"
 
-/** How many calls are kept. */
+/** The maximum number of calls kept. */
 export const callsMax = 10_000
-/** How many bytes of one body are kept. A longer body is truncated. */
+/** The maximum number of bytes kept of one body. A longer body is truncated. */
 export const bodyBytesMax = 1024 * 1024
-/** How many bytes of all bodies together are kept. The oldest calls are dropped first. */
+/** The maximum number of bytes kept of all bodies together. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {

@@ -15,7 +15,7 @@ const newerProtocols = ["chat", "text", "messages", "responses"]
 /** The vendor's two addresses. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
-/** How many words a prompt may contain. */
+/** The maximum number of words in a prompt. */
 export const contextLength = 128_000
 
 interface ModelOffer {

@@ -48,7 +48,7 @@ export type Part =
 export interface Reply {
   readonly parts: ReadonlyArray<Part>
   readonly words: number
-  /** How many words the thought has. They are included in `words`. */
+  /** The number of words in the thought. They are included in `words`. */
   readonly thoughts: number
   readonly end: "stop" | "length" | "tools"
 }
@@ -86,9 +86,9 @@ export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): R
   }
 }
 
-/** How a prompt uses the cache. */
+/** A prompt's use of the cache. */
 export interface CacheUse {
-  /** How many words were read from the cache, and how many were written to it. */
+  /** The number of words read from the cache, and of words written to it. */
   readonly read: number
   readonly written: number
 }

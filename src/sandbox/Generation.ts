@@ -172,7 +172,7 @@ const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): M
   return { status: statusOf(queue, job), was }
 }
 
-/** How many jobs are kept across a restart. */
+/** The maximum number of jobs kept across a restart. */
 const jobsMax = 10_000
 
 const authorize = (authorization: string | undefined): void => {

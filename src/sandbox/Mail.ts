@@ -7,7 +7,7 @@ import type { Fault } from "./Faults.ts"
 import { json } from "./Outside.ts"
 import type { Make, SandboxFailed } from "./Outside.ts"
 
-/** How many letters are kept. */
+/** The maximum number of letters kept. */
 const lettersMax = 10_000
 
 interface Caught {

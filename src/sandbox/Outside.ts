@@ -17,7 +17,7 @@ export interface Received {
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** What the path contains for each `{name}` in the route. */
+  /** The path's value for each `{name}` in the route. */
   readonly params: Readonly<Record<string, string>>
   readonly body: Buffer
 }
@@ -33,7 +33,7 @@ export interface Streamed {
   readonly headers: Readonly<Record<string, string>>
   /** The chunks of the stream, generated lazily. A fault can pause or break the stream between any two of them. */
   readonly pieces: Iterable<string | Uint8Array>
-  /** How many chunks a stream sends before a fault breaks it. */
+  /** The number of chunks that a stream sends before a fault breaks it. */
   readonly first: number
 }
 
@@ -81,7 +81,7 @@ export interface Outside {
   readonly configuration: Readonly<Record<string, unknown>>
 }
 
-/** What a service depends on. */
+/** The dependencies of a service. */
 export interface Surroundings {
   /** The sandbox's address: `http://127.0.0.1:PORT`. */
   readonly origin: string

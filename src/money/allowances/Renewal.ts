@@ -16,7 +16,7 @@ import type { Reading, Row } from "./Reading.ts"
 
 const name = "allowances"
 const pageMax = 500
-/** How many renewals run at once. The writer commits them together. */
+/** The maximum number of concurrent renewals. The writer commits them together. */
 const concurrency = 32
 /** The longest pause. The clock may be set forward, so the job reads it at least this often. */
 const pauseMax = Duration.minutes(1)

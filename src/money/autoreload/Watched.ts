@@ -31,7 +31,7 @@ export interface Watched {
   /** The balance after the last movement, and how many movements there were. */
   last: Nano
   movements: number
-  /** How many thresholds were above the balance when `isNews` last ran. */
+  /** The number of thresholds above the balance when `isNews` last ran. */
   below: number
 }
 

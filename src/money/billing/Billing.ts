@@ -62,7 +62,7 @@ export const Amounts = Schema.Struct({
   held: Usd,
   /** The part of the balance that open calls have reserved. */
   reserved: Usd,
-  /** What is left of the balance for further calls. */
+  /** The part of the balance that further calls can use. */
   available: Usd
 }).annotations({ identifier: "Amounts" })
 

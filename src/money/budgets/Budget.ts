@@ -138,9 +138,9 @@ export const budgetFields = {
   applies_to: BudgetAppliesTo,
   notify_at: Schema.Array(Schema.Number),
   mode: Mode,
-  /** What was used in the current period. */
+  /** Usage in the current period. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** What open calls have reserved. */
+  /** The reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
   /** When the next period begins. Null for the period `total`. */

@@ -30,7 +30,7 @@ export interface NewOperatorBudget extends Schema.Schema.Type<typeof NewOperator
 export const OperatorBudget = Schema.Struct({
   ...budgetFields,
   scope: Scope,
-  /** How many budgets a template has created. The template's counts are the sums of theirs. */
+  /** The number of budgets that a template has created. The template's counts are the sums of theirs. */
   tenants: Schema.optional(Schema.Int)
 }).annotations({ identifier: "OperatorBudget" })
 export interface OperatorBudget extends Schema.Schema.Type<typeof OperatorBudget> {}

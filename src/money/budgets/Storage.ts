@@ -11,7 +11,7 @@ export const perTenantMax = 100
 export const perMemberMax = 20
 export const ofOperatorMax = 200
 export const raisesMax = 20
-/** How many raises are stored per budget, including expired ones. */
+/** The maximum number of raises stored per budget, including expired ones. */
 const raisesKept = 200
 
 export interface Row {
@@ -25,7 +25,7 @@ export interface Row {
   readonly template_id: string | null
   /** The template revision that the budget follows. */
   readonly template_revision: number | null
-  /** How many times the row has changed. */
+  /** The number of changes to the row. */
   readonly revision: number
 }
 

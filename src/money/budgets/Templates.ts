@@ -16,7 +16,7 @@ export interface Template {
   /** Null if the template is for new tenants. */
   readonly plan: string | null
   readonly terms: BudgetTerms
-  /** How many times the template has changed. A budget's row stores the revision that it follows. */
+  /** The number of changes to the template. A budget's row stores the revision that it follows. */
   readonly revision: number
 }
 

@@ -12,7 +12,7 @@ export interface Listener {
   readonly notified: boolean
 }
 
-/** How far a listener has got: the number of the last call sent, and the id of the last notification sent (empty before the first). */
+/** A listener's position: the number of the last call sent, and the id of the last notification sent (empty before the first). */
 export interface Place {
   readonly tenant_id: TenantId
   readonly call: number

@@ -67,7 +67,7 @@ const beat = Duration.seconds(15)
 const missedMax = 1_000
 const pageSize = 100
 
-/** What was newest for a tenant or an account at the last poll. */
+/** The newest items of a tenant or an account at the last poll. */
 interface Newest {
   listeners: number
   call: number
@@ -85,7 +85,7 @@ interface Open extends Placed {
   closed: boolean
 }
 
-/** What is newest for the tenants or accounts with listeners, by id. */
+/** The newest items of the tenants or accounts with listeners, by id. */
 class Watched<Id extends string> extends Map<Id, Newest> {
   hold(id: Id): Newest {
     const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, funded: false, notification: "" }

@@ -8,7 +8,7 @@ export interface Placed {
   readonly paying: () => boolean
 }
 
-/** How many listeners a node and an account may have. */
+/** The maximum number of listeners per node and per account. */
 export const nodeMax = 2_000
 export const accountMax = 8
 

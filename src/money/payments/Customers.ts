@@ -28,7 +28,7 @@ interface Parts {
   readonly processor: PaymentsContract | undefined
 }
 
-/** How many requests to the processor an account may cause per minute. */
+/** The maximum number of requests to the processor that an account may cause per minute. */
 const requestsAMinute = 60
 
 export const make = ({ processor, sql, tenants, writer }: Parts) => {

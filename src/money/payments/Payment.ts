@@ -70,7 +70,7 @@ export const Purchase = Schema.Struct({
   created_at: Moment,
   /** The amount taken back for refunds and disputes. */
   taken_back: Usd,
-  /** What is still owed. It is taken as soon as credit becomes free or arrives. */
+  /** The amount still owed. It is taken as soon as credit becomes free or arrives. */
   owed: Usd,
   /** Refunds and disputes, oldest first. */
   movements: Schema.Array(PaymentMovement)
@@ -89,7 +89,7 @@ export interface Owed {
 /** Refunds and disputes for an unknown payment. `since` states when the first one arrived. */
 export interface Waiting {
   readonly payment_id: string
-  /** How many refunds and disputes there are. */
+  /** The number of refunds and disputes. */
   readonly movements: number
   readonly since: number
 }

@@ -11,7 +11,7 @@ import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Source } from "../../books/ledger/rules/Transaction.ts"
 
-/** What decides the order. */
+/** The facts that decide the order. */
 export interface Standing {
   /** The credential's tenant. Its billing account is the caller's own. */
   readonly tenant_id: TenantId

@@ -46,7 +46,7 @@ export interface BillingSources extends Schema.Schema.Type<typeof BillingSources
 
 const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd }
 
-/** What each source paid for the user's calls. */
+/** The amounts that each source paid for the user's calls. */
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),

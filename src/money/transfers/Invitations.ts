@@ -11,7 +11,7 @@ import type { Row } from "./Reading.ts"
 import { moves } from "./States.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** What a letter or notification states. */
+/** The facts that a letter or notification states. */
 export interface Invited {
   readonly id: TransferId
   readonly kind: string

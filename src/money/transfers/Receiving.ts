@@ -1,4 +1,4 @@
-/** What a recipient can do: accept or decline a transfer, and preview or attach it with the token from its invitation. */
+/** The recipient's operations: accept or decline a transfer, and preview or attach it with the token from its invitation. */
 import { Clock, Effect } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"

@@ -1,4 +1,4 @@
-/** What a sender can do: create and revoke a transfer, and resend its invitation. */
+/** The sender's operations: create and revoke a transfer, and resend its invitation. */
 import { Clock, Duration, Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import * as Ids from "../../kernel/Ids.ts"

@@ -9,7 +9,7 @@ export interface TransferLimitFacts extends Schema.Schema.Type<typeof TransferLi
 
 const presets: TransferLimitFacts = Schema.decodeSync(TransferLimitFacts)({})
 
-/** How many transfers a tenant may create in 24 hours. */
+/** The maximum number of transfers that a tenant may create in 24 hours. */
 export class TransferLimits extends Context.Reference<TransferLimits>()("tollgate/transfers/TransferLimits", {
   defaultValue: () => presets
 }) {}

@@ -55,7 +55,7 @@ import { TransferLimits } from "./Settings.ts"
 import type { NewTransfer, Transfer, TransferPage, TransferPreview, TransferQuery } from "./Transfer.ts"
 import type { TransferId } from "./States.ts"
 
-/** What sending and receiving depend on. */
+/** The dependencies of sending and receiving. */
 export interface Parts {
   readonly sql: SqlClient
   readonly secret: DeploymentSecret["Type"]

@@ -36,7 +36,7 @@ export const Explanation = Schema.Struct({
   ),
   /** The sum of the lines, rounded half-up once to nano-USD. */
   computed_usd: Usd,
-  /** What was reserved before the request to the provider. */
+  /** The amount reserved before the request to the provider. */
   reserved_usd: Usd,
   charged_usd: Usd,
   uncollected_usd: Usd,
@@ -52,7 +52,7 @@ export const Explanation = Schema.Struct({
 }).annotations({ identifier: "Explanation" })
 export interface Explanation extends Schema.Schema.Type<typeof Explanation> {}
 
-/** Why each kind of payer is charged, in words. */
+/** The reasons for charging each kind of payer, in words. */
 export const because: Record<"own" | "pinned" | "team_first" | "fall_through", string> = {
   own: "the caller's own account is charged first",
   pinned: "the caller pinned this billing source",

@@ -33,7 +33,7 @@ export const HeldKey = Schema.Struct({
   spending_limit_period,
   spent_usd,
   reserved_usd,
-  /** What is left of the limit after spending and reservations. The balance may be lower. */
+  /** The part of the limit that is neither spent nor reserved. The balance may be lower. */
   remaining_usd: Schema.optional(Usd),
   /** When the next month begins, if the limit is monthly. */
   renews_at: Schema.optional(Moment),

@@ -26,7 +26,7 @@ export const make = (sql: SqlClient) => {
     return row
   })
 
-  /** How many records each tenant has. */
+  /** Returns the number of records per tenant. */
   const heads = (tenants: ReadonlyArray<TenantId>) =>
     sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
       WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`

@@ -63,10 +63,10 @@ export interface RecordsAsked extends PageOf {
   readonly cursor?: string | undefined
 }
 
-/** How deep pages by number may go in an order other than time, because such a page must skip all records before it. Cursors have no limit. */
+/** The depth limit for pages by number in an order other than time, because such a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** How many index places all sorted pages together may hold in memory: about 20 MB. */
+/** The maximum number of index places that all sorted pages together hold in memory: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {

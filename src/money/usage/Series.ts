@@ -107,7 +107,7 @@ const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
 const tagOf = (by: SeriesBy): string | undefined => (isTagSeries(by) ? by.slice("tag:".length) : undefined)
 const isTagSeries = (by: SeriesBy): by is TagSeries => by.startsWith("tag:")
 
-/** What a key adds up to in a bucket. */
+/** The sum of a key in a bucket. */
 interface Sum {
   readonly at: number
   readonly key: string

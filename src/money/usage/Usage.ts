@@ -226,7 +226,7 @@ export const seriesBy = [
 export type TagSeries = `tag:${string}`
 export type SeriesBy = (typeof seriesBy)[number] | TagSeries
 
-/** How many series are named by default, and at most. */
+/** The default and maximum number of named series. */
 export const seriesPreset = 8
 export const seriesMax = 50
 
@@ -288,7 +288,7 @@ export const PayerSeries = Schema.Struct({ ...UsageSeries.fields, by: Schema.Lit
 
 // ---- team ---------------------------------------------------------------------------------------------------------------
 
-/** How many members can get their own series. */
+/** The maximum number of members with series of their own. */
 export const teamMembersMax = 5
 
 export interface TeamQuery extends Schema.Schema.Type<typeof TeamQuery> {}

@@ -10,7 +10,7 @@ import { StoredText } from "../../kernel/StoredText.ts"
 export const VoucherId = Schema.String.pipe(Schema.brand("VoucherId"))
 export type VoucherId = typeof VoucherId.Type
 
-/** How many codes one request may create, and how many tenants may redeem one code. */
+/** The maximum number of codes per request, and of tenants that may redeem one code. */
 export const countMax = 1_000
 export const usesMax = 1_000_000
 

@@ -23,7 +23,7 @@ interface Parts {
   readonly log: AuditLogContract
 }
 
-/** What an earlier request booked under a reference. */
+/** The booking that an earlier request made under a reference. */
 interface Booked {
   readonly tenant_id: TenantId
   readonly amount: bigint

@@ -48,7 +48,7 @@ const recordMax = 20_000
 const columnsMax = 200
 const groupsMax = 20_000
 const modelMax = 200
-/** How many digits amounts have after the decimal point. */
+/** The number of digits after the decimal point in sums. */
 const places = 24
 const pieceSize = 64 * 1024
 

@@ -8,7 +8,7 @@ import { write } from "../../kernel/Decimal.ts"
 import { LiveFigures } from "./Figures.ts"
 import type { OperatorWatchContract } from "./Watch.ts"
 
-/** How many listeners a node serves. */
+/** The maximum number of listeners per node. */
 export const listenersMax = 16
 
 /** After how many events the credential is checked again. */

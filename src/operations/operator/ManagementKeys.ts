@@ -36,7 +36,7 @@ export interface ManagementKeysContract {
   readonly isOne: (text: string) => boolean
 }
 
-/** How long a new key may be valid. */
+/** The maximum lifetime of a new key. */
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
 /** Another use within this time, in milliseconds, is not written. */

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 
-/** What the page sends: the code after the `#` of its link, or an empty body if its cookie is enough. */
+/** The page's request: the code after the `#` of its link, or an empty body if its cookie is enough. */
 export const SessionRequest = Schema.Struct({
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
 }).annotations({ identifier: "OperatorSessionRequest" })

@@ -121,7 +121,7 @@ export const Drift = Schema.Struct({
       ours: Usd,
       /** `theirs` minus `ours`. */
       difference: Usd,
-      /** How many calls we served. */
+      /** The number of our calls. */
       requests: Schema.Int,
       /** The sum of the invoice's quantities. Null if it contains none. */
       quantity: Schema.NullOr(Schema.String)

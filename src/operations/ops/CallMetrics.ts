@@ -8,14 +8,14 @@ import type { CallOutcome } from "../../books/ledger/rules/Transaction.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** How many pairs of model and provider get labels of their own. All others count as `other`. */
+/** The maximum number of pairs of model and provider with labels of their own. All others count as `other`. */
 export const pairsMax = 500
 const other = "other"
 
 /** The upper bounds of the histogram's buckets, in seconds. */
 const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
 
-/** How long a provider's calls took. */
+/** The durations of a provider's calls. */
 class Times {
   /** Calls by the smallest bound that they do not exceed. The last count is for calls above every bound. */
   readonly counts: Array<number> = Array.from({ length: bounds.length + 1 }, () => 0)

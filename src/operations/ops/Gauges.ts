@@ -6,12 +6,12 @@ export interface Gauges {
   /** USD that open calls have reserved, and USD held in escrow for pending transfers. */
   readonly reserved_usd: number
   readonly escrowed_usd: number
-  /** How old the oldest open call is. */
+  /** The age of the oldest open call. */
   readonly oldest_unsettled_seconds: number
   readonly open_calls: number
   /** Time since the last verification without findings. Infinite if there was none. */
   readonly seconds_since_verified: number
-  /** How many findings the last verification had. */
+  /** The number of findings in the last verification. */
   readonly findings: number
 }
 

@@ -8,7 +8,7 @@ export interface LoopFigures {
   readonly loop: string
   /** Seconds since the last successful iteration, or since the loop was first seen. */
   readonly seconds_since_good: number
-  /** How many iterations have failed since startup. */
+  /** The number of failed iterations since startup. */
   readonly failures: number
   /** Why the loop is unhealthy. `undefined` if it is healthy. */
   readonly trouble: string | undefined
@@ -34,7 +34,7 @@ export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContrac
   })
 }
 
-/** How long an iteration may take, and how late it may begin, in milliseconds. */
+/** The longest that an iteration may take, and the latest that it may begin, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
 /** After how many failures in a row a loop counts as failing. */

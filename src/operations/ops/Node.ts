@@ -10,7 +10,7 @@ export const NodeFigures = Schema.Struct({
   /** Seconds until this node's lease lapses, and since it was renewed. */
   lease_seconds: Schema.Number,
   renewed_seconds_ago: Schema.Number,
-  /** How many nodes hold a lease. */
+  /** The number of nodes that hold a lease. */
   nodes: Schema.Number
 })
 export type NodeFigures = typeof NodeFigures.Type

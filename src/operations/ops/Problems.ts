@@ -11,7 +11,7 @@ export class NotReady extends Problem<NotReady>()("NotReady", {
     database: Schema.optional(Schema.String),
     /** Why this node must not admit calls. */
     node: Schema.optional(Schema.String),
-    /** What is wrong with each failing loop. */
+    /** The problem of each failing loop. */
     loops: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
   }
 }) {}

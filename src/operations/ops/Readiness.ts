@@ -19,7 +19,7 @@ export interface ReadinessContract {
   readonly node: Effect.Effect<NodeFigures | undefined>
 }
 
-/** How long the probe may take. */
+/** The timeout of the probe. */
 const probeTimeout = Duration.seconds(2)
 /** How long a result is reused. */
 const resultLifetime = Duration.seconds(1)

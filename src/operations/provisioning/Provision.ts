@@ -63,7 +63,7 @@ export const KeyWanted = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   /** An alternative to `tenant_id`. */
   tenant_external_id: Schema.optional(ExternalId),
-  /** Who holds the key. Defaults to the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
+  /** The holder of the key. Defaults to the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
   person_external_id: Schema.optional(ExternalId),
   name,
   allowed_models,

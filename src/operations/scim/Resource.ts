@@ -1,4 +1,4 @@
-/** What all SCIM resources share: bodies, lists, filters and PATCH operations. Everything here is pure. */
+/** The parts that all SCIM resources share: bodies, lists, filters and PATCH operations. Everything here is pure. */
 import { Either, Schema } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"
 import { InvalidFilter, InvalidPath, InvalidValue } from "./Problems.ts"

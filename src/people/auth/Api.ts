@@ -187,7 +187,7 @@ const DeviceResponse = Schema.Struct({
   user_code: Schema.String,
   verification_uri: Schema.String,
   verification_uri_complete: Schema.String,
-  /** How long both codes are valid, in seconds. */
+  /** The lifetime of both codes in seconds. */
   expires_in: Schema.Int,
   /** The interval between polls, in seconds. */
   interval: Schema.Int

@@ -35,7 +35,7 @@ export interface Held {
 
 export interface Access {
   readonly access_token: string
-  /** How long the access token is valid, in seconds. */
+  /** The lifetime of the access token in seconds. */
   readonly expires_in: number
   readonly account_id: AccountId
   readonly tenant_id: TenantId

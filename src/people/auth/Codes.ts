@@ -20,7 +20,7 @@ import { toRow } from "../credentials/Scope.ts"
 const lifetime = Duration.toMillis(Duration.minutes(1))
 /** How long a row is kept after its code expires, so that a replay is detected. */
 const retention = Duration.toMillis(Duration.days(1))
-/** How many codes are stored per account, including used ones. */
+/** The maximum number of codes stored per account, including used ones. */
 const keptMax = 100
 
 export interface Code {

@@ -21,7 +21,7 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 import { toRow } from "../credentials/Scope.ts"
 
 export const linkLifetime = Duration.minutes(15)
-/** How long the link in a user's first letter is valid. */
+/** The lifetime of the link in a user's first letter. */
 export const letterLinkLifetime = Duration.days(7)
 
 /** The client id in the rows of links. No OAuth client can exchange their codes, because they are hashed for a separate purpose. */

@@ -26,7 +26,7 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import { fromRow, toRow } from "../credentials/Scope.ts"
 import type { Grant } from "../credentials/Scope.ts"
 
-/** How long both codes are valid. */
+/** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
 /** How long a used code is kept after it expires, so that a replay is detected. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
@@ -34,7 +34,7 @@ const usedRetention = Duration.toMillis(Duration.hours(1))
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
 /** The initial poll interval, which also grows by this much after each poll that came too soon. */
 export const pause = Duration.seconds(5)
-/** How much too early a poll may come, in milliseconds, because network delays vary. */
+/** The tolerance for early polls in milliseconds, because network delays vary. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"

@@ -26,7 +26,7 @@ export const emailProvider = "email"
 export const linkLifetime = Duration.minutes(15)
 /** How long a row counts against its address's limit. */
 const counted = Duration.toMillis(Duration.hours(1))
-/** How many links one address may request within that time. */
+/** The maximum number of links for one address within that time. */
 const perAddress = 5
 
 /** The page that a link leads to. */

@@ -54,7 +54,7 @@ export const consent = (options: {
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
-  /** What happens after the decision, in words for the user. */
+  /** Tells the user what happens after the decision. */
   readonly then: string
   /** The address to which the form posts. */
   readonly action: string

@@ -10,7 +10,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 
-/** How long a refresh token is valid, and how long a sign-in can last. */
+/** The lifetime of a refresh token, and the maximum lifetime of a sign-in. */
 export const refreshLifetime = Duration.days(7)
 export const familyLifetime = Duration.days(90)
 

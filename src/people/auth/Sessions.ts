@@ -38,7 +38,7 @@ import type { TokensContract } from "./Tokens.ts"
 export interface TokenPair {
   readonly access_token: string
   readonly token_type: "Bearer"
-  /** How long the access token is valid, in seconds. */
+  /** The lifetime of the access token in seconds. */
   readonly expires_in: number
   readonly refresh_token: string
   /** An application's scope. Absent for a user's own sign-in. */
@@ -99,7 +99,7 @@ export interface SessionsContract {
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
-/** How many sign-ins an account may have, apart from those that hold its API keys. */
+/** The maximum number of sign-ins per account, apart from those that hold its API keys. */
 const openMax = 1_000
 
 /** After this time, no token of a sign-in is valid: its last refresh token and the access tokens from it have expired. */

@@ -59,7 +59,7 @@ interface Row {
   readonly created_at: number
 }
 
-/** How old a key gets before it is replaced, and how often that is checked. */
+/** The age at which a key is replaced, and the interval between checks. */
 export const rotation = Duration.days(30)
 const turnPause = Duration.hours(1)
 

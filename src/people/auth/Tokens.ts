@@ -36,7 +36,7 @@ export interface IdToken {
   readonly name: string
 }
 
-/** What a valid token states, and when it expires. */
+/** The contents of a valid token, and its expiry. */
 export interface VerifiedToken extends AccessToken {
   readonly expires_at: number
 }

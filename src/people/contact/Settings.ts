@@ -9,7 +9,7 @@ export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/co
 
 const keptDaysPreset = 180
 
-/** How many days a message is kept. */
+/** A message is deleted after this many days. */
 export class ContactKeptDays extends Context.Reference<ContactKeptDays>()("tollgate/contact/ContactKeptDays", {
   defaultValue: (): number => keptDaysPreset
 }) {}

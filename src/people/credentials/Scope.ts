@@ -23,7 +23,10 @@ const always: ReadonlySet<Scope> = new Set(["profile", "email", "calls"])
 
 const isScope = (text: string): text is Scope => (scopes as ReadonlyArray<string>).includes(text)
 
-/** Returns the grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh token. */
+/**
+ * Returns the grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh
+ * token.
+ */
 export const grantOf = (scope: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
   const words = scope.split(" ").filter((word) => word !== "" && word !== "offline_access")
   const unknown = words.find((word) => !isScope(word))

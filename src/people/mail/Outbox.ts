@@ -33,7 +33,7 @@ import * as Quota from "./Quota.ts"
 import * as Sweep from "./Sweep.ts"
 
 export interface Letter {
-  /** What the letter is for, unique per letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
+  /** The letter's purpose, unique per letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
   readonly key: string
   readonly to: string
   readonly subject: string
@@ -64,7 +64,7 @@ export interface OutboxContract {
 
 /** How long `post` waits for an attempt to finish. */
 const patience = Duration.seconds(10)
-/** How many posted letters may be waiting for one address. */
+/** The maximum number of posted letters waiting for one address. */
 const postedMax = 100
 
 export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxContract>() {
@@ -166,7 +166,7 @@ const afterFailure = Duration.seconds(10)
 const handOverMax = Duration.toMillis(Duration.minutes(5))
 /** The longest pause. The loop also polls, because a commit that is confirmed late stores a letter without waking it. */
 const pauseMax = Duration.minutes(1)
-/** How many letters one iteration sends. They are sent concurrently, because a mail server that hangs holds each for a minute. */
+/** The maximum number of letters per iteration. They are sent concurrently, because a mail server that hangs holds each for a minute. */
 const turnMax = 8
 const atOnce = 4
 

@@ -40,7 +40,7 @@ export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitF
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
-/** How many letters an account may cause through invitations and transfers, per hour and per day to one address. */
+/** The maximum number of letters that an account may cause through invitations and transfers, per hour and per day to one address. */
 export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
   defaultValue: () => presets
 }) {}

@@ -15,7 +15,7 @@ interface Dependencies {
 
 /** How long a row is kept after its letter was written. */
 const retention = Duration.toMillis(Duration.days(30))
-/** How many rows one iteration changes. */
+/** The maximum number of rows changed per iteration. */
 const sweptMax = 1_000
 
 /** Applies a change to some of the rows that `which` selects, if there are any. */

@@ -35,7 +35,7 @@ export type Notification = typeof Notification.Type
 
 export const NotificationPage = Schema.Struct({
   ...Paginated(Notification).fields,
-  /** How many notifications are unread in total. */
+  /** The total number of unread notifications. */
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
@@ -44,7 +44,7 @@ export const NotificationsRead = Schema.Struct({
   up_to: Schema.optionalWith(NotificationId, { exact: true })
 }).annotations({ identifier: "NotificationsRead" })
 
-/** How many notifications were newly marked, and how many are still unread. */
+/** The number of notifications newly marked, and of those still unread. */
 export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
   identifier: "NotificationsMarked"
 })
@@ -57,7 +57,7 @@ export interface Notice {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** How many notifications are kept per account. */
+/** The maximum number of notifications kept per account. */
 export const noticesMax = 1_000
 
 /**

@@ -39,7 +39,7 @@ import { removingAll } from "./Removal.ts"
 import { algorithms, challengeIn, relyingPartyOf, verifiedAssertion, verifiedCreation } from "./RelyingParty.ts"
 import type { RelyingParty } from "./RelyingParty.ts"
 
-/** How many passkeys an account may have. */
+/** The maximum number of passkeys per account. */
 export const passkeysMax = 20
 
 export interface PasskeysContract {

@@ -167,7 +167,7 @@ const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
 
 // ---- making -------------------------------------------------------------------------------------------------------------
 
-/** What a new run inherits from its parent: the expiry and the models. */
+/** The expiry and the models that a new run inherits from its parent. */
 interface Parent {
   readonly expires_at: number
   /** The parent's models, as stored text. */

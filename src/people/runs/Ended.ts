@@ -23,7 +23,7 @@ interface Dependencies {
 export const retention = Duration.toMillis(Duration.days(30))
 const pause = Duration.minutes(1)
 
-/** How many rows one transaction changes. */
+/** The maximum number of rows changed per transaction. */
 const rowsMax = 500
 
 export const make = (dependencies: Dependencies): Loop.Job => ({
@@ -90,7 +90,7 @@ const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now:
   )
 })
 
-/** How many trees one iteration deletes. */
+/** The maximum number of trees deleted per iteration. */
 const treesMax = 50
 
 /** Deletes old trees of runs. Returns whether there may be more. */

@@ -26,7 +26,7 @@ import { amountMax, toDecimal, Usd } from "../../kernel/Money.ts"
 import { PageQuery, Paginated } from "../../kernel/Page.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
 
-/** How many levels of runs an API key can have below it. */
+/** The maximum number of levels below an API key. */
 export const levelsMax = 8
 export const openMax = 10_000
 const secondsMax = 30 * 86_400
@@ -100,9 +100,9 @@ const fields = {
   /** The first characters of the key, for recognizing it. */
   key_prefix: Schema.String,
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
-  /** What the run and all runs below it have used. */
+  /** The usage of the run and all runs below it. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** What open calls have reserved. */
+  /** The reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
   /** Absent if the run may call all of its API key's models. */
@@ -129,7 +129,7 @@ export const RunModel = Schema.Struct({
   completion_tokens: Schema.Int
 }).annotations({ identifier: "RunModel" })
 
-/** How many children a run's details show. The list with `parent` contains all of them. */
+/** The maximum number of children in a run's details. The list with `parent` contains all of them. */
 export const childrenMax = 100
 
 export const RunDetails = Schema.Struct({

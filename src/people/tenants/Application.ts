@@ -87,7 +87,7 @@ const fields = {
   spending_limit_usd: Schema.optional(Usd),
   /** With `month`, the limit applies to each calendar month (UTC). */
   spending_limit_period: Schema.optional(Period),
-  /** What the key has been charged in this period, and what its open calls have reserved. */
+  /** The key's charges in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
   /** When the key expires. */

@@ -94,10 +94,10 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
-/** How many applications a member may have in one tenant. */
+/** The maximum number of applications that a member may have in one tenant. */
 const applicationsMax = 1_000
 
-/** How many applications with ended sign-ins one request deletes. */
+/** The maximum number of applications with ended sign-ins that one request deletes. */
 const sweptMax = 20
 
 interface Dependencies {

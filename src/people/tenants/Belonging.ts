@@ -32,7 +32,7 @@ export interface BelongingContract {
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 
-/** How many marks are kept. One more invalidates the oldest, and caches that hold it read again. */
+/** The maximum number of marks. One more invalidates the oldest, and caches that hold it read again. */
 const marksMax = 100_000
 
 const topic = "belonging"

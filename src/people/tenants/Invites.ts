@@ -30,10 +30,10 @@ import type { OrganisationsContract } from "./Organisations.ts"
 import { AlreadyMember, EmailMismatch, InsufficientRole, InviteNotFound, TeamFull } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** How long an invitation is valid. */
+/** The lifetime of an invitation. */
 export const inviteLifetime = Duration.days(14)
 
-/** How many invitations are kept per tenant, apart from open ones. */
+/** The maximum number of invitations kept per tenant, apart from open ones. */
 const keptMax = 500
 
 interface Row {

@@ -15,7 +15,7 @@ import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import { isCurrent } from "./Belonging.ts"
 import type { BelongingContract, Mark } from "./Belonging.ts"
 
-/** How long a key is cached. The specification allows five minutes. */
+/** The lifetime of a cached key. The specification allows five minutes. */
 export const cacheLifetime = Duration.minutes(1)
 /** `cacheLifetime` in milliseconds. */
 export const cacheMillis = Duration.toMillis(cacheLifetime)

@@ -15,10 +15,10 @@ import type { OrganisationsContract } from "./Organisations.ts"
 import { HomeTenant, InsufficientRole, LastOwner, MemberNotFound, NotAMember, TooManyTenants } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** How many tenants an account may own, including its home tenant, and how many it may belong to. */
+/** The maximum number of tenants that an account may own, including its home tenant, and the maximum that it may belong to. */
 const ownedMax = 20
 const membershipsMax = 100
-/** How many ended memberships are kept per tenant. */
+/** The maximum number of ended memberships kept per tenant. */
 const removedMax = 500
 
 interface Dependencies {

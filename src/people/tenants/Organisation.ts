@@ -91,7 +91,7 @@ export const TenantPlan = Schema.Struct({
   plan: PlanName,
   status: Schema.Literal("none", ...PlanStatus.literals),
   seats: Schema.Int,
-  /** How many members take seats, active and suspended ones alike. */
+  /** The number of active and suspended members, who all take seats. */
   seats_taken: Schema.Int
 }).annotations({ identifier: "TenantPlan" })
 export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}

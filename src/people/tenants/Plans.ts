@@ -10,7 +10,7 @@ import { noPlan } from "./Account.ts"
 import type { Plan } from "./Account.ts"
 import type { BelongingContract } from "./Belonging.ts"
 
-/** How many seats a plan has by default. */
+/** The default number of seats. */
 const seatsDefault = 25
 
 export const make = (sql: SqlClient, writer: WriterContract, belonging: BelongingContract) => {

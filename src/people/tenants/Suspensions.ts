@@ -15,7 +15,7 @@ import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { BelongingContract } from "./Belonging.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** Who imposed a suspension. */
+/** The party that imposed a suspension. */
 export type Suspender = "operator" | "directory"
 
 export const make = (sql: SqlClient, writer: WriterContract, belonging: BelongingContract) => {

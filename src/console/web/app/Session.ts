@@ -5,10 +5,10 @@
 import { useSyncExternalStore } from "react"
 import { SignedOut } from "./Refusal.ts"
 
-/** What a renewal returns. */
+/** The response to a renewal. */
 export interface Grant {
   readonly access_token: string
-  /** How long the token is valid, in seconds. */
+  /** The token's lifetime in seconds. */
   readonly expires_in: number
 }
 
@@ -27,7 +27,7 @@ export interface SessionOptions<G extends Grant, To> {
   readonly end: () => Promise<void>
 }
 
-/** How many milliseconds before its expiry a token is renewed. */
+/** A token is renewed this many milliseconds before it expires. */
 const early = 60_000
 
 export class Session<G extends Grant, To = never> {

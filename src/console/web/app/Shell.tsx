@@ -18,7 +18,7 @@ export interface NavEntry {
   readonly text: string
   readonly icon: LucideIcon
   readonly isExact?: boolean
-  /** How many items are waiting, shown next to the text. */
+  /** The number of waiting items, shown next to the text. */
   readonly count?: number
 }
 

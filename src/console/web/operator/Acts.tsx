@@ -13,7 +13,7 @@ import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
-/** What an action targets. */
+/** The target of an action. */
 interface Named {
   readonly id: string
   readonly name: string

@@ -31,7 +31,7 @@ type Measure = keyof typeof t.measures
 const dayLong = 86_400_000
 const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
 
-/** What several rows add up to. Amounts are in nano-USD. */
+/** The sum of several rows. Amounts are in nano-USD. */
 interface Sum {
   readonly name: string
   readonly requests: number

@@ -21,7 +21,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const route = getRouteApi("/operator/find")
 const f = texts.field
 
-/** How many characters identify a key. The others are secret, so the page neither sends them nor puts them into the URL. */
+/** The number of characters that identify a key. The others are secret, so the page neither sends them nor puts them into the URL. */
 const keyLength = 20
 const withoutKey = (text: string): string =>
   /^\w+-\w+-[0-9a-f]{12,}$/i.test(text.trim()) ? text.trim().slice(0, keyLength) : text

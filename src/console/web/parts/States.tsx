@@ -1,4 +1,4 @@
-/** What to show while content is loading, empty or failed. A failure offers a retry. */
+/** Stands in for content that is loading, empty or failed. A failure offers a retry. */
 import type { LucideIcon } from "lucide-react"
 import { RotateCw } from "lucide-react"
 import type { UseQueryResult } from "@tanstack/react-query"

@@ -16,7 +16,7 @@ export interface Column<Row, Sort extends string = string> {
   readonly align?: "start" | "end"
   /** The `sort` value that sorts by this column. */
   readonly sort?: Sort
-  /** How wide the table must be to show the column: 1100 px for `wide`, 760 px for `medium`. Cards show all columns. */
+  /** The table width required to show the column: 1100 px for `wide`, 760 px for `medium`. Cards show all columns. */
   readonly needs?: "medium" | "wide"
   /**
    * Where the cell goes on a card: the title, or the figure next to it. Other cells are below, with the column's name unless `plain`. `none` hides
@@ -200,9 +200,9 @@ interface NumberedPagesProps {
   /** The first page is 1. */
   readonly page: number
   readonly perPage: number
-  /** How many rows this page shows. */
+  /** The number of rows on this page. */
   readonly shown: number
-  /** How many rows there are on all pages. */
+  /** The number of rows on all pages. */
   readonly total: number
   readonly go: (page: number) => void
 }

@@ -114,7 +114,7 @@ export const operatorTexts = {
     failedTurns: "Failures",
     failedTurnsHelp: "Since the service started",
     trouble: "Problem",
-    /** What each loop does, by the loop's name in the service. */
+    /** The purpose of each loop, by its name in the service. */
     loopsDo: {
       "abandoned reservations": "releases reservations of stopped processes",
       autoreload: "charges cards and sends alerts when a balance falls",

@@ -109,7 +109,7 @@ const Conditions = ({ field }: { readonly field: FieldOf }) =>
     />
   ))
 
-/** What the dialogs do when they are submitted. */
+/** The actions that the dialogs take when they are submitted. */
 export interface Ways {
   readonly create: (body: NewBudget, draft: Draft) => Promise<unknown>
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>

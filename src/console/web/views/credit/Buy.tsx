@@ -14,7 +14,7 @@ import { creditTexts } from "../../texts/credit.ts"
 
 /** The key under which the payment that this tab opened is stored. The value is not secret. */
 const storageName = "console.checkout"
-/** How many milliseconds the console waits for the confirmation. */
+/** The console waits this many milliseconds for the confirmation. */
 const patience = 3_600_000
 
 interface Checkout {

@@ -59,7 +59,7 @@ export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"
   return data
 }
 
-/** How long to wait before a job's next poll, in milliseconds. The wait grows with each poll. */
+/** Returns the delay before a job's next poll, in milliseconds. It grows with each poll. */
 const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** looks)
 
 const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
@@ -95,7 +95,7 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
 
-/** How many downloads run in parallel. The service allows a user four. */
+/** The maximum number of parallel downloads. The service allows a user four. */
 const abreast = 3
 let running = 0
 const waiting: Array<() => void> = []

@@ -15,7 +15,7 @@ export interface Exchange {
   readonly error?: unknown
   readonly usageId?: string | undefined
   readonly tokens?: Tokens
-  /** How many milliseconds passed between the request and the first token. */
+  /** The time from the request to the first token, in milliseconds. */
   readonly firstToken?: number
   readonly took?: number
   /** The charge in the usage record, or `"late"` if the record did not appear in time. */
@@ -30,7 +30,7 @@ export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Me
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
   )
 
-/** How long to wait before each poll for the charge, in milliseconds. A call that was stopped is settled within seconds. */
+/** The delays before each poll for the charge, in milliseconds. A call that was stopped is settled within seconds. */
 const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))

@@ -4,7 +4,7 @@ import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-/** What a call returned, and the figures from its response headers. */
+/** The output of a call, and the figures from its response headers. */
 export interface Answered<Output> {
   readonly output: Output
   /** In USD, as a decimal string. */
@@ -18,7 +18,7 @@ export interface Run<Input, Output> {
   readonly state: "running" | "whole" | "stopped" | "failed"
   readonly answered?: Answered<Output>
   readonly error?: unknown
-  /** How long the call took, in milliseconds. */
+  /** The call's duration in milliseconds. */
   readonly took?: number
 }
 

@@ -18,7 +18,7 @@ import type { Transfer } from "./asking.ts"
 const words = transfersTexts.form
 const messageMax = 280
 const cent = 10_000_000n
-/** How many milliseconds the recipient has to accept. */
+/** The recipient has this many milliseconds to accept. */
 const life = 30 * 86_400_000
 
 type Kind = Transfer["kind"]

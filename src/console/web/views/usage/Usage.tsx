@@ -262,7 +262,7 @@ const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<t
   })
   return {
     page,
-    /** How many records are on earlier pages. */
+    /** The number of records on earlier pages. */
     before: cursors.length * perPage,
     previous: cursors.length === 0 ? undefined : () => setCursors(cursors.slice(0, -1)),
     next: (cursor: string | null) => (cursor === null ? undefined : () => setCursors([...cursors, cursor]))

@@ -22,7 +22,7 @@ export const days: Readonly<Record<Exclude<WindowName, "custom">, number>> = {
   year: 365
 }
 
-/** How many hourly buckets a series may have: a year and a few days. */
+/** The maximum number of hourly buckets in a series: a year and a few days. */
 const hoursMax = 9000
 
 const isDay = (text: string | undefined): text is string => text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text)
