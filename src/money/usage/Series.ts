@@ -237,7 +237,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Sums amounts exactly. It uses doubles as long as they are exact, because bigints are ten times slower. */
+/** Sums amounts exactly. It uses doubles while they are exact, because bigints are ten times slower. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array
