@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer } from "vitest/node"
 import type { TestSpecification } from "vitest/node"
 
-/** The files that take longest, the longest first. A file that is begun last keeps one worker busy while the others have nothing to do. */
+/** The slowest files, slowest first. If a slow file started last, it would keep one worker busy while the others idle. */
 const longest = [
   "ledger/NodesStories",
   "e2e/Kills",
@@ -36,7 +36,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** What `npm test` runs on PostgreSQL as well: something of each domain that moves money. `npm run test:postgres` runs all there. */
+/** The files that `npm test` also runs on PostgreSQL: some of each domain that moves money. `npm run test:postgres` runs all files there. */
 const onPostgresToo = [
   "test/money/autoreload/Unanswered.test.ts",
   "test/e2e/Tags.test.ts",
@@ -65,10 +65,11 @@ const onPostgresToo = [
   "test/operations/scim/*.test.ts"
 ]
 
-/** What takes longest, half a minute or more each: `npm run test:long`. */
+/** The files of `npm run test:long`. Most take half a minute or more. */
 const long = [
   "test/app/People.test.ts",
   "test/app/Snippets.test.ts",
+  "test/console/Interruptions.test.ts",
   "test/console/Operator.test.ts",
   "test/console/Playground.test.ts",
   "test/console/Provision.test.ts",
@@ -82,21 +83,23 @@ const long = [
   "test/e2e/Operator.test.ts",
   "test/e2e/Package.test.ts",
   "test/e2e/Upgrade.test.ts",
+  "test/fuzz/Requests.test.ts",
   "test/books/ledger/Nodes.test.ts",
   "test/books/ledger/NodesStories.test.ts",
   "test/money/allowances/YearOfNodes.test.ts",
+  "test/money/autoreload/AutoReloads.story.test.ts",
   "test/money/budgets/Raises.test.ts",
   "test/simulation/Stories.test.ts",
   "test/upgrade/Kills.test.ts",
   "test/upgrade/Postgres.test.ts",
   "test/upgrade/Sqlite.test.ts"
 ]
-/** Part of these is long too: it asks for `TEST_LONG`. */
+/** Files with some long tests, which run only with `TEST_LONG`. */
 const partlyLong = ["test/e2e/Nodes.test.ts", "test/operations/provisioning/Provisioning.test.ts"]
 
 const shared = {
   setupFiles: ["test/support/testers.ts"],
-  // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
+  // Only a hanging test should reach this limit. A shared machine may be several times slower than a quiet one.
   testTimeout: 600_000,
   hookTimeout: 600_000
 }
@@ -118,7 +121,7 @@ export default defineConfig({
         ? [{ test: { ...everything, ...onPostgres, name: "postgres" } }]
         : [
             { test: { ...everything, exclude: long, name: "sqlite" } },
-            // Its stories are fewer: what they look for, the others have looked for.
+            // Fewer stories: the same properties already ran on SQLite.
             {
               test: {
                 ...shared,
@@ -130,15 +133,15 @@ export default defineConfig({
             }
           ],
     globalSetup: ["test/support/build.ts"],
-    // Test files that run in one worker share its modules: a worker of its own costs a file two seconds. (A project cannot say this: the
-    // pool of workers is that of all projects.)
+    // Test files in one worker share its modules, because a separate worker would cost each file two seconds. (All projects share one pool of
+    // workers, so this is not a setting of a project.)
     isolate: false,
-    // As the service has it: what waits is young for long, and is collected in vain where there is little room for it.
+    // The service's setting. Objects of waiting calls live long in the young generation, and a small one is collected in vain.
     poolOptions: { forks: { execArgv: ["--max-semi-space-size=64"] } },
     sequence: { sequencer: LongestFirst },
-    // For two cores: while some tests wait, for a process or for a limit in seconds, others compute.
+    // For two cores. Some tests wait for a process or a time limit while others compute.
     maxWorkers: 4,
-    // All of them to the end: a worker above the least is ended when it is idle, even if it has just been given a file.
+    // Keep all workers until the end: vitest stops an idle worker above the minimum, even if it has just received a file.
     minWorkers: 4
   }
 })

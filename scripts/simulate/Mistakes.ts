@@ -25,8 +25,8 @@ export const mistakes: ReadonlyArray<Mistake> = [
   // ---- the books ----
   mistake("reservation-stays", "a call that ends releases its reservation", [
     "books/ledger/rules/Books.ts",
-    "reserved: account.reserved - amount,\n    granted",
-    "reserved: account.reserved,\n    granted"
+    "account.reserved - amount,\n    charged ?",
+    "account.reserved,\n    charged ?"
   ]),
   mistake("call-ends-twice", "an ended call has no reservation to settle", [
     "books/ledger/rules/Books.ts",
@@ -209,7 +209,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   // ---- the gate ----
   mistake("settlement-is-given-up", "a settlement that cannot be written is retried", [
     "books/gate/Gate.ts",
-    'if (cause._tag === "Fail" && cause.error._tag === "BooksUnavailable") return books.writeLater(this, ending)',
+    'if (cause._tag === "Fail" && cause.error._tag === "BooksUnavailable")\n      return Effect.map(this.books.writeLater(this, ending), use)',
     ""
   ]),
   mistake("late-reservation-stays", "a reservation that is written after its call was refused is released", [
@@ -224,8 +224,8 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("who-leaves-does-not-pay", "a call cannot be interrupted between its admission and its end", [
     "books/gate/Gate.ts",
-    "Effect.uninterruptible(admit(claim, call))",
-    "admit(claim, call)"
+    "Effect.uninterruptible(\n      Effect.suspend(() =>\n        claim.request_id",
+    "Effect.interruptible(\n      Effect.suspend(() =>\n        claim.request_id"
   ]),
   mistake("failed-calls-stay-open", "a failed call is also ended", [
     "books/gate/Gate.ts",

@@ -21,21 +21,31 @@ interface Dependencies {
 
 /** How long runs are listed after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
+/** The same for runs without calls. Creating them is free, so they must not pile up for 30 days. */
+const retentionUnused = Duration.toMillis(Duration.hours(1))
 const pause = Duration.minutes(1)
 
 /** The maximum number of rows changed per transaction. */
 const rowsMax = 500
 
-export const make = (dependencies: Dependencies): Loop.Job => ({
-  name: "runs",
-  turn: Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    yield* endExpired(dependencies, now)
-    yield* endChildren(dependencies, now)
-    yield* endKeyless(dependencies, now)
-    return (yield* deleteOld(dependencies, now)) ? Duration.zero : pause
-  })
-})
+export const make = (dependencies: Dependencies): Loop.Job => {
+  /** Unused runs that ended before this instant are already deleted, or are left to `deleteOld`. */
+  let checked = 0
+  return {
+    name: "runs",
+    turn: Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      yield* endExpired(dependencies, now)
+      yield* endChildren(dependencies, now)
+      yield* endKeyless(dependencies, now)
+      const until = now - retentionUnused
+      // A new process starts an hour further back. This takes a while only if a great many runs ended in that hour.
+      yield* deleteUnused(dependencies, Math.max(checked, until - retentionUnused), until, now)
+      checked = until
+      return (yield* deleteOld(dependencies, now)) ? Duration.zero : pause
+    })
+  }
+}
 
 /** Changes all runs that `which` selects, a limited number per transaction. */
 const changeAll = Effect.fnUntraced(function* (
@@ -97,7 +107,7 @@ const treesMax = 50
 const deleteOld = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
   const { sql } = dependencies
   const tops = yield* Effect.orDie(
-    sql<Top>`SELECT path, tenant_id FROM tollgate_runs
+    sql<Top>`SELECT id, path, tenant_id, ended_at FROM tollgate_runs
       WHERE level = 1 AND ended_at IS NOT NULL AND ended_at < ${now - retention} ORDER BY ended_at LIMIT ${sql.literal(String(treesMax))}`
   )
   let deleted = false
@@ -106,9 +116,37 @@ const deleteOld = Effect.fnUntraced(function* (dependencies: Dependencies, now: 
 })
 
 interface Top {
+  readonly id: RunId
   readonly path: string
   readonly tenant_id: TenantId
+  readonly ended_at: number
 }
+
+/** Deletes trees without calls whose top run ended within this time. A call of any run in a tree also counts against the top run's budget. */
+const deleteUnused = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  from: number,
+  until: number,
+  now: number
+) {
+  const { sql } = dependencies
+  let last = { ended_at: from, id: "" }
+  for (;;) {
+    const tops = yield* Effect.orDie(
+      sql<Top>`SELECT id, path, tenant_id, ended_at FROM tollgate_runs
+        WHERE level = 1 AND ended_at IS NOT NULL AND ended_at >= ${last.ended_at} AND ended_at < ${until}
+          AND (ended_at > ${last.ended_at} OR id > ${last.id})
+        ORDER BY ended_at, id LIMIT ${sql.literal(String(rowsMax))}`
+    )
+    const ids = tops.map(({ id }) => id)
+    const used = new Set(
+      (yield* budgetsOf(sql, ids, now)).filter(({ requests }) => requests > 0).map(({ id }) => id as string)
+    )
+    for (const top of tops) if (!used.has(top.id)) while (yield* deleteTree(dependencies, top, now));
+    if (tops.length < rowsMax) return
+    last = tops.at(-1)!
+  }
+})
 
 /**
  * Deletes up to `rowsMax` runs of a tree with their budgets, lowest level first, unless one of them has an open call. Returns whether it deleted any.
@@ -122,6 +160,7 @@ const deleteTree = Effect.fnUntraced(function* (
     sql<{ readonly id: RunId }>`SELECT id FROM tollgate_runs WHERE ${within(sql, path)}
       ORDER BY path DESC LIMIT ${sql.literal(String(rowsMax))}`
   )
+  if (rows.length === 0) return false
   const ids = rows.map(({ id }) => id)
   if ((yield* budgetsOf(sql, ids, now)).some(({ open, reserved }) => open > 0 || reserved > 0n)) return false
   const account = Ids.billingAccountOf(tenant)

@@ -11,7 +11,7 @@
  * - If the API key's tags change later, the change also applies to the calls of its runs. If a call then carries too many tags, the key's tags are
  *   kept.
  * - A tenant may have 10,000 open runs; one more gets 409 `too_many_runs`. Runs are listed for 30 days after the run directly below their API key has
- *   ended.
+ *   ended, or for an hour if none of them made a call.
  * - An API key sees the runs that descend from it, a run's key sees that run and those below it, and a user sees the runs of their own keys in the
  *   tenant of their token. All three may end the runs that they see.
  * - A run's calls are its API key's calls, so the key's records, sums and limits include them. Jobs, stored responses and idempotency keys belong to

@@ -995,6 +995,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       told_at bigint NOT NULL,
       PRIMARY KEY (budget_id, start, threshold)
     )`
+  ],
+  "0022_open_runs": [
+    `DROP INDEX tollgate_runs_open`,
+    `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at, ended_at) WHERE ended_at IS NULL`
   ]
 }
 

@@ -482,6 +482,35 @@ describe("the end of a run", () => {
   )
 
   scene(
+    "deletes a tree without calls after an hour",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const { api_key } = yield* application(ada)
+      const used = yield* run(api_key, { expires_in: 60 })
+      const below = yield* run(used.api_key)
+      yield* settle(yield* reserve(ada, below.api_key, usd / 2n), usd / 4n)
+      const unused = yield* run(api_key, { expires_in: 60 })
+      yield* run(unused.api_key)
+      const open = yield* run(api_key, { expires_in: 86_400 })
+      const { job } = yield* BudgetedRuns
+      const ids = Effect.map(sql<{ id: string }>("SELECT id FROM tollgate_runs ORDER BY id"), (rows) =>
+        rows.map(({ id }) => id)
+      )
+      yield* TestClock.setTime(beginning + 60_000 + 3_600_000)
+      yield* job.turn
+      expect(yield* ids).toHaveLength(5)
+      yield* TestClock.setTime(beginning + 60_001 + 3_600_000)
+      yield* job.turn
+      expect(yield* ids).toEqual([used.id, below.id, open.id].toSorted())
+      const budgets = yield* sql<{ id: string }>(
+        "SELECT id FROM tollgate_ledger_budgets WHERE kind = 'run' ORDER BY id"
+      )
+      expect(budgets.map(({ id }) => id)).toEqual([used.id, below.id, open.id].toSorted())
+      expect(yield* verify).toEqual([])
+    })
+  )
+
+  scene(
     "reaches a child that was made meanwhile",
     Effect.gen(function* () {
       const { api_key } = yield* application(yield* person("ada@example.com"))
