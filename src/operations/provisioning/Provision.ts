@@ -76,7 +76,10 @@ export const KeyWanted = Schema.Struct({
     ({ person_external_id, tenant_external_id, tenant_id }) =>
       (tenant_id === undefined || tenant_external_id === undefined) &&
       (tenant_id ?? tenant_external_id ?? person_external_id) !== undefined,
-    { message: () => "must contain at least one of tenant_id, tenant_external_id and person_external_id" }
+    {
+      message: () =>
+        "must contain tenant_id, tenant_external_id or person_external_id, but not both tenant_id and tenant_external_id"
+    }
   ),
   Schema.annotations({ identifier: "KeyWanted" })
 )

@@ -23,7 +23,7 @@ export const budgetTexts = {
   used: "Used of limit",
   units: { usd: "USD", tokens: "Tokens", requests: "Requests", concurrent: "Open calls" },
   limitHelp: "Leave empty for no limit.",
-  renews: "Renews",
+  renews: "Resets",
   never: "never",
   raised: "Raised",
   byOperator: "Set by the operator",

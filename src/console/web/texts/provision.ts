@@ -63,7 +63,7 @@ export const provisionTexts = {
     lastDayHelp: "Valid until the end of this day (UTC), at most two years from now.",
     by: "Created by",
     end: "End",
-    endTitle: (name: string) => `Revoke the key for ${name}?`,
+    endTitle: (name: string) => `End the key for ${name}?`,
     endText: "The program loses access immediately. This cannot be undone."
   },
   allowances: {
