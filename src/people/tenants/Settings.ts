@@ -7,13 +7,13 @@ import type { Policy } from "./RegistrationPolicy.ts"
 
 const Domain = Schema.transform(
   Schema.String,
-  Schema.String.pipe(Schema.pattern(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, { message: () => "a domain: example.com" })),
+  Schema.String.pipe(Schema.pattern(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, { message: () => "must be a domain: example.com" })),
   { strict: true, decode: (text) => text.toLowerCase(), encode: (text) => text }
 )
 
 const EmailAddress = Schema.transform(
   Schema.String,
-  Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "an address: ada@example.com" })),
+  Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "must be an address: ada@example.com" })),
   { strict: true, decode: (text) => text.toLowerCase(), encode: (text) => text }
 )
 
