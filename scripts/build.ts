@@ -1,6 +1,7 @@
 /**
- * Writes `dist/`: the process and its threads, each bundled with all dependencies except the native SQLite driver, and the console's page. A bundle
- * needs half the start time and memory of single modules. The build checks no types, because `npm start` builds first and must be fast.
+ * Writes `dist/`: the main process and its threads, each bundled with all dependencies except the native SQLite driver, and the console's page. A
+ * bundle needs half the start time and half the memory of separate modules. The build does not check types, because `npm start` builds first and must
+ * be fast.
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
@@ -10,9 +11,9 @@ import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole, described } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
-// Writes to a temporary folder and then moves it into place. A process that starts meanwhile finds either the old build or the new one.
+// Builds into a temporary folder and then moves it into place, so that a process that starts meanwhile finds either the old build or the new one.
 const target = await mkdtemp(join(root, "dist."))
-// Other users may run the build.
+// Another user may run the service from this build.
 await chmod(target, 0o755)
 
 const options = {
@@ -22,13 +23,13 @@ const options = {
   format: "esm",
   external: ["better-sqlite3"],
   sourcemap: "linked",
-  // CommonJS packages in an ES module need `require`.
+  // CommonJS packages need `require`, which an ES module does not have.
   banner: {
     js: 'import { createRequire as createRequire_ } from "node:module"; const require = createRequire_(import.meta.url);'
   }
 } as const satisfies BuildOptions
 
-// Parts that the process loads on demand (the sandbox, the documents, the command line) are separate files.
+// Parts that the process loads on demand (the sandbox, the documents, the command line) go into separate files.
 await build({
   ...options,
   entryPoints: { main: "src/main.ts" },
@@ -36,7 +37,7 @@ await build({
   chunkNames: "[name]-[hash]",
   plugins: [direct, ...options.plugins]
 })
-// The thread has its own copy of shared code, because a shared file would contain unused code.
+// The thread gets its own copy of shared code, because a shared file would contain code that the thread does not use.
 await build({
   ...options,
   entryPoints: { WriterThread: "src/books/ledger/write/WriterThread.ts" },
@@ -58,8 +59,8 @@ console.log(described(await buildConsole(join(target, "console"))))
 await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 await copyGuides(join(target, "guides"))
 
-// V8 keeps source text in memory and doubles its size if a single character needs two bytes. esbuild escapes such characters in the program. This
-// replaces the remaining ones, which are in comments of dependencies.
+// V8 keeps source text in memory, at twice the size if a single character needs two bytes. esbuild escapes such characters in code. This replaces the
+// rest, which are in comments of dependencies.
 for (const file of (await readdir(target)).filter((name) => name.endsWith(".js"))) {
   const path = join(target, file)
   const lines = (await readFile(path, "utf8")).split("\n")
@@ -74,7 +75,7 @@ for (let tries = 1; ; tries++) {
   const moved = await rename(target, join(root, "dist")).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      // Another build finished first.
+      // Another build finished first, so this one tries again.
       if (tries === 10 || !["ENOTEMPTY", "EEXIST"].includes(error.code ?? "")) throw error
       return false
     }

@@ -1,4 +1,4 @@
-/** Shared settings of the bundles of `npm run build` and `npm run binary`. */
+/** The settings that the bundles of `npm run build` and `npm run binary` share. */
 import type { BuildOptions, Plugin, PluginBuild } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -7,17 +7,17 @@ export const root = join(import.meta.dirname, "..")
 
 type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
 
-/** Replacements for parts of packages that the service does not use: the import, its importer, and the replacement. */
+/** Parts of packages that the service does not use, with their replacements: the import, its importer and the replacement. */
 const partly: ReadonlyArray<Replacement> = [
-  // Keeps only the pool, because the rest of the package (fetch, caches, mocks) takes as long to evaluate as all rooms together.
+  // Keeps only the pool. Evaluating the rest of the package (fetch, caches, mocks) takes as long as evaluating all rooms together.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
-  // It loads Node's HTTP/2, which a pool uses only if allowed.
+  // Drops Node's HTTP/2, which a pool uses only if allowed to.
   [
     /^\.\/client-h2\.js$/,
     /node_modules\/undici\//,
     `module.exports = () => { throw new Error("HTTP/2 is not in the bundle") }`
   ],
-  // `Schema` uses it only to generate arbitrary values in tests.
+  // `Schema` uses fast-check only to generate arbitrary values in tests.
   [/^fast-check$/, /node_modules\/effect\//, ""]
 ]
 
@@ -37,7 +37,7 @@ const unused: Plugin = {
   name: "parts of packages that are not used",
   setup: ({ onLoad, onResolve }) => {
     replace(partly, "partly", { onLoad, onResolve })
-    // Names exported by this file are bundled with their first user. The page of the documents is loaded separately.
+    // Everything that this file exports is bundled together with its first user. The page of the documents is loaded separately.
     onLoad({ filter: /@effect\/platform\/dist\/esm\/index\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, "utf8")).replace(/^export \* as HttpApiSwagger .*$/m, "")
     }))
@@ -47,22 +47,22 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * `Effect.forEach` with concurrency (effect 3.22) builds layers. If it is interrupted before its own fiber begins, it waits for that fiber forever.
- * Without this correction, a start with a failed layer among several concurrent layers neither serves nor ends.
+ * `Effect.forEach` with concurrency (effect 3.22) builds layers. If it is interrupted before its own fiber starts, it waits for that fiber forever.
+ * Without this correction, the service would neither start nor exit if one of several layers that are built concurrently fails.
  */
 const corrected: Plugin = {
   name: "corrections of packages",
   setup: ({ onLoad }) =>
     onLoad({ filter: /node_modules\/effect\/dist\/esm\/internal\/fiberRuntime\.js$/ }, async ({ path }) => {
       const parts = (await readFile(path, "utf8")).split(loop)
-      if (parts.length !== 2) throw new Error("effect has a different forEach: check whether it still waits forever")
+      if (parts.length !== 2) throw new Error("effect's forEach has changed: check whether it still waits forever")
       return { contents: parts.join(`${loop}\n    if (target === 0) resume(core.succeed(core.exitVoid));`) }
     })
 }
 
 /**
- * Converts `import { Schema } from "effect"` to `import * as Schema from "effect/Schema"`. For names from the package's index, esbuild keeps whole
- * modules and reads each name from an object. For direct imports it keeps only used code.
+ * Rewrites `import { Schema } from "effect"` to `import * as Schema from "effect/Schema"`. For names from a package's index, esbuild keeps whole
+ * modules and reads each name from an object. For direct imports, it keeps only the code that is used.
  */
 export const direct: Plugin = {
   name: "modules of packages imported directly",
@@ -73,7 +73,7 @@ export const direct: Plugin = {
     }))
 }
 
-/** The text of a file with such imports. */
+/** Rewrites the imports in a file's text this way. */
 export const directly = (text: string): string =>
   text.replace(/^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm, (_, names: string, from: string) =>
     names
@@ -88,12 +88,12 @@ export const directly = (text: string): string =>
       .join("; ")
   )
 
-/** Exports of `effect` that are not modules. */
+/** Exports of `effect` that are functions, not modules. */
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
 
 /**
- * For the writer's thread. It needs only a few constants of `kernel/`. Their files also define schemas, which would be half of its code and memory.
- * The thread never uses a schema, and using one throws.
+ * Removes schemas from the writer's thread. The thread needs only a few constants of `kernel/`, but their files also define schemas, which would make
+ * up half of its code and memory. The thread never uses a schema, and trying to use one throws.
  */
 export const withoutSchemas: Plugin = {
   name: "no schemas in the thread",
@@ -115,7 +115,7 @@ export const withoutSchemas: Plugin = {
     )
 }
 
-/** For the thread of long responses, which calls no upstream. */
+/** Removes the connection pool from the thread for long responses, which calls no upstream. */
 export const withoutPool: Plugin = {
   name: "no pool of connections in the thread",
   setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)
@@ -127,7 +127,7 @@ export const common = {
   platform: "node",
   sourcesContent: false,
   logLevel: "warning",
-  // Optional accelerators of the `ws` package, which are not installed.
+  // Turns off optional accelerators of the `ws` package, which are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
   plugins: [unused, corrected]
 } as const satisfies BuildOptions

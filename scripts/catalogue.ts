@@ -1,10 +1,10 @@
 /**
- * `npm run catalogue` writes `src/upstream/catalogue/catalogue.json`, the known models and their prices, from two packages of the registry. The
- * script compares the packages with the hashes below. To update, change their versions and hashes here.
+ * `npm run catalogue` writes `src/upstream/catalogue/catalogue.json`, the known models and their prices, from two packages in the registry. It
+ * verifies the packages against the hashes below. To update the catalogue, change their versions and hashes here.
  *
- * Neither package has everything that a configuration needs. `pi-ai` has limits and text prices. `genai-prices` has few limits, but every line of a
- * price, with its source. If both agree on the common lines, the second adds the lines that the first lacks. If they differ, the newer price of the
- * first applies, and `tollgate models` shows the second's price.
+ * Neither package contains everything that a configuration needs. `pi-ai` lists limits and the prices of text. `genai-prices` lists few limits, but
+ * every line of a price, with its source. If both agree on the lines they share, lines that only the second package lists are added. If they differ,
+ * the first package's newer price applies, and `tollgate models` shows the second package's price as well.
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -30,8 +30,8 @@ const packages = {
 }
 
 /**
- * The included vendors, with the second package's name for each. Vendors that bill by subscription are excluded, because no one pays the packages'
- * prices for them.
+ * The vendors to include, each with its name in the second package. Vendors that bill by subscription are left out, because no one pays them the
+ * prices that the packages list.
  */
 const vendors: Readonly<Record<string, string | undefined>> = {
   "amazon-bedrock": "aws",
@@ -61,7 +61,7 @@ const vendors: Readonly<Record<string, string | undefined>> = {
   zai: "zai"
 }
 
-/** Includes models that only the second package has for these vendors. (For routers it has many models that no longer exist.) */
+/** For these vendors, models that only the second package lists are included too. (For routers, it lists many models that no longer exist.) */
 const makers: ReadonlySet<string> = new Set(["anthropic", "cohere", "deepseek", "google", "mistral", "openai", "xai"])
 
 // ---- the packages' data -------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ interface Limits {
   readonly compat?: { readonly maxTokensField?: "max_tokens" | "max_completion_tokens" }
   readonly cost: Costs & { readonly tiers?: ReadonlyArray<Costs & { readonly inputTokensAbove: number }> }
 }
-/** USD per million; 0 also means that the package knows no price. */
+/** In USD per million. 0 can also mean that the package does not know the price. */
 interface Costs {
   readonly input: number
   readonly output: number
@@ -123,7 +123,7 @@ const fetched = ({ integrity, name, version }: (typeof packages)["limits"]): str
   const file = join(folder, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
   if (found !== integrity)
-    throw new Error(`${name}@${version} has changed: its hash is ${found} instead of ${integrity}`)
+    throw new Error(`${name}@${version} has changed: its hash is ${found}, but should be ${integrity}`)
   execFileSync("tar", ["-xzf", file, "-C", folder, "--strip-components=1"])
   return folder
 }
@@ -167,10 +167,10 @@ const isMatch = (match: Match, id: string): boolean =>
 
 // ---- prices -------------------------------------------------------------------------------------------------------------
 
-/** The decimal in the package's file, because JavaScript prints a number with its original digits. */
+/** Returns the decimal as the package's file states it, because JavaScript prints a number with its original digits. */
 const usd = (amount: number): string => {
   const text = String(amount)
-  if (/e/.test(text)) throw new Error(`${text} is too fine for a price`)
+  if (/e/.test(text)) throw new Error(`${text} has too many decimal places for a price`)
   return text
 }
 
@@ -195,7 +195,7 @@ const priceOfLimits = ({ cost }: Limits): Price | undefined => {
   })
 }
 
-/** The lines that can charge a text call, with the package's names. */
+/** The price lines that can apply to a text call, with the package's name for each. */
 const lineNames: Readonly<Record<keyof PriceFields, string>> = {
   prompt: "input_mtok",
   completion: "output_mtok",
@@ -240,11 +240,11 @@ const priceOfLines = ({ prices }: Lines, day: string): Price | undefined => {
   return withoutNothing({ ...base, long_context: long_context.length === 0 ? undefined : long_context })
 }
 
-/** The package's names for items that a vendor bills besides tokens: unrequested searches, calls, seconds. */
+/** The package's names for what a vendor bills besides tokens: unrequested searches, calls, seconds. */
 const beside = /^(requests_kcount|output_citation_mtok|input_text_messages_kcount|.*_hours)$/
 const searches = /(^|[/-])sonar|deep-research|-search(-|$)/
 
-/** Whether a call costs more than its tokens. Such a model gets no price here. */
+/** Whether a vendor bills a call for more than its tokens. Such a model gets no price here. */
 const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
   const names =
     lines === undefined
@@ -253,7 +253,7 @@ const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
   return searches.test(id) || names.some((name) => beside.test(name))
 }
 
-/** The latest prices; `undefined` if they vary with the time of day. */
+/** Returns the latest prices, or `undefined` if they vary with the time of day. */
 const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: string): Prices | undefined => {
   if (list.some(({ constraint }) => constraint !== undefined && constraint.start_date === undefined)) return undefined
   return list
@@ -263,8 +263,8 @@ const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: s
 }
 
 /**
- * The merged prices. If they differ, returns the first's prices, because they are newer. The second's may be for an earlier model of that name, so
- * none of its lines is used.
+ * Merges two prices. If they differ, the first applies because it is newer. The second may belong to an earlier model of the same name, so none of
+ * its lines is used.
  */
 const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
   if (one === undefined || other === undefined) return withoutNothing({ price: one ?? other })
@@ -281,12 +281,12 @@ const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, 
 type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachment_tokens">
 
 /**
- * The most tokens that vendors add to a prompt, by families of models. The first expression that matches the id applies. The figures come from the
- * vendors' documentation of images and tools. Fields that a family lacks take the configuration's default.
+ * The most tokens that vendors add to a prompt, by model family. The first expression that matches the id applies. The figures come from the vendors'
+ * documentation on images and tools. For fields that a family does not set, the configuration's default applies.
  *
- * OpenAI counts an image by tiles (a base, and up to eight tiles of 512 pixels), or by patches of 32 pixels times a factor. It counts up to 1,536
- * patches, in newer models up to 10,000. Anthropic scales an image down to some 1,600 tokens, in newer models to 4,784. Google counts 258 tokens for
- * each of up to sixteen tiles.
+ * OpenAI counts an image in tiles (a base, plus up to eight tiles of 512 pixels) or in patches of 32 pixels times a factor, up to 1,536 patches and,
+ * for newer models, up to 10,000. Anthropic scales an image down to some 1,600 tokens, or 4,784 for newer models. Google counts 258 tokens for each
+ * of up to sixteen tiles.
  */
 const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/gpt-oss/, { max_added_tokens: 100, max_tool_tokens: 500 }],
@@ -307,7 +307,7 @@ const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/qwen/, { max_attachment_tokens: 16_384 }]
 ]
 
-/** The vendor's additions to a model's prompts. Only a model that reads images has a figure for images. */
+/** Returns what the vendor adds to a model's prompts. Only a model that reads images gets a figure for images. */
 const addedTo = (id: string, readsImages: boolean): Added => {
   const [, added = {}] = families.find(([name]) => name.test(id.toLowerCase())) ?? []
   return readsImages ? added : { ...added, max_attachment_tokens: undefined }
@@ -321,8 +321,8 @@ const day = dayOf(limitsFolder)
 const linesOf = await linesIn(fetched(packages.lines))
 
 /**
- * If a model has a lower price for short prompts, the first package gives that price's limit as the context. In that case, use the context of the
- * model's other vendors.
+ * If a model is cheaper for short prompts, the first package gives the limit for that price as the model's context. In that case, this takes the
+ * context from the model's other vendors.
  */
 const contextOf = ({ contextWindow, cost, id, maxTokens }: Limits, lines: Lines | undefined): number => {
   const own = Math.max(contextWindow, maxTokens, lines?.context_window ?? 0)
@@ -361,7 +361,7 @@ const vendorOf = (vendor: string): Vendor => {
         withoutNothing({
           name: lines.name ?? lines.id,
           context_length: lines.context_window,
-          // Its package does not list input modalities.
+          // The model's package does not list input modalities.
           ...addedTo(lines.id, true),
           price
         })
@@ -381,7 +381,7 @@ const catalogue: CatalogueDocument = {
   vendors: Object.fromEntries(Object.keys(vendors).map((vendor) => [vendor, vendorOf(vendor)]))
 }
 
-/** One line per model. A diff then shows changed models. */
+/** One line per model, so that a diff shows which models changed. */
 const lines = Object.entries(catalogue.vendors).map(([vendor, { host, models }]) => {
   const rows = Object.entries(models).map(([id, model]) => `${JSON.stringify(id)}:${JSON.stringify(model)}`)
   return `${JSON.stringify(vendor)}:{${host === undefined ? "" : `"host":${JSON.stringify(host)},`}"models":{\n${rows.join(",\n")}}}`

@@ -1,7 +1,7 @@
 /**
- * Builds the console's page into static files: `index.html`, and `assets/` with content hashes in their names and `.br` and `.gz` versions. Views and
- * plots are separate files, loaded on demand. The page has no inline scripts or styles, so it runs under a policy that allows them only from its own
- * origin.
+ * Builds the console's page into static files: `index.html`, and `assets/` with content hashes in the names and with `.br` and `.gz` versions. Views
+ * and plots are separate files, loaded on demand. The page has no inline scripts or styles, so it runs under a policy that allows only those from its
+ * own origin.
  */
 import { build } from "esbuild"
 import type { BuildOptions, Metafile, Plugin } from "esbuild"
@@ -13,16 +13,16 @@ import { root } from "./bundle.ts"
 
 const web = join(root, "src", "console", "web")
 
-/** The most bytes that the first view may load, compressed. `test/console/Size.test.ts` checks it. */
+/** How many compressed bytes the first view may load at most. `test/console/Size.test.ts` checks this. */
 export const firstLoadMax = 200_000
 
 export interface Built {
-  /** Bytes that a browser loads before the first view, compressed with brotli: page, style, font, code. */
+  /** How many bytes a browser loads before the first view (page, style, font, code), compressed with brotli. */
   readonly firstLoad: number
   readonly files: number
 }
 
-/** Removes React Aria's texts in languages other than the console's. */
+/** Removes React Aria's strings in every language except the console's. */
 const oneLanguage: Plugin = {
   name: "texts in one language",
   setup: ({ onLoad }) =>
@@ -31,7 +31,7 @@ const oneLanguage: Plugin = {
     )
 }
 
-/** All `.css` files below `web`, in layers by folder: `theme.css`, then parts, then the rest. Styles need no import. */
+/** Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then the rest. So no file has to import its styles. */
 const allStyles: Plugin = {
   name: "all styles",
   setup: ({ onLoad, onResolve }) => {
@@ -52,7 +52,7 @@ const allStyles: Plugin = {
   }
 }
 
-/** An output and its transitive imports. */
+/** Returns an output and everything it imports, directly or indirectly. */
 const closure = (outputs: Metafile["outputs"], first: string): ReadonlyArray<string> => {
   const all = new Set([first])
   for (const path of all) {
@@ -130,7 +130,7 @@ export const buildConsole = async (folder: string): Promise<Built> => {
 
   const sizes = new Map<string, number>()
   for (const name of names) {
-    // Does not compress files that are already compressed.
+    // Some files are compressed already.
     const path = join(assets, name)
     sizes.set(name, name.endsWith(".woff2") ? (await readFile(path)).length : await compressed(path))
   }
@@ -143,11 +143,11 @@ export const buildConsole = async (folder: string): Promise<Built> => {
   return { firstLoad, files: names.length }
 }
 
-/** A summary of the build. */
+/** Summarizes the build. */
 export const described = ({ files, firstLoad }: Built): string =>
-  `console: ${files} files, first load ${(firstLoad / 1000).toFixed(1)} kB compressed, of ${firstLoadMax / 1000} kB at most`
+  `console: ${files} files, first load ${(firstLoad / 1000).toFixed(1)} kB compressed (at most ${firstLoadMax / 1000} kB)`
 
-// For work on the page: `node --import tsx scripts/console.ts` builds it into `dist/console`.
+// To work on the page, build it into `dist/console` with `node --import tsx scripts/console.ts`.
 if (process.argv[1] !== undefined && relative(process.argv[1], import.meta.filename) === "") {
   console.log(described(await buildConsole(join(root, "dist", "console"))))
 }

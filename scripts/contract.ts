@@ -1,6 +1,6 @@
 /**
- * `npm run contract` writes the types of the console's client from the OpenAPI document to `src/console/web/Contract.d.ts`. The file is not
- * committed, and `npm run types` writes it before the compiler runs. Run it once for an editor.
+ * `npm run contract` generates the types of the console's client from the OpenAPI document, into `src/console/web/Contract.d.ts`. The file is not
+ * committed. `npm run types` generates it before compiling; for an editor, run this once.
  */
 import { OpenApi } from "@effect/platform"
 import { writeFile } from "node:fs/promises"
@@ -15,11 +15,11 @@ type Documented = Record<string, unknown>
 
 const head = `/**
  * The contract as types, generated from its OpenAPI document by \`npm run contract\`.
- * \`Usd\` is an amount with all its digits: a number where that holds them, else a text. Read it with \`nano\` of \`money.ts\`.
+ * \`Usd\` is an amount with all its digits: a number if that can hold them, otherwise a string. Read it with \`nano\` of \`money.ts\`.
  */
 `
 
-/** Keeps only the success responses of every operation. The client reads each refusal as a `Problem`. */
+/** Drops all refusals from the operations, because the client reads each refusal as a `Problem`. */
 const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     const operations = Object.entries(item as Documented).map(([method, operation]) => {
@@ -33,7 +33,7 @@ const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   return { ...document, paths: Object.fromEntries(paths) as NonNullable<OpenAPI3["paths"]> }
 }
 
-/** The schemas referenced by these paths. */
+/** Keeps only the schemas that these paths refer to. */
 const named = (document: OpenAPI3): OpenAPI3 => {
   const all = document.components?.schemas ?? {}
   const found = new Set<string>()

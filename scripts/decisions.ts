@@ -1,6 +1,6 @@
 /**
- * The index of decisions: each file that documents decisions where the specification is silent, with the first sentence of each decision. A test
- * compares it with `src/DECISIONS.md`, and `npx vitest run test/package.test.ts -u` writes it.
+ * Generates the index of decisions. It lists each file that documents decisions where the specification is silent, with the first sentence of each
+ * decision. A test compares the index with `src/DECISIONS.md`, and `npx vitest run test/package.test.ts -u` writes it.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import { root } from "./bundle.ts"
 const source = join(root, "src")
 const heading = /^ \* (?:.*\. )?Where the specification is silent[^:]*:\n((?: \*.*\n)*)/m
 
-/** The first sentence of each bullet below the heading. */
+/** Returns the first sentence of each bullet below the heading. */
 const decisionsIn = (text: string): ReadonlyArray<string> => {
   const lines =
     heading

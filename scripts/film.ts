@@ -1,6 +1,6 @@
 /**
- * `node --import tsx scripts/film.ts` writes `src/sandbox/FilmFrames.ts`, the second of video that `src/sandbox/Film.ts` repeats. The tests' Chromium
- * draws it on a canvas and encodes it.
+ * `node --import tsx scripts/film.ts` generates `src/sandbox/FilmFrames.ts`, the second of video that `src/sandbox/Film.ts` repeats. The Chromium
+ * that the tests use draws the frames on a canvas and encodes them.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -32,7 +32,7 @@ const record = async ({ height, width }: (typeof sizes)[number]): Promise<Readon
   for (let frame = 0; frame < fps; frame++) {
     const part = (color: string, x: number, y: number, right: number, bottom: number): void => {
       paint.fillStyle = color
-      // Edges on block boundaries cost almost nothing.
+      // Edges on block boundaries take up almost no space.
       const [left, top] = [x * width, y * height].map((edge) => 16 * Math.round(edge / 16)) as [number, number]
       const [end, low] = [right * width, bottom * height].map((edge) => 16 * Math.round(edge / 16)) as [number, number]
       paint.fillRect(left, top, end - left, low - top)
@@ -43,7 +43,7 @@ const record = async ({ height, width }: (typeof sizes)[number]): Promise<Readon
     part(frame < fps / 2 ? "#f6c453" : "#4a4a52", 0.45, 0.2, 0.55, 0.3)
     if (frame < fps / 2) part("#8d8254", 0.6, 0.2, 1, 0.3)
     const picture = new VideoFrame(canvas, { timestamp: (frame * 1_000_000) / fps })
-    // The types lack a frame's quantizer.
+    // The types do not declare a frame's quantizer.
     const options = { keyFrame: frame === 0, vp9: { quantizer } }
     encoder.encode(picture, options)
     picture.close()
@@ -55,7 +55,7 @@ const record = async ({ height, width }: (typeof sizes)[number]): Promise<Readon
 const browser = await launch()
 try {
   const page = await browser.newPage()
-  // Encoders need a secure context.
+  // Browsers provide encoders only in a secure context.
   await page.route("http://localhost/", (route) => route.fulfill({ contentType: "text/html", body: "" }))
   await page.goto("http://localhost/")
   // The TypeScript loader wraps functions in this helper.

@@ -1,4 +1,4 @@
-/** Copies the guides' Markdown into a build: `dist/guides`, or the executable's assets. */
+/** Copies the guides' Markdown into a build: to `dist/guides`, or into the executable's assets. */
 import { cp } from "node:fs/promises"
 import { join } from "node:path"
 import { root } from "./bundle.ts"

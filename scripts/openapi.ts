@@ -1,4 +1,4 @@
-/** Splits the OpenAPI document by tag, because a diff of a part shows the changed endpoint. */
+/** Splits the OpenAPI document by tag, so that a diff shows which endpoint changed. */
 import type { OpenApi } from "@effect/platform"
 
 type Parts = Record<string, unknown>
@@ -6,7 +6,7 @@ type Parts = Record<string, unknown>
 const referenced = (value: unknown): ReadonlyArray<string> =>
   Array.from(JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g), ([, name]) => name!)
 
-/** Each schema's name with the tags of the endpoints that reach it. */
+/** Maps each schema's name to the tags of the endpoints that use it, directly or indirectly. */
 const tagsOf = (paths: ReadonlyMap<string, Parts>, schemas: Parts): ReadonlyMap<string, ReadonlySet<string>> => {
   const tags = new Map<string, Set<string>>()
   const reach = (name: string, tag: string): void => {
@@ -19,7 +19,7 @@ const tagsOf = (paths: ReadonlyMap<string, Parts>, schemas: Parts): ReadonlyMap<
   return tags
 }
 
-/** The parts as JSON. A part has a tag's endpoints and the schemas that only this tag uses. `shared` has the rest. */
+/** Returns the parts as JSON. A tag's part contains its endpoints and the schemas that only this tag uses. `shared` contains the rest. */
 export const byTag = (document: OpenApi.OpenAPISpec): ReadonlyMap<string, string> => {
   const { components, paths, ...rest } = document
   const endpoints = new Map<string, Parts>()

@@ -1,16 +1,16 @@
-// The agents' packages, and each agent's normal set-up with an address and a key.
+// The packages of the agents, and how each agent is normally set up with an address and a key.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** The inputs for one prompt. */
+/** The inputs for running one prompt. */
 export interface Setting {
   /** The installation folder, which contains `node_modules`. */
   readonly installed: string
-  /** Its home, initially empty. */
+  /** The agent's home folder, initially empty. */
   readonly home: string
-  /** Its working folder. */
+  /** The agent's working folder. */
   readonly folder: string
-  /** The service, without a path. */
+  /** The service's URL, without a path. */
   readonly url: string
   readonly key: string
   readonly model: string
@@ -21,9 +21,9 @@ export interface Agent {
   readonly name: string
   readonly package: string
   readonly version: string
-  /** The endpoint of the usage records of its calls. */
+  /** The endpoint that the usage records of its calls show. */
   readonly endpoint: string
-  /** The program, its arguments, and its additional environment variables. */
+  /** Returns the program, its arguments and its additional environment variables. */
   readonly command: (setting: Setting) => {
     readonly args: readonly [string, ...ReadonlyArray<string>]
     readonly env: Readonly<Record<string, string>>
@@ -73,7 +73,7 @@ const claude: Agent = {
   version: "2.1.330",
   endpoint: "messages",
   command: (setting) => ({
-    // The package is installed without its install script, which would replace `bin` with the program.
+    // The package is installed without running its install script, which would replace `bin` with the program.
     args: [
       process.execPath,
       join(setting.installed, "node_modules", "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),

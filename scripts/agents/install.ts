@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Agent } from "./agents.ts"
 
-/** Timeout of an installation, in milliseconds. */
+/** How long an installation may take, in milliseconds. */
 const patience = 300_000
 
 const isInstalled = (folder: string, { package: name, version }: Agent): boolean => {
@@ -14,7 +14,7 @@ const isInstalled = (folder: string, { package: name, version }: Agent): boolean
   )
 }
 
-/** Returns the reason for a failed installation, or `undefined`. */
+/** Installs an agent. Returns why the installation failed, or `undefined`. */
 export const install = (folder: string, agent: Agent): Promise<string | undefined> => {
   if (isInstalled(folder, agent)) return Promise.resolve(undefined)
   mkdirSync(folder, { recursive: true })
@@ -28,7 +28,7 @@ export const install = (folder: string, agent: Agent): Promise<string | undefine
       (error, _, stderr) => {
         if (error === null) return resolve(undefined)
         const said = stderr.split("\n").find((line) => /^npm error (?!code|errno|syscall)/.test(line))
-        resolve(error.killed ? `not within ${patience / 1000} s` : (said ?? `npm ended with ${error.code}`))
+        resolve(error.killed ? `timed out after ${patience / 1000} s` : (said ?? `npm exited with ${error.code}`))
       }
     )
   })

@@ -1,6 +1,6 @@
-// Runs coding agents from the registry against the service in sandbox mode. Each runs one prompt that makes the model call a tool. Checks that the
-// tool ran, that the agent reports its result, that usage and ledger have its calls, and that `tollgate verify` holds. Run `npm run agents`. Without
-// the registry it prints a notice and succeeds. The README describes the agents.
+// Runs coding agents from the registry against the service in sandbox mode, with one prompt each that makes the model call a tool. Checks that the
+// tool ran, that the agent reports its result, that usage and ledger contain its calls, and that `tollgate verify` holds. Run it with `npm run
+// agents`. Without the registry, it prints a notice and succeeds. The README describes the agents.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -11,21 +11,21 @@ import { agents } from "./agents.ts"
 import type { Agent } from "./agents.ts"
 import { install } from "./install.ts"
 
-/** Timeout of a prompt, in milliseconds. */
+/** How long a prompt may take, in milliseconds. */
 const patience = 180_000
 
 const model = "sandbox-large"
-/** It has a second upstream that speaks only chat, so requests in other protocols are translated. */
+/** A model whose second upstream speaks only chat, so requests in other protocols are translated. */
 const translated = "sandbox-failover"
 const file = "made.txt"
 /**
- * No prompt contains its result. The command ends a second after it prints, because Qwen Code sometimes loses the output of a command that ends
- * immediately.
+ * No prompt contains the result that it should produce. The command waits a second after printing, because Qwen Code sometimes loses the output of a
+ * command that ends immediately.
  */
 const work = `echo "the sum is $((19+23))" | tee ${file}; sleep 1`
 const result = "the sum is 42"
 
-/** The sandbox's models call the tool named in a prompt if the request has it. Each agent has one of these tools. */
+/** The sandbox's models call the tool that a prompt names if the request offers it. Each agent offers one of these tools. */
 const prompt = [
   "Run a command and say what it prints.",
   `call exec_command ${JSON.stringify({ cmd: work })}`,
@@ -41,7 +41,7 @@ const expect = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what)
 }
 
-/** Runs an agent until it ends or times out. Returns its output. */
+/** Runs an agent until it ends or times out, and returns its output. */
 const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<string> =>
   new Promise((resolve, reject) => {
     const { args, env } = agent.command(setting)
@@ -61,11 +61,11 @@ const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<st
     child.once("error", reject)
     child.once("close", (code) => {
       if (code === 0) resolve(stdout)
-      else reject(new Error(`it ended with ${code ?? "a signal"}: ${`${stdout}\n${stderr}`.trim().slice(-2_000)}`))
+      else reject(new Error(`it exited with ${code ?? "a signal"}: ${`${stdout}\n${stderr}`.trim().slice(-2_000)}`))
     })
   })
 
-/** A person's calls in the books: the number of an endpoint's calls, and their cost. */
+/** Reads how many calls a person made to an endpoint and what they cost, and compares usage with the ledger. */
 const booksOf = async (service: Service, person: Person, { endpoint }: Agent) => {
   const records = await service.usage(person)
   const taken = (await service.ledger(person)).filter(({ type }: { readonly type: string }) => type === "debit")
@@ -73,7 +73,7 @@ const booksOf = async (service: Service, person: Person, { endpoint }: Agent) =>
   expect(others.length === 0, `usage has unexpected calls: ${JSON.stringify(others)}`)
   const sum = (of: ReadonlyArray<number>) => Number(of.reduce((total, amount) => total + amount, 0).toFixed(9))
   const cost = sum(records.map((record) => record.cost as number))
-  expect(records.length === taken.length, `${records.length} calls, but ${taken.length} entries`)
+  expect(records.length === taken.length, `${records.length} calls, but ${taken.length} ledger entries`)
   expect(
     cost === sum(taken.map(({ amount }) => amount as number)),
     "the ledger's debits differ from the cost of the calls"
@@ -92,7 +92,7 @@ const prove = async (agent: Agent, installed: string, service: Service, model: s
     const made = join(folder, file)
     expect(existsSync(made), `its tool did not run; it said: ${said.slice(-2_000)}`)
     expect(readFileSync(made, "utf8").trim() === result, `the tool wrote ${readFileSync(made, "utf8")}`)
-    expect(said.includes(result), `its answer lacks the tool's result: ${said.slice(-2_000)}`)
+    expect(said.includes(result), `its answer does not contain the tool's result: ${said.slice(-2_000)}`)
     const { calls, cost } = await booksOf(service, person, agent)
     expect(calls >= 2, `${calls} calls; expected one that requests the tool and one after it`)
     return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran and it reported the result`
@@ -109,7 +109,7 @@ const main = async (): Promise<void> => {
     if (why === undefined) folders.set(agent, folder)
     else print(`${agent.name} ${agent.version}: skipped, because the registry could not provide it: ${why}`)
   }
-  if (folders.size === 0) return print("No agent could be installed: nothing was tested.")
+  if (folders.size === 0) return print("No agent could be installed, so nothing was tested.")
   if (!process.argv.includes("--no-build"))
     spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   const service = await start()
@@ -122,7 +122,7 @@ const main = async (): Promise<void> => {
       print(`${agent.name} ${agent.version}${what}: ${outcome}`)
     }
     for (const [agent, folder] of folders) await say("", agent, folder, model)
-    // The first upstream of the other model fails the protocols that only it speaks.
+    // The other model's first upstream rejects every protocol that only it speaks.
     const others = [...folders].filter(([{ endpoint }]) => endpoint !== "chat/completions")
     for (const vendor of ["messages", "responses"])
       await service.control("/faults", { service: vendor, status: 500, times: 1_000 })

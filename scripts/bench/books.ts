@@ -1,4 +1,4 @@
-// Books with millions of calls by a thousand tenants over a year. One tenant makes a third of them. A folder keeps the books for later runs.
+// Fills a database with a year of calls from a thousand tenants, one tenant making a third of them. `--keep` stores the folder for later runs.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -12,22 +12,22 @@ import { ask, cpu, root, sleep, startPart, stop } from "./processes.ts"
 import { startOutside } from "./world.ts"
 
 const day = 86_400_000
-/** Calls between two lines of progress. */
+/** The number of calls between two progress lines. */
 const stretch = 100_000
 
-/** The state of the filled books, stored in the folder as `filled.json`. */
+/** Describes the filled database. Stored in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
-  /** Calls of the tenant with a third of them, and their cost in nano-USD. */
+  /** The number and total cost, in nano-USD, of the calls that the largest tenant makes (a third of all calls). */
   firstCalls: number
   firstDue: number
   readonly sizes: Array<number>
 }
 
 export interface BooksWanted {
-  /** The number of people who call in the first tenant, each with a key. */
+  /** The number of people in the first tenant who make calls, each with a key. */
   readonly members: number
-  /** Copies the books at these numbers of calls and at the end. By default, makes no copies. */
+  /** Copies the database after each of these numbers of calls and at the end. By default, no copies are made. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 
@@ -37,9 +37,9 @@ export const copyOf = (folder: string, size: number): string => join(folder, `at
 export const peopleOf = (folder: string): ReadonlyArray<Caller> =>
   JSON.parse(readFileSync(peopleFile(folder), "utf8")) as ReadonlyArray<Caller>
 
-/** A thousand people who sign in more than a year ago. The first `members` have keys in the first person's tenant. */
+/** Signs up a thousand people more than a year ago. The first `members` of them get keys in the first person's tenant. */
 const signUp = async ({ cores, options }: Bench, folder: string, members: number): Promise<void> => {
-  say(`books: signing ${manyCallers} people in, dated a year ago`)
+  say(`books: signing up ${manyCallers} people, dated a year ago`)
   const shifted = pathToFileURL(join(root, "scripts", "bench", "shifted-clock.mjs"))
   shifted.searchParams.set("days", "366")
   const flags = ["--import", shifted.href]
@@ -100,7 +100,7 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
       )
     }
     await filling.end()
-    if (existsSync(`${databaseOf(folder)}-wal`)) throw new Error("the filled database still has a journal")
+    if (existsSync(`${databaseOf(folder)}-wal`)) throw new Error("the filled database still has a write-ahead log")
     if (copiesAt !== undefined) copyFileSync(databaseOf(folder), copyOf(folder, size))
   }
   writeFileSync(file, JSON.stringify(books))
@@ -108,8 +108,8 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
 }
 
 /**
- * Waits until the process takes less than a twentieth of a core for six seconds, and returns the waiting time in seconds. The service indexes the
- * filled records in the background, because it was not running when they were written.
+ * Waits until the process has used less than a twentieth of a core for six seconds. Returns how long that took, in seconds. After a fill, the service
+ * needs this time to index the records in the background, because it was not running when they were written.
  */
 export const untilAtRest = async (pid: number): Promise<number> => {
   const began = performance.now()

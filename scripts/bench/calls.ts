@@ -1,29 +1,29 @@
-// The benchmark's calls: their content, cost and callers.
+// Defines the benchmark's calls: what they contain, what they cost and who makes them.
 
 /** Nano-USD per token: 0.15 and 0.60 USD per million. */
 export const price = { prompt: 150, completion: 600 }
 
-/** The upstream's reported usage of every chat call. */
+/** The usage that the upstream reports for every chat call. */
 export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
 
-/** The cost of every chat call, in nano-USD. A measurement with any other charge in the books is invalid. */
+/** The cost of every chat call, in nano-USD. If the database shows any other charge, the measurement is invalid. */
 export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
 
-/** The upstream's reported tokens of every decision, and the costs of a decision and a search in nano-USD. */
+/** The tokens that the upstream reports for every decision, then the prices of a decision and a search in nano-USD. */
 export const decisionTokens = 40
 const decisionPrice = decisionTokens * 42
 export const searchPrice = 5_000_000
 
-/** Initial credit of each caller, in USD. */
+/** The initial credit of each caller, in USD. */
 export const credit = 100_000
 
-/** The number of callers in workloads with many. */
+/** The number of callers in workloads with many callers. */
 export const manyCallers = 1_000
 
-/** A single caller uses the first model. Many callers use all models. */
+/** A single caller uses only the first model, many callers use all of them. */
 export const models = ["bench-model", "bench-model-2", "bench-model-3", "bench-model-4"] as const
 
-/** Model protocols, each with the model whose upstream speaks only that protocol. Chat uses `models`. */
+/** For each protocol, the model whose upstream speaks only that protocol. Chat uses the first of `models`. */
 export type Spoken = "chat" | "messages" | "responses"
 export const modelOf = { chat: models[0], messages: "bench-messages", responses: "bench-responses" } as const
 export const pathOf = {
@@ -32,40 +32,40 @@ export const pathOf = {
   responses: "/v1/responses"
 } as const
 
-/** The last bytes of a complete stream, by protocol. */
+/** How a complete stream ends in each protocol. */
 const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', responses: "}}\n\n" } as const
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
 
-/** A prompt with this text makes the upstream pause within a stream, which reveals a delayed first byte. */
+/** If a prompt contains this string, the upstream pauses mid-stream. A gateway that holds back the first byte then becomes visible. */
 export const paced = "at your own pace"
 /** The length of that pause in milliseconds. */
 export const pause = 250
 
-/** A prompt with this text sets the stream's number of chunks. */
+/** A prompt that contains this string sets the number of chunks in the stream. */
 export const inPieces = (chunks: number): string => `in ${chunks} pieces`
 export const piecesOf = (prompt: string): number | undefined => {
   const found = /\bin (\d+) pieces\b/.exec(prompt)
   return found === null ? undefined : Number(found[1])
 }
 
-/** A prompt with this text makes the stream send a chunk every `trickleEvery` ms until an order ends it. */
+/** If a prompt contains this string, the upstream sends a chunk every `trickleEvery` ms until it is told to end the stream. */
 export const trickling = "little by little"
 export const trickleEvery = 2_000
 
 interface Chat {
   readonly model?: string
   readonly stream?: boolean
-  /** The upstream's instruction, such as `paced`. */
+  /** A string for the upstream to act on, such as `paced`. */
   readonly manner?: string
-  /** The length of the body, if longer than the content requires. */
+  /** Pads the body to this length if it would otherwise be shorter. */
   readonly bytes?: number
 }
 
 const question = "Say in one sentence why a ledger keeps two sides of every entry"
 const filler = "Each side names an account, an amount and the moment at which it was booked. "
 
-/** The client's request body. A stream requests its usage, so every contender relays the same bytes. */
+/** Builds the client's request body. A streamed request asks for its usage, so that every contender relays the same bytes. */
 export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = false }: Chat): string => {
   const written = (context: string) =>
     JSON.stringify({
@@ -82,7 +82,7 @@ export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = f
   return written(filler.repeat(Math.ceil(missing / filler.length)).slice(0, missing))
 }
 
-/** The same request in another protocol. */
+/** Builds the same request in another protocol. */
 const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
   const chat = JSON.parse(chatBody({ model, stream })) as {
     readonly messages: ReadonlyArray<{ readonly content: string }>
@@ -102,16 +102,16 @@ const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
 
 // ---- kinds of calls -----------------------------------------------------------------------------------------------------
 
-/** A kind of call and its concurrency: the load for a contender. */
+/** A kind of call and its concurrency: what the load generator sends to a contender. */
 export interface Workload {
-  /** Its name in progress lines and in `--json`. */
+  /** How progress lines and `--json` name it. */
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
-  /** One per model. */
+  /** One body per model. */
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
-  /** The end of a complete stream. */
+  /** How a complete stream ends. */
   readonly end?: string
   readonly callers: number
   readonly connections: number
@@ -136,7 +136,7 @@ export const chatCalls = ({
   price: callPrice
 })
 
-/** Calls in a protocol, for the model whose upstream speaks `to`. */
+/** Builds a workload in one protocol, for the model whose upstream speaks `to`. */
 export const callsIn = (
   protocol: Spoken,
   to: Spoken,
@@ -184,7 +184,7 @@ export const searchCalls = (connections: number): Workload => ({
 
 // ---- callers ------------------------------------------------------------------------------------------------------------
 
-/** Random numbers in [0, 1), the same in every run (mulberry32). */
+/** Generates pseudo-random numbers in [0, 1) that are the same in every run (mulberry32). */
 export const numbers = (seed: number) => {
   let state = seed
   return (): number => {
@@ -196,8 +196,8 @@ export const numbers = (seed: number) => {
 }
 
 /**
- * The caller and the model of the next call, as `caller * kinds + model`. Callers follow Zipf's law with s = 1: caller n makes 1/n of the first
- * caller's calls. Models are uniform. The sequence is the same in every run.
+ * Picks the caller and the model of each call, as `caller * kinds + model`. Callers are Zipf-distributed with s = 1, so caller n makes 1/n as many
+ * calls as the first one. Models are uniformly distributed. The sequence is the same in every run.
  */
 export const callSequence = (callers: number, kinds: number, seed = 1): (() => number) => {
   if (callers === 1 && kinds === 1) return () => 0
@@ -214,7 +214,7 @@ export const callSequence = (callers: number, kinds: number, seed = 1): (() => n
     }
     return low
   }
-  // Drawn before the measurement and reused cyclically, so drawing does not affect the measurement.
+  // Drawn before the measurement and reused cyclically, so that the measurement does not include the drawing.
   const drawn = Uint32Array.from(
     { length: 1 << 18 },
     () => rankOf(random() * weight) * kinds + Math.floor(random() * kinds)

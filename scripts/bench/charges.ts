@@ -1,5 +1,5 @@
-// Charges at the ledger without HTTP, in a separate process: a raw loop of group commits, or our writer under 64 fibers. A charge reserves and then
-// settles. Usage: `charges raw|ours <folder> <callers>`. Each message requests a round.
+// Charges the ledger without HTTP, in a separate process. One side is a raw loop of group commits, the other is our writer with 64 fibers. A charge
+// reserves, then settles. Usage: `charges raw|ours <folder> <callers>`. Each message starts a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Scope } from "effect"
 import { join } from "node:path"
@@ -15,12 +15,12 @@ import type { Line } from "./store.ts"
 /** Concurrent charges. */
 const abreast = 64
 
-/** Requests a round of this many seconds. */
+/** Starts a round of this many seconds. */
 export interface RoundOrder {
   readonly seconds: number
 }
 
-/** The result of a round, after a check of the books. */
+/** The result of a round, sent once the charges in the database have been checked. */
 export interface Round {
   /** Charges per second. */
   readonly rate: number
@@ -32,7 +32,7 @@ const kinds = callers === 1 ? 1 : models.length
 
 const idOf = (kind: string, caller: number): string => `${kind}_06bench${String(caller).padStart(13, "0")}`
 
-/** The shared properties of calls, by `callSequence`. */
+/** The properties that all calls of a caller and model share, indexed by `callSequence`. */
 const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i) => ({
   account: idOf("bil", Math.floor(i / kinds)),
   tenant: idOf("ten", Math.floor(i / kinds)),
@@ -45,7 +45,7 @@ const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i
 const next = callSequence(callers, kinds)
 const bound = callPrice * 3
 
-// Ids in the service's format: time first.
+// Ids start with the time, like the service's.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${number.toString(32).padStart(11, "0")}`
 
@@ -56,7 +56,7 @@ const agree = (made: number, books: object, collected: number): void => {
 
 // ---- raw ----------------------------------------------------------------------------------------------------------------
 
-/** The floor's books, in groups of 64 charges with one commit for their reservations and one for their settlements. */
+/** Charges in groups of 64 with the floor's tables: one commit for their reservations and one for their settlements. */
 const raw = () => {
   const store = openStore(directory)
   for (let caller = 0; caller < callers; caller++) store.open(idOf("bil", caller), credit * 1e9)
@@ -118,7 +118,7 @@ const opening = (amount: bigint): Transaction => ({
   statements: []
 })
 
-/** Uses the writer, through which every charge of the ledger goes. */
+/** Charges through the writer, like every charge in the service. */
 const ours = Effect.gen(function* () {
   const file = join(directory, "ours.db")
   const layer = Layer.provide(Writer.layerThread(file), Sql.layer(file))

@@ -1,10 +1,10 @@
-// A charge at our writer. Like the gate, it reserves and then settles.
+// Makes a charge through our writer. Like the gate, it reserves first and then settles.
 import { Effect } from "effect"
 import type { CallOutcome } from "../../src/books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
-/** The gate's data about a line. It must be the same object for each call, because this object is the cache key of shared data. */
+/** The facts that the gate would pass for a line. Each call must pass the same object, because it is the cache key for the shared data. */
 const admissionOf = ({ account, application, endpoint, model, person, provider, tenant, ...labels }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
   facts: {
@@ -20,7 +20,7 @@ const admissionOf = ({ account, application, endpoint, model, person, provider, 
 })
 
 export interface Charging {
-  /** The call's id, and the index of its line in `lines`. */
+  /** The call's id, then the index of its line in `lines`. */
   readonly call: string
   readonly line: number
   readonly bound: bigint

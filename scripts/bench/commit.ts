@@ -1,4 +1,4 @@
-// Builds an earlier commit beside this checkout, for `--against COMMIT`. It uses this checkout's node_modules.
+// Builds an earlier commit in a second checkout, for `--against COMMIT`. The build uses this checkout's node_modules.
 import { execFileSync } from "node:child_process"
 import { symlinkSync } from "node:fs"
 import { join } from "node:path"
@@ -8,7 +8,7 @@ import { root } from "./processes.ts"
 const git = (...args: ReadonlyArray<string>): string =>
   execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim()
 
-/** The path of the commit's built `main.js` below `directory`, and a function that removes the checkout. */
+/** Returns the path of the commit's built `main.js` below `directory`, and a function that removes the checkout. */
 export const buildCommit = (
   commit: string,
   directory: string

@@ -1,6 +1,6 @@
-// Fills books through our writer at full speed, at given times, in a separate process: `fill <database> <people.json>`. The people with a key in the
-// first person's tenant together make a third of all calls. The others follow Zipf's law. Each message requests a number of calls. With a third
-// argument, the first person's calls have that many different tags and end users, in turn.
+// Fills a database through our writer at full speed, with the calls dated as ordered. Runs in a separate process: `fill <database> <people.json>`.
+// People with a key in the first person's tenant make a third of all calls together. The others are Zipf-distributed. Each message orders a number of
+// calls. If there is a third argument, the first tenant's calls cycle through that many different tags and end users.
 import "../../src/app/V8.ts"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -17,7 +17,7 @@ import type { Line } from "./store.ts"
 /** Concurrent charges. */
 const abreast = 256
 
-/** A number of calls, spread evenly over a period, or calls at the present time for a number of seconds. */
+/** Either a number of calls spread evenly over a period, or calls dated now for a number of seconds. */
 type Stretch = { readonly calls: number; readonly from: number; readonly to: number } | { readonly seconds: number }
 
 export type FillOrder = Stretch | { readonly end: true }
@@ -27,7 +27,7 @@ export interface Filled {
   readonly calls: number
   /** Charges per second. */
   readonly rate: number
-  /** The calls in the first tenant, and their cost in nano-USD. */
+  /** The number of calls in the first tenant, then their cost in nano-USD. */
   readonly firstCalls: number
   readonly firstDue: number
 }
@@ -35,7 +35,7 @@ export interface Filled {
 const [database, peopleFile, labels = "0"] = process.argv.slice(2) as [string, string, string?]
 const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
 
-/** Providers of a model. A team with many members uses both, so it has as many kinds of calls as a large team. */
+/** A model's providers. A team with many members uses two, so that it makes as many different kinds of calls as a large team does. */
 const providersOf = (members: number): ReadonlyArray<string> => (members > 1 ? ["bench", "bench-2"] : ["bench"])
 
 const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyArray<string>): ReadonlyArray<Line> =>
@@ -51,7 +51,7 @@ const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyAr
     }))
   )
 const members = people.filter(({ tenant }) => tenant === people[0]!.tenant).length
-/** The lines with a task and an end user each. */
+/** Gives each line its own task tag and end user. */
 const labelled = (plain: ReadonlyArray<Line>): ReadonlyArray<Line> =>
   Array.from({ length: Number(labels) }, (_, i) => ({
     ...plain[i % plain.length]!,
@@ -80,7 +80,7 @@ const failed: CallOutcome = {
   latency_ms: 40
 }
 
-/** Calls of realistic lengths. One in a thousand fails. */
+/** Outcomes of realistic lengths. One call in a thousand fails. */
 const outcomes: ReadonlyArray<CallOutcome> = Array.from({ length: 8_191 }, (_, i) => {
   if (i % 1000 === 999) return failed
   const [prompt, completion] = [12 + ((i * 7919) % 4_001), 1 + ((i * 104_729) % 997)]
@@ -148,7 +148,7 @@ endWithParent()
 const scope = Effect.runSync(Scope.make())
 const fill = await Effect.runPromise(Effect.withClock(Scope.extend(filling, scope), clock))
 process.on("message", (order: FillOrder) => {
-  // When the scope is closed, the file is complete and has no journal.
+  // Once the scope is closed, the database file is complete and has no write-ahead log.
   if ("end" in order) void Effect.runPromise(Scope.close(scope, Exit.void)).then(() => process.exit(0))
   else void fill(order).then(report)
 })

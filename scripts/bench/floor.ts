@@ -1,5 +1,5 @@
-// The floor, in a separate process: a minimal metered gateway on Node, with one thread, `node:http` and better-sqlite3 without layers.
-// Usage: `floor metered <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` relays requests without metering.
+// The floor: a minimal metered gateway in its own process, with one thread, `node:http`, better-sqlite3 and no layers.
+// Usage: `floor metered <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` relays requests without metering them.
 import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -40,7 +40,7 @@ const call = (
   outgoing.end(body)
 }
 
-/** The complete body of a message. */
+/** Reads a message's complete body. */
 const read = (message: IncomingMessage, done: (body: Buffer) => void): void => {
   let first: Buffer | undefined
   let rest: Array<Buffer> | undefined
@@ -159,7 +159,7 @@ const metered = () => {
         }
         store.enqueue(() => store.settle(charged), done)
       }
-      // Relays the request's bytes unchanged if they request the usage that we need.
+      // If the client already asks for the usage, its bytes are relayed unchanged.
       const shown = asked.stream_options?.include_usage === true
       if (asked.stream === true && !shown) {
         asked.stream_options = { ...asked.stream_options, include_usage: true }
@@ -191,7 +191,7 @@ const metered = () => {
     })
   }
 
-  /** A tool's call: admit, send, charge, respond. */
+  /** Handles a call to a tool: admits it, sends it, charges for it and responds. */
   const tool = (
     request: IncomingMessage,
     response: ServerResponse,
@@ -237,7 +237,7 @@ const metered = () => {
     })
   }
 
-  /** A call in a protocol with usage in every stream. Its bytes are relayed unchanged. */
+  /** Handles a call in a protocol whose streams always report usage, so its bytes are relayed unchanged. */
   const speak = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
     const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")
@@ -340,13 +340,13 @@ const usageMark = Buffer.from('"usage":{')
 const doneMark = Buffer.from("data: [DONE]")
 const eventEnd = Buffer.from("\n\n")
 
-/** The start of the event that contains the byte at `before`. */
+/** Finds where the event around the byte at `before` starts. */
 const eventStart = (bytes: Buffer, before: number): number => {
   const end = bytes.lastIndexOf(eventEnd, before)
   return end < 0 ? 0 : end + 2
 }
 
-/** Relays complete events as they arrive. The last one waits until the call is charged. */
+/** Relays complete events as they arrive. The last event waits until the call is charged. */
 const stream = (
   answer: IncomingMessage,
   response: ServerResponse,
@@ -377,7 +377,7 @@ const stream = (
   })
 }
 
-/** Protocols other than chat. */
+/** The protocols other than chat. */
 type Other = Exclude<Spoken, "chat">
 
 interface AskedOther {
@@ -402,7 +402,7 @@ const lastEvents = {
 } as const
 const dataMark = Buffer.from("data: ")
 
-/** Merges the usage in events into earlier reports. An event may have only some of the figures. */
+/** Merges the usage in these events into what was reported before, because an event may report only some of the counts. */
 const reported = (events: Buffer, before: UsageOther): UsageOther => {
   const usage = { ...before }
   for (let at = events.indexOf(usageMark); at >= 0;) {
@@ -419,7 +419,7 @@ const reported = (events: Buffer, before: UsageOther): UsageOther => {
   return usage
 }
 
-/** Like `stream`, for protocols that always report usage and have their own last event. */
+/** Like `stream`, for protocols whose streams always report usage and end with an event of their own. */
 const streamOther = (
   protocol: Other,
   answer: IncomingMessage,

@@ -1,4 +1,4 @@
-// The common parts of the benchmark: alternated rounds of contenders, medians, tables, and targets.
+// The tools that all parts share: alternated rounds of contenders, medians, tables and targets.
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "./calls.ts"
 import type { Order, Outcome } from "./load.ts"
@@ -12,14 +12,14 @@ export interface Options {
   readonly seconds: number
   readonly warmup: number
   readonly connections: number
-  /** The built service. */
+  /** The path of the built service. */
   readonly main: string
   readonly peer: boolean
-  /** For the part `growth`: the number of calls. */
+  /** The number of calls that `growth` fills in. */
   readonly calls: number
-  /** For the part `growth`: how many different tags and end users the calls of the first tenant have. */
+  /** How many different tags and end users the first tenant's calls carry in `growth`. */
   readonly labels: number
-  /** For the part `growth`: the folder that keeps the filled books for the next run. */
+  /** The folder where `growth` leaves its database for the next run. */
   readonly keep: string | undefined
 }
 
@@ -27,40 +27,40 @@ export interface Options {
 export interface Bench {
   readonly options: Options
   readonly cores: Cores
-  /** A folder on the measured disk. */
+  /** A folder on the disk to be measured. */
   readonly directory: string
-  /** Upstream, floor, service and peer, shared by all parts. They start on first use. */
+  /** The upstream, the floor, the service and the peer. All parts share them, and the first use starts them. */
   readonly world: () => Promise<World>
   readonly results: Results
 }
 
-/** A part of the benchmark. It prints its measurements. */
+/** A part of the benchmark. It prints its own measurements. */
 export interface Part {
   readonly name: string
-  /** For `--help`. */
+  /** Its line in `--help`. */
   readonly about: string
   readonly run: (bench: Bench) => Promise<void>
 }
 
 // ---- contenders ---------------------------------------------------------------------------------------------------------
 
-/** The destination of calls. */
+/** Where calls are sent. */
 export interface Target {
   readonly name: string
   readonly port: number
-  /** In addition to the bearer token. */
+  /** Sent in addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
-  /** A bearer token for each caller; one token for a target without callers. */
+  /** A bearer token per caller, or a single token if the target does not distinguish callers. */
   readonly keys: ReadonlyArray<string>
-  /** The process whose CPU time and memory are read. */
+  /** The process whose CPU time and memory are measured. */
   readonly pid: number
 }
 
-/** A target with the expected state of its books. */
+/** A target, with the charges that its database must show. */
 export interface Contender extends Target {
   /** Successful calls so far. */
   served: number
-  /** The total due in nano-USD, by caller. */
+  /** The amount that each caller owes so far, in nano-USD. */
   readonly due: Array<number>
   /** The highest observed memory under load, in MB. */
   peak: number
@@ -69,14 +69,14 @@ export interface Contender extends Target {
 export const contender = (target: Target): Contender => ({ ...target, served: 0, due: [], peak: 0 })
 
 export interface Run extends Outcome {
-  /** µs of CPU time of the contender's process per call. */
+  /** CPU time that the contender's process spent per call, in µs. */
   readonly cpu: number
 }
 
-/** Overrides of a workload's settings. */
+/** How long and how fast to drive a workload. */
 export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls" | "patience">>
 
-/** Drives a contender. Throws if any call fails, because a rate with errors is meaningless. */
+/** Drives a contender. Throws if any call fails, because a rate that includes errors means nothing. */
 export const drive = async (load: ChildProcess, at: Contender, workload: Workload, how: Drive): Promise<Run> => {
   const { bodies, callers, connections, end, method, path, price, stream } = workload
   const { headers, keys, port } = at
@@ -108,7 +108,7 @@ export const drive = async (load: ChildProcess, at: Contender, workload: Workloa
   return { ...outcome, cpu: spent / outcome.calls }
 }
 
-/** Checks that a chat call's response is the upstream's, including usage. Throws otherwise. */
+/** Throws unless a chat call's response is the upstream's, including its usage. */
 const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
   const text = [...sample.matchAll(/"content": ?"([^"]*)"/g)].map((match) => match[1]).join("")
   if (text.endsWith("shows at once in the sum.") && /"prompt_tokens": ?12\b/.test(sample)) return
@@ -117,7 +117,7 @@ const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
 
 // ---- rounds -------------------------------------------------------------------------------------------------------------
 
-/** Medians over the rounds; `low` and `high` are the slowest and the fastest. */
+/** Medians over the rounds. `low` and `high` are the rates of the slowest and the fastest round. */
 export interface Summary {
   readonly rate: number
   readonly low: number
@@ -138,7 +138,7 @@ const summary = (runs: ReadonlyArray<Run>): Summary => ({
   p99: median(runs.map((run) => run.p99))
 })
 
-/** Drives each contender with a workload without measuring, to let V8 optimise the code and to fill caches. */
+/** Drives each contender without measuring, so that V8 optimizes the code and caches fill up. */
 export const warmUp = async (
   load: ChildProcess,
   workload: Workload,
@@ -152,7 +152,7 @@ export const warmUp = async (
   }
 }
 
-/** Rounds of A B C, then C B A. Disturbances of the machine affect all contenders equally. */
+/** Alternates rounds of A B C and C B A, so that disturbances of the machine affect all contenders equally. */
 export const alternate = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -174,7 +174,7 @@ export const alternate = async (
   return new Map([...runs].map(([name, of]) => [name, summary(of)]))
 }
 
-/** Latency in an open loop of `rate` calls per second, and its excess over the upstream's own latency at the same rate. */
+/** The latency at `rate` calls per second in an open loop, and how far it exceeds the upstream's own latency at that rate. */
 export interface Added {
   readonly rate: number
   readonly p50: number
@@ -183,7 +183,7 @@ export interface Added {
   readonly addedP99: number
 }
 
-/** Each contender at half its measured throughput. */
+/** Drives each contender at half of its measured throughput. */
 export const halfLoad = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -222,11 +222,11 @@ export const halfLoad = async (
 
 // ---- printing -----------------------------------------------------------------------------------------------------------
 
-/** Results go to standard output, progress to standard error. */
+/** Results go to standard output and progress goes to standard error. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`)
 export const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** The first row is the header. */
+/** Formats rows as a table. The first row is the header. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const line = (row: ReadonlyArray<string>) =>
@@ -238,7 +238,7 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en-US")
 
-/** `x` for a ratio, otherwise a unit after the number. */
+/** Formats a number with its unit. Ratios are written as `x 0.85`. */
 export const inUnit = (value: number | undefined, unit: string, digits = 2): string =>
   value === undefined ? "-" : unit === "x" ? `x ${value.toFixed(digits)}` : `${value.toFixed(digits)} ${unit}`
 
@@ -275,7 +275,9 @@ export const printRates = (title: string, rates: Rates): void => {
 }
 
 export const printAdded = (title: string, added: ReadonlyMap<string, Added>): void => {
-  print(`\n${title}, open loop at half of each throughput; added: above the upstream's own latency at the same rate\n`)
+  print(
+    `\n${title}, open loop at half of each one's throughput ("added" is the excess over the upstream's own latency at that rate)\n`
+  )
   const row = ([name, a]: readonly [string, Added]) => [
     titles[name]!,
     count(a.rate),
@@ -286,7 +288,7 @@ export const printAdded = (title: string, added: ReadonlyMap<string, Added>): vo
 
 // ---- targets ------------------------------------------------------------------------------------------------------------
 
-/** A target. `what` begins with the target's number. */
+/** A target. `what` starts with the target's number. */
 export interface Reach {
   readonly what: string
   readonly measured: number | undefined

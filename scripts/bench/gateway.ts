@@ -1,5 +1,5 @@
-// Our service as in production: a separate process on an empty folder. People really sign in, get credit for the sign-in and create an API key. After
-// the load, the books must show exactly the served calls.
+// Runs our service as in production, in a separate process with an empty folder. People really sign in, receive their sign-in credit and create an
+// API key. After the load, the database must show exactly the calls that were served.
 import { execFile } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import type { Target } from "./frame.ts"
 import { freePort, nodeOptions, root, sleep, start, stop, tail } from "./processes.ts"
 import type { Cores } from "./processes.ts"
 
-/** The addresses of the outside world. */
+/** Where the simulated vendors and the issuer listen. */
 export interface Outside {
   readonly port: number
   readonly issuer: string
@@ -49,11 +49,11 @@ export const configuration = ({ issuer, port }: Outside): object => ({
     upstreams: [{ upstream, model }]
   })),
   prices: { default_new_credits: credit, default_registration_credits: 0 },
-  // All people sign in from one address.
+  // Everyone signs in from the same address.
   rate_limits: { sign_in: 1_000_000 }
 })
 
-/** A person and the key that they created. */
+/** A person and the key that this person created. */
 export interface Caller {
   readonly account: string
   readonly tenant: string
@@ -63,34 +63,34 @@ export interface Caller {
 
 export interface Gateway extends Target {
   readonly port: number
-  /** Signs in more people and adds their keys to `keys`. */
+  /** Signs up more people and adds their keys to `keys`. */
   readonly addCallers: (count: number) => Promise<void>
   readonly callers: ReadonlyArray<Caller>
-  /** A fresh access token of a caller, by index. */
+  /** Gets a fresh access token for a caller, by index. */
   readonly tokenOf: (caller: number) => Promise<string>
-  /** Creates another key in the home tenant of a caller. */
+  /** Creates another key in a caller's home tenant. */
   readonly addKey: (caller: number) => Promise<Pick<Caller, "tenant" | "application" | "key">>
-  /** Puts the home tenant of a caller on a team plan. */
+  /** Switches a caller's home tenant to a team plan. */
   readonly becomeTeam: (caller: number) => Promise<void>
-  /** Gives the home tenant of a caller budgets that admit every call, one for each of these periods. */
+  /** Adds a budget to a caller's home tenant for each of these periods. The budgets are large enough for every call. */
   readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
-  /** How much each caller's balance fell, in nano-USD. */
+  /** How far each caller's balance has fallen, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
-  /** Runs an operator's command beside the running service, and returns its output. */
+  /** Runs an operator's command while the service is running, and returns its output. */
   readonly operate: (...args: ReadonlyArray<string>) => Promise<string>
   readonly stop: () => Promise<void>
 }
 
 export interface GatewayOptions {
   readonly name: string
-  /** The built service. */
+  /** The path of the built service. */
   readonly main: string
   readonly cores: Cores
   readonly outside: Outside
   readonly directory: string
-  /** A PostgreSQL database, if the books are not in a file of `directory`. */
+  /** The PostgreSQL database to use, instead of a SQLite file in `directory`. */
   readonly database?: string
-  /** Additional Node flags. */
+  /** Additional flags for Node. */
   readonly flags?: ReadonlyArray<string>
 }
 
@@ -101,7 +101,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const { cores, database, directory, flags = [], main, name, outside } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
-  // Verification is off, because it would begin a minute after the start and affect only some rounds.
+  // Verification is off because it would start a minute after the service and slow down only some rounds.
   await writeFile(file, JSON.stringify({ ...configuration(outside), verify: false }, null, 2))
   const port = await freePort()
   const env = {
@@ -111,9 +111,9 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     DATA_DIR: join(directory, "data"),
     LOG_LEVEL: "error",
     BENCH_UPSTREAM_KEY: "upstream-key",
-    // `npm start` also sets this and the young generation's size.
+    // `npm start` sets this too, along with the size of the young generation.
     MALLOC_ARENA_MAX: "2",
-    // All nodes of a database share one secret.
+    // All nodes on a database share one secret.
     ...(database !== undefined && { DATABASE_URL: database, TOLLGATE_SECRET: "the secret of the benchmark's nodes" })
   }
   const child = start(cores.served, [...nodeOptions, ...flags, main, "serve", "--config", file], { env, ipc: false })
@@ -123,7 +123,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   for (const deadline = Date.now() + 30_000; !(await ready()); await sleep(100)) {
     if (child.exitCode === null && Date.now() < deadline) continue
     await stop(child)
-    throw new Error(`the service did not come up: ${said()}`)
+    throw new Error(`the service did not start: ${said()}`)
   }
 
   const callers: Array<Caller> = []
@@ -200,7 +200,7 @@ const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise
   return results
 }
 
-/** Makes a call and reads its response. Throws if the call fails. */
+/** Makes a request and returns the parsed response. Throws if the request fails. */
 export const call = async <A>(
   method: string,
   url: string,
@@ -213,11 +213,11 @@ export const call = async <A>(
     ...(body !== undefined && { body: JSON.stringify(body) })
   })
   const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text.slice(0, 500)}`)
+  if (!response.ok) throw new Error(`${method} ${url} returned ${response.status}: ${text.slice(0, 500)}`)
   return JSON.parse(text) as { readonly result: A }
 }
 
-/** Signs a person in through the issuer, for the first time or again. Returns their access token. */
+/** Signs a person in through the issuer, for the first time or again, and returns an access token. */
 export const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
   const { id_token } = await call("POST", `${issuer}/token`, undefined, { email })
   const { result } = await call<{ readonly token_response: { readonly access_token: string } }>(

@@ -1,49 +1,50 @@
-// The load generator, in a separate process. It uses keep-alive connections on bare sockets, so it costs less than the system under test. In a closed
-// loop, each connection sends its next call after the previous response. In an open loop, calls arrive at a given rate, regardless of responses.
+// The load generator, in a separate process. It uses keep-alive connections on bare sockets, which cost it less than the system under test spends. In
+// a closed loop, each connection sends its next call once it has received a response. In an open loop, calls arrive at a fixed rate, regardless of
+// responses.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** The load and its target. */
+/** The calls to send: their content, target and rate. */
 export interface Order {
   readonly port: number
   readonly method: "GET" | "POST"
   readonly path: string
-  /** In addition to the bearer token. */
+  /** Sent in addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
-  /** A bearer token for each caller; callers alternate by `callSequence`. */
+  /** A bearer token per caller. `callSequence` picks the caller of each call. */
   readonly keys: ReadonlyArray<string>
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
-  /** The end of a complete stream, at most 20 bytes; chat's by default. */
+  /** How a complete stream ends, in at most 20 bytes. By default, the end of a chat stream. */
   readonly end?: string
   readonly connections: number
   readonly seconds: number
-  /** Calls per second, for the open loop. */
+  /** Calls per second. If set, the loop is open. */
   readonly rate?: number
-  /** Seconds after the end to wait for open calls; 10 by default. */
+  /** How many seconds after the end to wait for open calls. The default is 10. */
   readonly patience?: number
-  /** The maximum number of calls. The run ends after their responses. */
+  /** The maximum number of calls. Once they have completed, the run ends. */
   readonly calls?: number
 }
 
-/** The result. Times are in milliseconds. */
+/** The result of a run. Times are in milliseconds. */
 export interface Outcome {
-  /** Successful calls within the measured time, per second. */
+  /** Calls per second that succeeded within the measured time. */
   readonly rate: number
-  /** All successful calls, including calls that were open at the end. The books must show this number. */
+  /** All calls that succeeded, including those still open when the measured time ended. The database must show this number. */
   readonly calls: number
-  /** Successful calls by caller. */
+  /** The number of successful calls of each caller. */
   readonly byCaller: ReadonlyArray<number>
   readonly failures: number
-  /** Some of the errors. */
+  /** The first few errors. */
   readonly wrong: ReadonlyArray<string>
   readonly p50: number
   readonly p99: number
-  /** Median time to the first byte of a body. */
+  /** The median time to the first byte of a body. */
   readonly first: number
-  /** One body, to inspect. */
+  /** The first body, for inspection. */
   readonly sample: string
 }
 
@@ -62,13 +63,13 @@ const run = (order: Order): Promise<Outcome> =>
     const kinds = order.bodies.length
     const nextRequest = callSequence(order.keys.length, kinds)
     const byCaller = order.keys.map(() => 0)
-    // Set when all connections are open, because opening a connection is not part of a call.
+    // Set once all connections are open, so that latencies do not include the time to connect.
     let begun = 0
     let deadline = Number.POSITIVE_INFINITY
     const latencies: Array<number> = []
     const firsts: Array<number> = []
     const wrong: Array<string> = []
-    // Calls that arrived while every connection was busy, and connections that wait for a call.
+    // Arrival times of calls that found every connection busy, and below, connections that are waiting for a call.
     const queue: Array<number> = []
     let queued = 0
     const idle: Array<(arrived: number) => void> = []
@@ -113,11 +114,11 @@ const run = (order: Order): Promise<Outcome> =>
     const settled = () => {
       if (open === 0 && queue.length === queued && over()) finish()
     }
-    // Open calls at the end have a time limit.
+    // Gives calls that are still open at the end a limited time to complete.
     const watch = setInterval(() => {
       if (now() > deadline + (order.patience ?? 10) * 1000) {
         failures += open + queue.length - queued
-        wrong.push(`${open} calls without an answer`)
+        wrong.push(`${open} calls got no response`)
         finish()
       } else settled()
     }, 20)
@@ -149,7 +150,7 @@ const run = (order: Order): Promise<Outcome> =>
         socket.write(body)
         socket.uncork()
       }
-      /** The next call for this connection, if any. */
+      /** Sends this connection's next call, if there is one. */
       const next = () => {
         if (order.rate !== undefined) {
           if (queued < queue.length) send(queue[queued++]!)
@@ -158,7 +159,7 @@ const run = (order: Order): Promise<Outcome> =>
         if (over()) settled()
       }
       const reader = reading(
-        // Keeps only one body in full. The end of the others shows that they are complete.
+        // Keeps only one body in full. The last bytes of the others show that they are complete.
         () => sample === "",
         () => {
           if (call !== undefined && call.first === 0) call.first = now()
@@ -186,7 +187,7 @@ const run = (order: Order): Promise<Outcome> =>
         if (ended) return
         if (call !== undefined) {
           open--
-          fail("the connection was closed on a call")
+          fail("the connection was closed during a call")
         } else if (calls === 0) fail("the connection was refused")
         if (failures > 1000) finish()
         else if (now() < deadline) setTimeout(connection, 10)
@@ -207,7 +208,7 @@ const run = (order: Order): Promise<Outcome> =>
         const due = Math.min(((at - begun) / 1000) * rate, order.calls ?? Number.POSITIVE_INFINITY)
         for (; arrivals < due; arrivals++) {
           const send = idle.pop()
-          // A call without a free connection waits, and its latency includes the wait. A slow server does not slow down arrivals.
+          // Without a free connection, the call waits and its latency includes the wait. So a slow server cannot slow down the arrivals.
           if (send === undefined) queue.push(at)
           else send(at)
         }
@@ -215,14 +216,14 @@ const run = (order: Order): Promise<Outcome> =>
       }
       tick()
     }
-    // Connections open in stages, because a server queues only a limited number of unaccepted connections.
+    // Opens connections in stages, because a server's queue of unaccepted connections is limited.
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** A body of at least this many bytes is stored once for all callers. A shorter body is sent together with its head. */
+/** A body of at least this many bytes is stored once and shared by all callers. A shorter one is sent in the same buffer as its head. */
 const longBody = 4_000
 
-/** The bytes of each call, by `callSequence`. */
+/** Builds the bytes of each possible call, indexed by `callSequence`. */
 const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: Buffer | undefined]> => {
   const bodies = order.bodies.map((body) => Buffer.from(body))
   return order.keys.flatMap((key) => {
@@ -242,7 +243,7 @@ const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: B
   })
 }
 
-/** Reads responses from a connection. Passes on the last bytes of a body, or all of it if `whole` returns true. */
+/** Parses the responses on a connection. Passes on the last bytes of each body, or the complete body if `whole` returns true. */
 const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {
   let pending: Buffer | undefined
   let state: "head" | "length" | "size" | "data" | "trailer" = "head"

@@ -1,5 +1,5 @@
-// The benchmark drives the service, a floor, a plain proxy and a peer in alternated rounds, and prints medians and ratios beside the targets
-// (README.md). It fails on errors and on wrong charges, but not on missed targets.
+// The benchmark. Drives the service, a floor, a plain proxy and a peer in alternated rounds, then prints medians and ratios next to the targets (see
+// README.md). It fails on errors and wrong charges, but not on missed targets.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
@@ -47,10 +47,10 @@ const parts: ReadonlyArray<Part> = [
   postgres
 ]
 
-/** Run only on request. */
+/** Parts that run only on request. */
 const onDemand = new Set(["growth", "console", "postgres"])
 
-/** Workloads that can compare two builds. */
+/** The workloads that `--against` can drive on two builds. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {
   chat: chatWorkloads,
   callers: callersWorkloads,
@@ -82,19 +82,19 @@ const { values } = parseArgs({
 })
 
 const usageText = `npm run bench -- [options]
-  --only <part>               one part (may be repeated):
+  --only <part>               runs only this part (may be repeated):
 ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")}
-  --against <commit|main.js>  compares this build with that one instead, in turns of a second (${Object.keys(comparable).join(", ")})
-  --rounds 5                  alternated rounds; medians are taken over them
-  --seconds 2                 length of a measurement
-  --warmup 4                  seconds of load before the first round; the peer needs three of them to reach its rate
-  --connections 32            keep-alive connections of the load generator
-  --calls 5000000             calls that growth and console fill in
-  --labels 0                  different tags and end users of the first tenant's calls, in growth
-  --keep <folder>             where growth or console leaves its books, and finds them the next time
-  --dir <folder>              where the databases are put; should be a real disk, since fsync is part of the measure
-  --main <main.js>            the service, where it is not dist/main.js
-  --json <file>               writes every measurement there too
+  --against <commit|main.js>  compares this build with another one, in turns of one second (${Object.keys(comparable).join(", ")})
+  --rounds 5                  number of alternated rounds; the medians are over these
+  --seconds 2                 length of each measurement
+  --warmup 4                  seconds of load before the first round (the peer needs three to reach full speed)
+  --connections 32            number of keep-alive connections that the load generator opens
+  --calls 5000000             number of calls that growth and console put into their databases
+  --labels 0                  number of different tags and end users in the first tenant's calls, for growth
+  --keep <folder>             where growth or console stores its database and looks for it in the next run
+  --dir <folder>              where to put the databases; use a real disk, because fsync is part of the measurement
+  --main <main.js>            the service to measure, if not dist/main.js
+  --json <file>               also writes every measurement to this file
   --no-build, --no-peer`
 
 const options: Options = {
@@ -163,7 +163,7 @@ const main = async (): Promise<void> => {
     for (const part of wanted(parts)) {
       const others = watchOthers()
       await part.run(bench)
-      print(`\n  meanwhile other processes took ${(others() * 100).toFixed(0)} % of the machine`)
+      print(`\n  other processes used ${(others() * 100).toFixed(0)} % of the machine meanwhile`)
     }
     await (await world)?.close()
     results.print()

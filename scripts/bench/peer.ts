@@ -1,4 +1,4 @@
-// The peer: `@portkey-ai/gateway`, which relays and meters nothing. Installed on demand into a separate folder, never a dependency.
+// The peer: `@portkey-ai/gateway`, which relays requests without metering. Installed on demand into a separate folder, never as a dependency.
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
@@ -13,7 +13,7 @@ const range = "~1.15.2"
 const folder = join(root, ".bench", "peer")
 const installed = join(folder, "node_modules", "@portkey-ai", "gateway")
 
-/** Installs the peer and returns its version. Throws if that fails. */
+/** Installs the peer and returns its version. Throws if the installation fails. */
 const install = async (): Promise<string> => {
   const main = join(installed, "build", "start-server.js")
   if (!existsSync(main)) {
@@ -37,7 +37,7 @@ export const startPeer = async (cores: Cores, upstream: number): Promise<Peer> =
   const version = await install()
   const port = await freePort()
   const child = start(cores.served, [join(installed, "build", "start-server.js"), `--port=${port}`, "--headless"], {
-    // As in a deployment.
+    // Runs in production mode, as it would when deployed.
     env: { NODE_ENV: "production" },
     ipc: false
   })
@@ -46,7 +46,7 @@ export const startPeer = async (cores: Cores, upstream: number): Promise<Peer> =
   for (const deadline = Date.now() + 15_000; !(await ready()); await sleep(100)) {
     if (child.exitCode === null && Date.now() < deadline) continue
     await stop(child)
-    throw new Error(`it did not come up: ${said()}`)
+    throw new Error(`it did not start: ${said()}`)
   }
   return {
     name: "peer",

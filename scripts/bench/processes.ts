@@ -1,4 +1,4 @@
-// Child processes on fixed cores, messages to them, and their statistics from the kernel.
+// Starts child processes on fixed cores, exchanges messages with them, and reads their resource use from the kernel.
 import { spawn, spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
@@ -16,7 +16,7 @@ export interface Cores {
   readonly driving: string | undefined
 }
 
-/** One core for the process under test and one for the load. `undefined` without `taskset` or with only one core. */
+/** Picks one core for the process under test and one for the load. Both are `undefined` without `taskset` or with a single core. */
 export const findCores = (): Cores => {
   const asked = spawnSync("taskset", ["-cp", String(process.pid)], { encoding: "utf8" })
   const list = asked.status === 0 ? expand(asked.stdout.split(":").pop()!.trim()) : []
@@ -31,13 +31,13 @@ const expand = (list: string): ReadonlyArray<string> =>
 
 const started = new Set<ChildProcess>()
 
-/** Starts a process on a core. It is killed when our process ends. */
+/** Starts a process on a core. The process is killed when ours ends. */
 export const start = (
   core: string | undefined,
   args: ReadonlyArray<string>,
   options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly ipc?: boolean } = {}
 ): ChildProcess => {
-  // `taskset` replaces itself with the command, so the pid is Node's.
+  // `taskset` replaces itself with the command, so the pid is that of Node.
   const [command, ...rest] =
     core === undefined ? [process.execPath, ...args] : ["taskset", "-c", core, process.execPath, ...args]
   const child = spawn(command!, rest, {
@@ -53,7 +53,7 @@ export const start = (
 /** The Node options of `npm start`. */
 export const nodeOptions = ["--max-semi-space-size=32"]
 
-/** Starts one of the benchmark's own files as a process. `flags` are additional Node flags. */
+/** Starts one of the benchmark's own files as a process. `flags` are additional flags for Node. */
 export const startPart = (
   core: string | undefined,
   file: string,
@@ -77,7 +77,7 @@ process.once("exit", () => {
   for (const child of started) child.kill("SIGKILL")
 })
 
-/** The last output of a process. */
+/** Collects the most recent output of a process. */
 export const tail = (child: ChildProcess): (() => string) => {
   let text = ""
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data) => (text = (text + data).slice(-4000)))
@@ -98,7 +98,7 @@ export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
     if (message !== undefined) child.send(message)
   })
 
-/** In a part: sends a message. */
+/** Called within a part's process: sends a message to the benchmark. */
 export const report = (message: object): void => {
   process.send?.(message)
 }
@@ -121,7 +121,7 @@ export const sleep = (millis: number): Promise<void> => new Promise((resolve) =>
 
 // ---- kernel statistics --------------------------------------------------------------------------------------------------
 
-/** CPU time of a process and its threads so far, in µs. The kernel counts in ticks of 10 ms. */
+/** CPU time that a process and its threads have used so far, in µs. The kernel counts in ticks of 10 ms. */
 export const cpu = (pid: number): number => {
   const fields = known(pid, "stat")
     .replace(/^.*\) /s, "")
@@ -129,7 +129,7 @@ export const cpu = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
 }
 
-/** CPU time in ticks, of all processes and of this process with its children. */
+/** CPU time in ticks: of all processes, and of this process with its children. */
 interface Spent {
   readonly possible: number
   readonly all: number
@@ -154,7 +154,7 @@ const spent = (): Spent => {
       : []
     if (fields.length < 15) continue
     children.set(Number(fields[1]), [...(children.get(Number(fields[1])) ?? []), Number(name)])
-    // Its own time and that of its ended children.
+    // The process's own time and that of its children that have exited.
     ticks.set(
       Number(name),
       [11, 12, 13, 14].reduce((sum, i) => sum + Number(fields[i]), 0)
@@ -166,8 +166,8 @@ const spent = (): Spent => {
 }
 
 /**
- * Starts watching. The returned function gives the share of all cores' time that other processes have used since. This share distorts rates and CPU
- * times.
+ * Starts watching. The returned function says what share of all cores' time other processes have used since then. The higher this share is, the more
+ * it distorts rates and CPU times.
  */
 export const watchOthers = (): (() => number) => {
   const from = spent()
@@ -180,7 +180,7 @@ export const watchOthers = (): (() => number) => {
 /** Resident memory of a process in MB. */
 export const memory = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(known(pid, "status"))?.[1] ?? 0) / 1024
 
-// A dead process is not an error here, because its failed calls are reported.
+// A process that has ended is not an error here, because its failed calls are reported.
 const known = (pid: number, what: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${what}`, "utf8")

@@ -1,5 +1,5 @@
-// Sets a process's clock back by a number of days. For books with calls in the past year, the issuer and the service preload it while people sign in
-// (`--import file:///…/shifted-clock.mjs?days=366`).
+// Sets a process's clock back by a number of days. The issuer and the service preload it while people sign up for a database with a year of past
+// calls (`--import file:///…/shifted-clock.mjs?days=366`).
 const days = Number(new URL(import.meta.url).searchParams.get("days"))
 const { now } = Date
 const shifted = () => now() - days * 86_400_000

@@ -1,10 +1,10 @@
-// The floor's books: a metered call's rows in raw better-sqlite3, with durable group commits. The rollups are of the same kinds as the service's,
-// folded and written per commit. Account rows are narrow, and indexes group accounts by a thousand rows, so each commit writes few pages. The service
-// never imports this file.
+// The floor's database: writes a metered call's rows with raw better-sqlite3 and durable group commits. It has the same kinds of rollups as the
+// service, which it folds and writes once per commit. Account rows are narrow and indexes group accounts by a thousand rows, so each commit writes
+// few pages. The service never imports this file.
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-/** The shared properties of one caller's calls to one model. Their object is the key for folding sums. */
+/** The properties that one caller's calls to one model share. The object itself is the key under which sums are folded. */
 export interface Line {
   readonly account: string
   readonly tenant: string
@@ -26,7 +26,7 @@ export interface Charge {
   readonly latency: number
 }
 
-/** Additions of a batch to the rollups of one line. */
+/** The amounts that a batch adds to the rollups of one line. */
 interface Sums {
   requests: number
   prompt: number
@@ -37,7 +37,7 @@ interface Sums {
 
 const sums = ["requests", "successes", "prompt_tokens", "completion_tokens", "units", "cost", "latency_ms"]
 
-/** The sums serve the same queries as the service's sums: a tenant's day, a caller's day and hour, a payer's day. */
+/** These rollups serve the same queries as the service's: by tenant and day, by caller and day or hour, by payer and day. */
 const rollups = [
   {
     table: "rollup_by_tenant",
@@ -83,7 +83,7 @@ export const openStore = (directory: string) => {
   db.pragma("journal_mode = WAL")
   db.pragma("synchronous = FULL")
   db.pragma("wal_autocheckpoint = 4000")
-  if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
+  if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not accept synchronous = FULL")
   db.exec(tables)
 
   const begin = db.prepare("BEGIN IMMEDIATE")
@@ -105,7 +105,7 @@ export const openStore = (directory: string) => {
     )
   ) as [Sqlite.Statement, Sqlite.Statement, Sqlite.Statement]
 
-  // Folded over the batch: a busy caller's sums are written once per commit.
+  // Folded over the batch, so that a busy caller's sums are written once per commit.
   const batch = new Map<Line, Sums>()
   const fold = ({ completion, cost, latency, line, prompt }: Charge): void => {
     let of = batch.get(line)
@@ -130,14 +130,14 @@ export const openStore = (directory: string) => {
     batch.clear()
   }
 
-  /** The gate: reserves the bound of a call if the account covers it. Inside a transaction. */
+  /** The gate: reserves a call's bound if the account covers it. Must run inside a transaction. */
   const reserve = (call: string, account: string, amount: number): boolean => {
     if (hold.run(amount, account, amount).changes === 0) return false
     putReservation.run(call, account, amount, Date.now())
     return true
   }
 
-  /** The charge: writes all rows of a call and deletes its reservation. Inside a transaction. */
+  /** The charge: writes all rows of a call and deletes its reservation. Must run inside a transaction. */
   const settle = (charge: Charge): void => {
     const { call, completion, cost, latency, line, prompt } = charge
     const { account, application, endpoint, model, provider, tenant } = line
@@ -145,7 +145,7 @@ export const openStore = (directory: string) => {
     const balance = pay.get(cost, reserved, account) as number
     const at = Date.now()
     const record = `use_${call}`
-    // better-sqlite3 binds one array faster than a long list of arguments.
+    // better-sqlite3 binds one array faster than many arguments.
     // prettier-ignore
     putUsage.run([
       record, at, account, tenant, application, endpoint, model, provider, prompt, completion, prompt + completion, cost,
@@ -162,7 +162,7 @@ export const openStore = (directory: string) => {
     commit.run()
   }
 
-  // Commits all work of one event loop iteration together, and responds when it is on disk.
+  // Commits all work of an event loop iteration together, then responds once it is on disk.
   let queue: Array<{ readonly work: () => unknown; readonly done: (result: unknown) => void }> = []
   const drain = () => {
     const jobs = queue
@@ -185,7 +185,7 @@ export const openStore = (directory: string) => {
     open: (account: string, balance: number): void => {
       db.prepare("INSERT INTO accounts VALUES (?, ?, 0)").run(account, balance)
     },
-    /** Balances and reservations of all accounts, and the records of calls, for the check after a run. */
+    /** Reads all balances, reservations and call records, for the check after a run. */
     look: (): Books => ({
       balances: db.prepare("SELECT balance FROM accounts ORDER BY id").pluck().all() as ReadonlyArray<number>,
       reserved: db.prepare("SELECT sum(reserved) FROM accounts").pluck().get() as number,
@@ -202,13 +202,13 @@ export const openStore = (directory: string) => {
   }
 }
 
-/** The floor's books after a run; amounts in nano-USD. */
+/** The state of the floor's database after a run. Amounts are in nano-USD. */
 export interface Books {
-  /** Ordered by account id. */
+  /** Sorted by account id. */
   readonly balances: ReadonlyArray<number>
   readonly reserved: number
   readonly records: number
   readonly collected: number
-  /** The collected amount according to the rollups. */
+  /** The total that was collected, according to the rollups. */
   readonly summed: number
 }

@@ -1,5 +1,5 @@
-// The world outside the gateway, in a separate process: a model that responds immediately, and the issuer for sign-ins. Chat runs on a bare socket,
-// so the upstream costs almost nothing.
+// The world outside the gateway, in a separate process: a model that responds immediately, and an issuer for sign-ins. Chat runs on a bare socket, so
+// that the upstream costs almost nothing.
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
@@ -18,7 +18,7 @@ import {
 } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** A chat chunk or response around its choices. */
+/** The fields around the choices of a chat chunk or response. */
 const answer = (object: string, rest: object): string =>
   JSON.stringify({ id: "chatcmpl-bench0001", object, created: 1_760_000_000, model: models[0], ...rest })
 
@@ -40,7 +40,7 @@ const whole = (body: string): Buffer =>
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 
-/** Responses of the other tools, by path. */
+/** The responses of the other tools, by path. */
 const tools: Readonly<Record<string, Buffer>> = {
   "/v1/systemone": whole(
     JSON.stringify({
@@ -99,7 +99,7 @@ const streamed = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> =>
     ...ending(withUsage)
   ])
 
-/** A stream as a few writes of several events each, like a model's tokens, with one segment per event loop iteration. */
+/** Splits a stream into a few writes of several events each, one per event loop iteration, the way a model's tokens would arrive. */
 const written = (all: ReadonlyArray<string>): ReadonlyArray<Buffer> => {
   const writes: Array<string> = []
   for (let i = 0; i < all.length; i += 5) writes.push(chunked(all.slice(i, i + 5).join("")))
@@ -166,7 +166,7 @@ const completed = (text: string): object =>
     }
   })
 
-/** The responses of each protocol other than chat, whole and as a stream. */
+/** The responses in each protocol other than chat, as a whole and as a stream. */
 const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream: ReadonlyArray<Buffer> }>> = {
   [pathOf.messages]: {
     whole: whole(
@@ -235,15 +235,15 @@ const begun = Buffer.from(
 )
 const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
 
-/** Requests the number of trickling streams, and can end them. */
+/** Asks how many slow streams are open, and can end them. */
 export interface TrickleOrder {
   readonly end: boolean
 }
 
-/** The open streams, each with a function that completes it. */
+/** The open streams, each with the function that completes it. */
 const open = new Map<Socket, () => void>()
 
-/** Sends every stream one chunk per `trickleEvery`, spread evenly over that time. */
+/** Sends every stream one chunk per `trickleEvery`, with the chunks spread evenly over that time. */
 const trickle = (): void => {
   const slots = trickleEvery / 20
   let slot = 0
@@ -264,7 +264,7 @@ const endAll = (): void => {
 
 // ---- chat ---------------------------------------------------------------------------------------------------------------
 
-/** The length of the first request in the buffer and the position of its body; `undefined` while incomplete. */
+/** The length of the first request in the buffer and where its body starts; `undefined` while the request is incomplete. */
 const requestIn = (
   buffer: Buffer
 ): { readonly path: string; readonly body: Buffer; readonly end: number } | undefined => {
@@ -309,7 +309,7 @@ const chat = createServer({ noDelay: true }, (socket) => {
       socket.write(notFound)
       return next()
     }
-    // A substring search instead of parsing, so a long body costs almost nothing here.
+    // Searches for a substring instead of parsing, so that a long body costs almost nothing here.
     if (!found.body.includes('"stream":true')) {
       socket.write(other?.whole ?? plain)
       return next()

@@ -1,4 +1,5 @@
-// Upstream, load generator and contenders, each a process on its core. At the end, the metering contenders' books must show exactly the served calls.
+// Runs the upstream, the load generator and the contenders, each pinned to a core. At the end, the floor and the service must have charged every
+// call.
 import type { ChildProcess } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -17,27 +18,27 @@ export interface World {
   readonly load: ChildProcess
   readonly upstream: ChildProcess
   readonly outside: Outside
-  /** The upstream itself, without a gateway. */
+  /** The upstream, called without a gateway. */
   readonly direct: Contender
   readonly plain: Contender
   readonly floor: Contender
   readonly gateway: Contender
   readonly peer: Contender | undefined
-  /** Signs in this many callers at the service. The floor has its callers from the start. */
+  /** Signs up this many callers at the service. The floor has its callers from the start. */
   readonly welcome: (callers: number) => Promise<void>
-  /** Checks the books and ends all processes. */
+  /** Checks all charges and ends all processes. */
   readonly close: () => Promise<void>
 }
 
 export interface WorldOptions {
-  /** The folder of the databases. */
+  /** The folder for the databases. */
   readonly directory: string
   readonly peer: boolean
-  /** Additional Node flags for the floor and the service. */
+  /** Additional flags for Node, for the floor and the service. */
   readonly flags?: ReadonlyArray<string>
 }
 
-/** Upstream and load generator. `flags` are additional Node flags for the upstream. */
+/** Starts the upstream and the load generator. `flags` are additional flags for the upstream's Node. */
 export const startOutside = async (cores: Cores, flags: ReadonlyArray<string> = []) => {
   const upstream = startPart(cores.driving, "upstream.ts", [], flags)
   const outside = await ask<Outside>(upstream)
@@ -88,11 +89,11 @@ export const openWorld = async (
     peer: peer && contender(peer),
     welcome: async (callers) => {
       if (service.callers.length >= callers) return
-      say(`signing ${callers - service.callers.length} people in`)
+      say(`signing up ${callers - service.callers.length} people`)
       await service.addCallers(callers - service.callers.length)
     },
     close: async () => {
-      print("\nThe books\n")
+      print("\nDatabase checks\n")
       print(`  floor: ${await checkFloor(floorProcess, floorContender)}`)
       print(`  the service: ${await checkGateway(service, gateway)}`)
       await service.stop()
@@ -113,12 +114,12 @@ const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined
 
 // ---- the books ----------------------------------------------------------------------------------------------------------
 
-/** Finds the first caller with a balance that did not fall by the cost of the calls. */
+/** Finds the first caller whose balance did not fall by exactly what its calls cost. */
 const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
   const caller = taken.findIndex((amount, i) => amount !== (due[i] ?? 0))
   return caller < 0
     ? undefined
-    : `WRONG CHARGE: the calls of caller ${caller} cost ${due[caller] ?? 0} nano-USD, the balance fell by ${taken[caller]}`
+    : `WRONG CHARGE: the calls of caller ${caller} cost ${due[caller] ?? 0} nano-USD, but the balance fell by ${taken[caller]}`
 }
 
 const checkFloor = async (child: ChildProcess, { due, served }: Contender): Promise<string> => {
@@ -131,16 +132,16 @@ const checkFloor = async (child: ChildProcess, { due, served }: Contender): Prom
   const total = due.reduce((sum, amount) => sum + amount, 0)
   if (collected !== total || summed !== total || reserved !== 0 || records !== served) {
     throw new Error(
-      `at the floor: ${served} calls cost ${total} nano-USD, its books say ${JSON.stringify({ collected, summed, reserved, records })}`
+      `at the floor: ${served} calls cost ${total} nano-USD, but its database shows ${JSON.stringify({ collected, summed, reserved, records })}`
     )
   }
   return `${count(served)} calls charged exactly`
 }
 
-/** Checks the balances of all callers over HTTP, and the invariants with `tollgate verify`. */
+/** Checks all callers' balances over HTTP, and the invariants with `tollgate verify`. */
 export const checkGateway = async (service: Gateway, { due, served }: Contender): Promise<string> => {
   let wrong = wrongly(due, await service.taken())
-  // Allows a moment for settlements after the response.
+  // Settlements may complete shortly after the response.
   for (let i = 0; i < 20 && wrong !== undefined; i++) {
     await sleep(100)
     wrong = wrongly(due, await service.taken())

@@ -1,5 +1,5 @@
-// A node's writer over PostgreSQL, without HTTP, in a separate process, under many fibers. A charge reserves and then settles. Usage: `writers <url>
-// <place> <accounts>`. A message requests open accounts or a round.
+// Drives a PostgreSQL node's writer with many fibers, without HTTP, in a separate process. Each charge reserves, then settles. Usage: `writers <url>
+// <place> <accounts>`. A message asks for the accounts to be opened, or for a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import * as Database from "../../src/app/entry/database.ts"
@@ -10,7 +10,7 @@ import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** Opens all accounts with credit, charges each once, or charges random accounts among the first `accounts` for a number of seconds. */
+/** Opens all accounts with credit, charges each of them once, or charges the first `accounts` at random for a number of seconds. */
 export type Order =
   | { readonly open: true }
   | { readonly each: true }
@@ -19,7 +19,7 @@ export type Order =
 export interface Round {
   /** Charges per second. */
   readonly rate: number
-  /** Acknowledged charges of each account since the process began. */
+  /** How many charges of each account have been acknowledged since the process started. */
   readonly charges: ReadonlyArray<number>
 }
 
@@ -40,7 +40,7 @@ const lineOf = (account: number): Line => ({
   provider: "bench"
 })
 
-// Ids in the service's format: time first.
+// Ids start with the time, like the service's.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${place}${number.toString(32).padStart(10, "0")}`
 

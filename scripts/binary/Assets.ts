@@ -1,12 +1,12 @@
 /**
- * The service's files, appended to the executable's own bytes (`Pack`). This module reads them. Node.js would map its assets, and mapped pages stay
- * in memory.
+ * Reads the service's files, which are appended to the executable itself (`Pack`). Node.js would map its own kind of assets, and mapped pages stay in
+ * memory.
  */
 import { fstatSync, openSync, readSync } from "node:fs"
 import { placesIn } from "./Pack.ts"
 import type { Place } from "./Pack.ts"
 
-// The file stays open, because another version may replace it.
+// The file stays open, because another version may replace it on disk.
 const file = openSync(process.execPath, "r")
 
 const read = ({ length, position }: Place): Buffer => {
@@ -29,9 +29,9 @@ export const bytesOf = (name: string): Buffer => {
   return read(place)
 }
 
-/** A file's text. The build ensures that it is pure ASCII, so a character takes one byte in memory. */
+/** Returns a file's text. The build ensures that the text is pure ASCII, so each character takes one byte in memory. */
 export const textOf = (name: string): string => bytesOf(name).toString("latin1")
 
-/** V8's compiled code of a file; `undefined` if the executable was built on another architecture. */
+/** Returns V8's compiled code for a file, or `undefined` if the executable was built on another architecture. */
 export const cacheOf = (name: string): Buffer | undefined =>
   places.has(`${name}.cache`) ? bytesOf(`${name}.cache`) : undefined

@@ -1,4 +1,4 @@
-/** Appends files to another file: the files, their positions as JSON, the length of the JSON, and a mark. */
+/** Appends files to another file. Their bytes come first, then their positions as JSON, the JSON's length, and a mark. */
 
 export interface Place {
   readonly position: number
@@ -7,10 +7,10 @@ export interface Place {
 
 const mark = "tollgate"
 
-/** The trailer of a packed file: the length of the JSON in eight bytes, and the mark. */
+/** The length of the trailer: eight bytes for the JSON's length, plus the mark. */
 const endBytes = 8 + mark.length
 
-/** The bytes to append to a file of this size. */
+/** Returns the bytes to append to a file of this size. */
 export const packed = (size: number, files: ReadonlyArray<readonly [name: string, bytes: Buffer]>): Buffer => {
   let position = size
   const places = files.map(([name, { length }]) => {
@@ -25,11 +25,11 @@ export const packed = (size: number, files: ReadonlyArray<readonly [name: string
   return Buffer.concat([...files.map(([, bytes]) => bytes), index, end])
 }
 
-/** The positions of the files in a packed file of this size. */
+/** Reads the positions of the files in a packed file of this size. */
 export const placesIn = (size: number, read: (place: Place) => Buffer): ReadonlyMap<string, Place> => {
   const end = read({ position: size - endBytes, length: endBytes })
   if (end.toString("latin1", 8) !== mark)
-    throw new Error("the end of the executable is missing: it was cut, or stripped")
+    throw new Error("the end of the executable is missing: the file was truncated or stripped")
   const length = Number(end.readBigUInt64LE())
   return new Map(JSON.parse(read({ position: size - endBytes - length, length }).toString()) as Array<[string, Place]>)
 }

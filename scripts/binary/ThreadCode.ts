@@ -1,9 +1,9 @@
-/** Starts threads in the executable, with their code from the assets. */
+/** Starts threads in the executable, with code from its assets. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 import { cacheOf, textOf } from "./Assets.ts"
 
-/** Takes the code out of the thread's data and runs it. */
+/** Removes the code from the thread's data and runs it. */
 const code = `
 const { workerData } = require("node:worker_threads")
 const { filename, text, cachedData } = workerData.code

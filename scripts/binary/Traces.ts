@@ -1,4 +1,4 @@
-/** Stack traces by source file and line. The first trace through a file reads its source map from the assets. */
+/** Maps stack traces to source files and lines. The first trace through a file reads its source map from the assets. */
 import { SourceMap } from "node:module"
 import { textOf } from "./Assets.ts"
 

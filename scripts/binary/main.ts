@@ -1,6 +1,6 @@
 /**
- * The executable's entry. The assets have the bundle's files and V8's compiled code of each, recorded from a started service. If V8 rejects the
- * compiled code (because of other flags in `NODE_OPTIONS`), it compiles the text.
+ * The executable's entry point. Its assets contain the bundle's files and, for each of them, V8's compiled code, recorded from a running service. If
+ * V8 rejects that code (because `NODE_OPTIONS` sets other flags), it compiles the source.
  */
 import { Script } from "node:vm"
 import * as Traces from "./Traces.ts"
@@ -10,7 +10,7 @@ type Module = { readonly exports: object }
 
 const modules = new Map<string, Module>()
 
-/** The executable's own `require` resolves only Node's modules. */
+/** Resolves the bundle's own files. Everything else goes to the executable's `require`, which resolves only Node's built-in modules. */
 const load = (name: string): object => (name.startsWith("./") ? file(name.slice(2)) : require(name))
 
 const file = (name: string): object => {
@@ -21,7 +21,7 @@ const file = (name: string): object => {
   const script = new Script(textOf(name), { filename: name, cachedData: cacheOf(name) })
   const run = script.runInThisContext() as (module: Module, exports: object, require: typeof load) => void
   run(module, module.exports, load)
-  // Installed late, because loading the service produces a stack trace and would read a source map.
+  // Installed only now, because loading the service produces a stack trace, which would read a source map.
   if (name.startsWith("Main-")) Traces.install()
   return module.exports
 }

@@ -1,4 +1,4 @@
-/** Modules of better-sqlite3 that the build provides, and a package without types. */
+/** Declares modules of better-sqlite3 that the build provides, and a package without types. */
 declare module "driver:database" {
   const createDatabase: (getAddon: () => unknown, allowNativeBinding: boolean) => object
   export default createDatabase

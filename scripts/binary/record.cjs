@@ -1,5 +1,5 @@
 /**
- * Runs the service from its packed files, like the executable, until it responds. Then writes V8's compiled code of each file into a folder: `node
+ * Runs the service from its packed files, like the executable, until it responds. Then writes V8's compiled code for each file into a folder: `node
  * <flags of the executable> record.cjs LOADER FOLDER PACKED_FILES DATA_FOLDER CONFIGURATION`
  */
 const { writeFileSync } = require("node:fs")
@@ -13,7 +13,7 @@ const port = 20_000 + (process.pid % 10_000)
 Object.assign(process.env, { PORT: String(port), DATA_DIR: data, LOG_LEVEL: "error" })
 process.argv = [process.execPath, process.execPath, "serve", "--config", configuration]
 
-/** Sets the file with the service's assets, here and in the thread. */
+/** Makes this process and the thread read the service's assets from the packed file. */
 const pretend = `process.execPath = ${JSON.stringify(packed)}`
 vm.runInThisContext(pretend)
 

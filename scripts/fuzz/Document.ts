@@ -1,4 +1,4 @@
-/** The routes of the service's own document (`/openapi.json`), with their requests and documented responses. */
+/** Reads the routes from the service's own document (`/openapi.json`), with their requests and documented responses. */
 import type { Schema, Schemas } from "./Schema.ts"
 
 interface Content {
@@ -26,20 +26,20 @@ export interface Parameter {
 }
 
 export interface Route {
-  /** Method and path, as in the document. */
+  /** The method and path, as the document states them. */
   readonly name: string
   readonly method: string
   readonly path: string
   readonly parameters: ReadonlyArray<Parameter>
-  /** The security schemes. Any of them admits a request. Empty: no credential required. */
+  /** The security schemes. Any one of them admits a request. If empty, no credential is required. */
   readonly schemes: ReadonlyArray<string>
   readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined
   readonly responses: Operation["responses"]
-  /** Whether the document contains it. */
+  /** Whether the document describes the route. */
   readonly documented: boolean
 }
 
-/** The service's paths outside its document. */
+/** Paths that the service serves but does not document. */
 const others = [
   "/",
   "/console",
@@ -54,7 +54,7 @@ const others = [
 
 export const routesOf = ({ paths }: OpenApi): ReadonlyArray<Route> => [
   ...Object.entries(paths).flatMap(([path, methods]) =>
-    // A path with its own server belongs to the sandbox.
+    // A path that declares its own server belongs to the sandbox.
     "servers" in methods ? [] : Object.entries(methods).map(([method, operation]) => routeOf(path, method, operation))
   ),
   ...others.map((path) => routeOf(path, "get", { responses: {} }, false))

@@ -1,4 +1,4 @@
-/** Values that often break programs: numbers, texts, and fragments of JSON, URLs and headers. */
+/** Values that often break programs: numbers, strings, and fragments of JSON, URLs and headers. */
 import fc from "fast-check"
 
 export const hostileNumbers = fc.constantFrom(
@@ -66,7 +66,7 @@ export const hostileTexts = fc.constantFrom(
 
 export const texts = fc.constantFrom("a", "one two three", "Ada", "sandbox-small", "2026-01-31", "true", "10", "user")
 
-/** Literals in place of a JSON value. Some are invalid. */
+/** Literals to write in place of a JSON value. Some of them are not valid JSON. */
 export const literals = fc.constantFrom(
   "1e999",
   "-1e999",
@@ -105,7 +105,7 @@ export const literals = fc.constantFrom(
   '""'
 )
 
-/** Path segments and query values, URL-encoded. */
+/** URL-encoded path segments and query values. */
 export const encoded = fc.constantFrom(
   "",
   ".",
@@ -144,10 +144,10 @@ export const encoded = fc.constantFrom(
   "2026-01-31T00:00:00Z"
 )
 
-/** Skips deeper values, because a hostile value may be nested deeper than the stack. */
+/** Values below this depth are skipped, because a hostile value may be nested deeper than the stack. */
 const depthMax = 100
 
-/** The paths of all values in a JSON document. */
+/** Returns the path of every value in a JSON document. */
 export const placesIn = (value: unknown, way: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
   typeof value !== "object" || value === null || way.length === depthMax
     ? [way]

@@ -1,4 +1,4 @@
-/** Judges whether a response is correct by the service's document. */
+/** Judges whether a response conforms to the service's document. */
 import type { OpenApi, Route } from "./Document.ts"
 import { isExact } from "./Plan.ts"
 import type { Plan } from "./Plan.ts"
@@ -6,12 +6,12 @@ import { misfit } from "./Schema.ts"
 import type { Answer, Received } from "./Wire.ts"
 
 export interface Wrong {
-  /** The kind of fault. Faults of one kind are reported once. */
+  /** The kind of fault. Each kind is reported only once. */
   readonly kind: string
   readonly what: string
 }
 
-/** Texts that appear only in internal errors. */
+/** Matches strings that appear only in internal errors. */
 const insides =
   /\n\s+at [\w.<>[\] ]+ ?\(?[^)\n]*:\d+:\d+|node_modules|\bdist\/[\w-]+\.js|\bsrc\/\w+\/\w+\.ts|SQLITE_|SqlError|ECONNREFUSED|EACCES|ENOENT|\/tmp\/|Unexpected token .* in JSON|is not a function|Cannot read propert|undefined \(reading|"_tag":"HttpApiDecodeError"/
 
@@ -29,9 +29,9 @@ const codeOf = (answer: Answer): string => {
 
 const told = (answer: Answer): string => `${answer.status} ${answer.body.toString().slice(0, 400)}`
 
-/** Statuses that may refuse any request, because it is malformed or not in the document. */
+/** Statuses that any request may get if it is malformed or not in the document. */
 const general = new Set([204, 400, 404, 405, 408, 413, 415, 431])
-/** Codes of a temporary lack of resources. */
+/** Error codes that report a temporary shortage of resources. */
 const momentary = new Set(["busy", "books_unavailable", "unavailable", "events_busy"])
 
 const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Answer): Wrong | undefined => {
@@ -45,7 +45,7 @@ const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Ans
     return { kind: `${route.name}: an internal detail`, what: told(answer) }
   if (!headers.has("x-request-id")) return { kind: `${route.name}: no X-Request-Id`, what: told(answer) }
   if (status >= 400 && type !== "application/json" && type !== "text/html" && plan.method !== "HEAD")
-    return { kind: `${route.name}: a refusal of ${type || "no type"}`, what: told(answer) }
+    return { kind: `${route.name}: a refusal with content type ${type || "(none)"}`, what: told(answer) }
   if (!isExact(plan) || !isOf(route, plan)) return undefined
   if (general.has(status) && isRefusedBefore(plan)) return undefined
   const documented = route.responses[String(status)]
@@ -57,7 +57,7 @@ const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Ans
   if (content === undefined)
     return documented.content === undefined || body.length === 0 || plan.method === "HEAD"
       ? undefined
-      : { kind: `${route.name}: ${status} of ${type} is not documented`, what: told(answer) }
+      : { kind: `${route.name}: ${status} with content type ${type} is not documented`, what: told(answer) }
   if (type !== "application/json" || !answer.whole) return undefined
   const found = misfit(components.schemas, content.schema ?? {}, JSON.parse(text))
   return found === undefined
@@ -68,7 +68,7 @@ const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Ans
       }
 }
 
-/** Whether a target matches the route's path in the document. */
+/** Whether a request's target matches the path that the document gives for the route. */
 const isOf = ({ path }: Route, { target }: Plan): boolean => {
   const at = target.split("?", 1)[0]!
   const pattern = path.replaceAll(/[.]/g, "\\$&").replaceAll(/\{\w+\}/g, "(?!\\.{1,2}(?:/|$))[^/?#;\\\\]+")
@@ -84,7 +84,7 @@ const isDecodable = (text: string): boolean => {
   }
 }
 
-/** Whether the service refuses the request before its route. */
+/** Whether the service refuses the request before it reaches a route. */
 const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean =>
   target.length > 8_000 ||
   (credential === "wrong" && (wrong.length > 8_000 || /[^\t\x20-\x7e\x80-\xff]/.test(wrong))) ||
@@ -97,11 +97,11 @@ const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean 
   ) ||
   headers.length > 100
 
-/** The fault of the received response, or `undefined`. */
+/** Returns what is wrong with the response that was received, or `undefined`. */
 export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: Received): Wrong | undefined => {
   if (received.end === "late")
-    return { kind: `${route.name}: no end`, what: `neither answered nor closed in ${received.millis.toFixed(0)} ms` }
-  // The response to a malformed request has a body, regardless of the method.
+    return { kind: `${route.name}: no end`, what: `no response and no close within ${received.millis.toFixed(0)} ms` }
+  // The response to a malformed request contains a body, whatever the method.
   const isTold = plan.method !== "HEAD" || isExact(plan)
   if (isTold && received.rest.length > 0 && !received.rest.toString("latin1", 0, 6).startsWith("HTTP/1"))
     return { kind: `${route.name}: no HTTP`, what: received.rest.toString("latin1", 0, 300) }
@@ -113,7 +113,7 @@ export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: R
     isExact(plan) && plan.end === "wait" && plan.times === 1 && isOf(route, plan) && !isRefusedBefore(plan)
   if (isAsked && (received.answers.length === 0 || !received.answers[0]!.whole) && received.end === "closed")
     return {
-      kind: `${route.name}: closed without a complete answer`,
+      kind: `${route.name}: closed without a complete response`,
       what: received.answers.map(told).join("\n") || "nothing received"
     }
   return undefined

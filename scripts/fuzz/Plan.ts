@@ -1,6 +1,6 @@
 /**
- * A request as data that can be stored and sent again, with its content, framing and delivery. Ids and credentials are placeholders (`⟦tenant_id⟧`),
- * because they differ between worlds.
+ * A request as data, which can be stored and sent again: its content, framing and delivery. Ids and credentials are placeholders (`⟦tenant_id⟧`),
+ * because they differ from world to world.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 
@@ -45,39 +45,39 @@ export type Coding =
   | "twice"
 
 export interface Plan {
-  /** The document's route of the request. */
+  /** The route in the document for which the request was generated. */
   readonly route: string
   readonly credential: CredentialName
-  /** The text of a wrong credential. */
+  /** The invalid credential to send. */
   readonly wrong: string
   readonly method: string
   readonly target: string
   readonly version: string
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   readonly body: string | undefined
-  /** Changed bytes of the body: position (as a fraction of its length) and value. */
+  /** Bytes of the body to change: each one's position, as a fraction of the length, and its new value. */
   readonly bodyBytes: ReadonlyArray<readonly [at: number, byte: number]>
   readonly coding: Coding
   readonly framing: Framing
-  /** Changed bytes of the whole request. */
+  /** Bytes of the whole request to change, in the same form. */
   readonly bytes: ReadonlyArray<readonly [at: number, byte: number]>
-  /** How often it is sent, without waiting for responses. */
+  /** How often to send the request, without waiting for responses in between. */
   readonly times: number
   readonly pieces: number
   readonly pause_ms: number
   readonly end: "wait" | "half" | "cut"
-  /** The fraction of the bytes that is sent. */
+  /** The fraction of the bytes to send. */
   readonly upTo: number
   readonly from: number
 }
 
-/** The values of placeholders in a world. */
+/** The values that replace the placeholders in a world. */
 export type Known = Readonly<Record<string, string>>
 
 const named = (text: string, known: Known): string =>
   text.replaceAll(/⟦(\w+)⟧/g, (_, name: string) => known[name] ?? `no_${name}`)
 
-/** Whether the document determines the response, because the framing is valid and the request matches the route. */
+/** Whether the document determines the response, because the framing is valid and the request matches its route. */
 export const isExact = ({ bytes, framing, method, route, target, upTo, version }: Plan): boolean =>
   bytes.length === 0 &&
   upTo === 1 &&
@@ -127,7 +127,7 @@ const chunk = (bytes: Buffer, extension = ""): Buffer =>
 
 const lastChunk = Buffer.from("0\r\n\r\n")
 
-/** The headers that state the body's length, and the bytes sent as the body. */
+/** Returns the headers that state the body's length, and the bytes to send as the body. */
 const framed = (framing: Framing, body: Buffer): readonly [headers: ReadonlyArray<string>, bytes: Buffer] => {
   const length = (value: number | string) => `content-length: ${value}`
   const chunks = "transfer-encoding: chunked"
@@ -184,7 +184,7 @@ const credentialOf = ({ credential, wrong }: Plan, known: Known): ReadonlyArray<
   return [`authorization: Bearer ${known[credential]}`]
 }
 
-/** The bytes of a plan in a world, sent once. */
+/** Returns the bytes of a plan in a world, for one request. */
 export const bytesOf = (plan: Plan, known: Known): Buffer => {
   const body = coded(plan.coding, changed(Buffer.from(named(plan.body ?? "", known)), plan.bodyBytes))
   const [lengths, content] = framed(plan.framing, body)
@@ -201,7 +201,7 @@ export const bytesOf = (plan: Plan, known: Known): Buffer => {
   return sent.subarray(0, Math.ceil(sent.length * plan.upTo))
 }
 
-/** All bytes of a plan, split into the chunks that are written. */
+/** Returns all bytes of a plan, split into the chunks in which they are written. */
 export const piecesOf = (plan: Plan, known: Known): ReadonlyArray<Buffer> => {
   const one = bytesOf(plan, known)
   const all = plan.times === 1 ? one : Buffer.concat(Array.from({ length: plan.times }, () => one))

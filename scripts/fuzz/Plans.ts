@@ -1,4 +1,4 @@
-/** Generates plans of all kinds, valid and invalid by the document. */
+/** Generates plans of every kind, both valid and invalid according to the document. */
 import fc from "fast-check"
 import type { Route } from "./Document.ts"
 import { encoded, hostileNumbers, hostileTexts, literals, placesIn, texts } from "./Hostile.ts"
@@ -11,7 +11,7 @@ const often = <T>(weight: number, usual: fc.Arbitrary<T>, other: fc.Arbitrary<T>
 
 const id = (name: string) => `⟦${name}⟧`
 
-/** A world's placeholders for each parameter name. With them, a request passes validation. */
+/** For each parameter name, the placeholders of a world that pass validation. */
 const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   model: [
     "auto",
@@ -54,7 +54,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
 const knownOf = (name: string): fc.Arbitrary<string> | undefined =>
   known[name] === undefined ? undefined : fc.constantFrom(...known[name])
 
-/** The operator's routes act on a separate person, whom no other request needs. */
+/** Makes the operator's routes act on a separate person, whom no other request needs. */
 const knownIn =
   ({ path }: Route) =>
   (name: string): fc.Arbitrary<string> | undefined =>
@@ -273,7 +273,7 @@ const filled = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(inner)]))
 }
 
-/** Marks a value that is written as a literal text, because `JSON.stringify` cannot write invalid JSON. */
+/** Marks a value that must be written as a literal, because `JSON.stringify` cannot write invalid JSON. */
 const mark = "\u27e8literal\u27e9"
 
 const changed = (json: unknown, way: ReadonlyArray<string>, value: unknown): unknown => {
@@ -295,7 +295,7 @@ const hostile = fc.oneof(
   texts
 )
 
-/** A JSON text with one changed value, literal or duplicate name. */
+/** Generates JSON in which one value is changed, replaced with a literal, or given a duplicate name. */
 const mutated = (json: unknown): fc.Arbitrary<string> => {
   const place = fc.constantFrom(...placesIn(json))
   const twice = hostile.map((value) => JSON.stringify(value) ?? "null")
@@ -363,7 +363,7 @@ const jsonBodies = (schemas: Schemas, route: Route): fc.Arbitrary<string> => {
   )
 }
 
-/** A second of silence, and the head of a picture, without bytes above 0x7f, which would be encoded as UTF-8. */
+/** A second of silence, and below, the start of a picture. Neither contains bytes above 0x7f, which would be encoded as UTF-8. */
 const wave = `RIFF\0\0\0\0WAVEfmt ${"\0".repeat(2_000)}`
 
 const boundary = "fuzz-boundary"
@@ -544,7 +544,7 @@ const typeOf = ({ body }: Route): string | undefined =>
       ? `${body.type}; boundary=${boundary}`
       : body.type
 
-/** Requests of a route. `patient`: some keep their client waiting until the service times out. */
+/** Generates requests for a route. If `patient`, some requests make their client wait until the service times out. */
 export const plansOf = (schemas: Schemas, route: Route, patient: boolean): fc.Arbitrary<Plan> => {
   const hasBody = route.body !== undefined
   const body = hasBody
@@ -598,7 +598,7 @@ export const plansOf = (schemas: Schemas, route: Route, patient: boolean): fc.Ar
     })
     .map(({ waits, ...plan }) => {
       const sent: Plan = { ...plan, framing: plan.body === undefined ? "none" : plan.framing }
-      // The service would wait for the rest of an incomplete request, so most clients end their side instead.
+      // The service would wait for the rest of an incomplete request, so most clients close their side instead.
       const isWhole = sent.upTo === 1 && sent.bytes.length === 0 && !/too long|huge|cut|encoding/.test(sent.framing)
       return isWhole || waits || sent.end !== "wait" ? sent : { ...sent, end: "half" }
     })

@@ -1,15 +1,15 @@
-/** Checks that an idle service has no open reservation or call, leaks no resources, and has correct books. */
+/** Checks that an idle service has no open reservation or call, does not leak resources, and passes verification. */
 import { readdirSync, readFileSync } from "node:fs"
 import { command } from "../../test/support/Service.ts"
 import type { Service } from "../../test/support/Service.ts"
 
 export interface AtRest {
   readonly wrong: ReadonlyArray<string>
-  /** The process's resource use, in words. */
+  /** Describes the process's resource use. */
   readonly used: string
 }
 
-/** The maximum resident memory at rest after any number of requests, in MB. */
+/** How much memory may be resident at rest after any number of requests, in MB. */
 const residentMax = 700
 
 const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
@@ -19,15 +19,15 @@ const residentOf = ({ process: { pid } }: Service): number =>
 
 const figure = (metrics: string, name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(metrics)?.[1])
 
-/** Connections to vendors and of the sandbox's own clients stay open for a while. */
+/** How many connections may stay open for a while, to vendors and from the sandbox's own clients. */
 const idleMax = 16
 
-/** An expected log line, because a signed payment for an unknown tenant is the operator's concern, not a fault. */
+/** A log line that is expected: a signed payment for an unknown tenant is a matter for the operator and not a fault. */
 const expected = /"received a payment for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits up to two minutes for a condition and returns whether it became true. The service closes an idle keep-alive connection after 65 seconds. */
+/** Waits up to two minutes until a condition holds. Returns whether it does. The service closes idle keep-alive connections after 65 seconds. */
 const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   for (let tries = 0; tries < 480; tries++) {
     if (await is()) return true
@@ -36,7 +36,7 @@ const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   return false
 }
 
-/** Records the process's present state. Returns a function that waits until the service is idle and checks it. `hangUp` ends idle connections. */
+/** Records the process's state. The returned function waits until the service is idle, then checks it. `hangUp` closes idle connections. */
 export const restOf = (service: Service, hangUp = () => {}): (() => Promise<AtRest>) => {
   const handles = handlesOf(service)
   return () => rest(service, handles, hangUp)
@@ -55,13 +55,13 @@ const rest = async (service: Service, handles: number, hangUp: () => void): Prom
     wrong.push(`calls are open at rest: ${gauges.map((name) => `${name} ${figure(text, name)}`).join(", ")}`)
   hangUp()
   const isClosed = await becomes(async () => handlesOf(service) <= handles + idleMax)
-  if (!isClosed) wrong.push(`${handlesOf(service)} handles are open at rest, ${handles} at the start`)
+  if (!isClosed) wrong.push(`${handlesOf(service)} handles are open at rest, but ${handles} were at the start`)
   if (residentOf(service) > residentMax) wrong.push(`${residentOf(service).toFixed(0)} MB are resident at rest`)
   const errors = service.stderr
     .join("")
     .split("\n")
     .filter((line) => /"logLevel":"(?:ERROR|FATAL)"/.test(line) && !expected.test(line))
-  if (errors.length > 0) wrong.push(`${errors.length} errors are in the log; the first: ${errors[0]!.slice(0, 2_000)}`)
+  if (errors.length > 0) wrong.push(`${errors.length} errors were logged, starting with: ${errors[0]!.slice(0, 2_000)}`)
   const verified = await command(["verify"], { DATA_DIR: service.folder })
   if (verified.code !== 0) wrong.push(`verify: ${verified.stdout}${verified.stderr}`)
   return {

@@ -1,4 +1,4 @@
-/** Sends thousands of plans and shrinks each fault. */
+/** Sends thousands of plans and shrinks every fault that it finds. */
 import fc from "fast-check"
 import type { Route } from "./Document.ts"
 import { wrongIn } from "./Judge.ts"
@@ -18,7 +18,7 @@ export interface Found {
 
 export interface Counts {
   requests: number
-  /** How often each status occurred. `closed` and `left` mean no response. */
+  /** How often each status occurred. `closed` and `left` mean that there was no response. */
   readonly statuses: Map<string, number>
   readonly routes: Map<string, number>
   slowest_ms: number
@@ -29,25 +29,25 @@ export interface Options {
   readonly requests: number
   readonly until?: number
   readonly workers: number
-  /** Whether some clients wait for timeouts of many seconds. */
+  /** Whether some clients wait until the service times out, which takes many seconds. */
   readonly patient: boolean
-  /** Only routes with this text in their name. */
+  /** Limits the run to routes whose name contains this string. */
   readonly route?: string
   readonly progress?: (counts: Counts) => void
-  /** Called with each shrunk fault. */
+  /** Called with each fault once it has been shrunk. */
   readonly told?: (found: Found) => void
 }
 
-/** The maximum time of a response, in milliseconds. Heads have 20 seconds, bodies 15, images a minute. */
+/** How long a response may take, in milliseconds. The service allows 20 seconds for a head, 15 for a body and a minute for an image. */
 const limit_ms = 75_000
 
-/** Event streams do not end. */
+/** Recognizes event streams, which never end. */
 const isEndless = ({ headers, status }: Answer): boolean =>
   status === 200 && headers.get("content-type") === "text/event-stream"
 
 const addressOf = (number: number): string => `127.${1 + (number >> 14)}.${(number >> 7) & 127}.${1 + (number & 127)}`
 
-/** Sends a plan. Returns the response and its fault. */
+/** Sends a plan, and returns the response and what is wrong with it. */
 export const send = async (
   { document, known, routes, service }: World,
   plan: Plan
@@ -66,9 +66,9 @@ export const send = async (
   return { received, wrong: wrongIn(document, route, plan, received) }
 }
 
-/** How often a fault is sent again while shrinking. */
+/** How often a fault may be sent again while it is being shrunk. */
 const shrinksMax = 150
-/** Used-up resources are renewed after this many requests. */
+/** After this many requests, resources that have been used up are renewed. */
 const renewedAfter = 2_500
 
 export const run = async (
@@ -81,7 +81,7 @@ export const run = async (
   const routes = world.routes.filter(({ name }) => name.includes(options.route ?? ""))
   if (routes.length === 0) throw new Error(`no route has ${options.route} in its name`)
   const isOver = () => counts.requests >= options.requests || Date.now() > (options.until ?? Infinity)
-  // Built once, because building one costs more than sending its requests.
+  // Generators are built once, because building one costs more than sending its requests.
   const plans = new Map(
     routes.map((route) => [route.name, plansOf(world.document.components.schemas, route, options.patient)])
   )
@@ -98,7 +98,7 @@ export const run = async (
     options.progress?.(counts)
   }
 
-  /** A few plans of one route, with their own seed. */
+  /** Sends a few plans for one route, generated from their own seed. */
   const some = async (route: Route, seed: number, most: number): Promise<void> => {
     let last: Found | undefined
     let sent = 0

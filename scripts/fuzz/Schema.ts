@@ -1,4 +1,4 @@
-/** The part of JSON Schema that the document uses: validation, and generation of valid values. */
+/** Implements the part of JSON Schema that the document uses: validating values and generating valid ones. */
 import fc from "fast-check"
 import { hostileNumbers, hostileTexts, texts } from "./Hostile.ts"
 
@@ -45,7 +45,7 @@ const formats: Readonly<Record<string, RegExp>> = {
   email: /^[^@\s]+@[^@\s]+$/
 }
 
-/** The path and reason of a schema violation; `undefined` if the value is valid. */
+/** Returns where and how a value violates its schema, or `undefined` if the value is valid. */
 export const misfit = (schemas: Schemas, schema: Schema, value: unknown, at = "$"): string | undefined => {
   if (schema.$ref !== undefined) {
     const found = misfit(schemas, referred(schemas, schema.$ref), value, at)
@@ -73,7 +73,7 @@ const misfitOfNumber = ({ exclusiveMinimum, maximum, minimum }: Schema, value: n
   value < (minimum ?? Number.NEGATIVE_INFINITY) ||
   value <= (exclusiveMinimum ?? Number.NEGATIVE_INFINITY) ||
   value > (maximum ?? Number.POSITIVE_INFINITY)
-    ? `${at} is out of its range: ${value}`
+    ? `${at} is out of range: ${value}`
     : undefined
 
 const misfitOfText = (
@@ -85,7 +85,7 @@ const misfitOfText = (
   value.length > maxLength ||
   (pattern !== undefined && !new RegExp(pattern).test(value)) ||
   formats[format]?.test(value) === false
-    ? `${at} is a text that its rules exclude: ${JSON.stringify(value).slice(0, 100)}`
+    ? `${at} is a string that the schema does not allow: ${JSON.stringify(value).slice(0, 100)}`
     : undefined
 
 const misfitOfArray = (schemas: Schemas, schema: Schema, value: ReadonlyArray<unknown>, at: string) => {
@@ -114,7 +114,7 @@ const misfitOfObject = (schemas: Schemas, schema: Schema, value: object, at: str
 
 const nestedMax = 5
 
-/** Values of a schema. `known` has values by property name. */
+/** Generates values for a schema. `known` lists values to use, by property name. */
 export const valuesOf = (
   schemas: Schemas,
   schema: Schema,

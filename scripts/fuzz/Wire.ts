@@ -1,41 +1,41 @@
-/** A byte-level client, which writes given bytes to a socket and reads HTTP/1.1 responses. */
+/** A byte-level client, which writes given bytes to a socket and parses HTTP/1.1 responses. */
 import { connect } from "node:net"
 
 export interface Answer {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
-  /** Whether the response is complete. */
+  /** Whether the response arrived completely. */
   readonly whole: boolean
 }
 
 export interface Sending {
   readonly port: number
-  /** The loopback address of the client. */
+  /** The loopback address that the client connects from. */
   readonly from: string
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
-  /** The client's action after sending: wait, half-close, or disconnect. */
+  /** How the client proceeds after sending: it waits, closes its side, or disconnects. */
   readonly end: "wait" | "half" | "cut"
-  /** The methods of the sent requests. They determine the number of responses and which have no body. */
+  /** The methods of the requests in these bytes. They determine how many responses to expect and which of them carry no body. */
   readonly methods: ReadonlyArray<string>
-  /** Whether the client leaves this endless response after its head. */
+  /** Whether a response is endless, so that the client disconnects after its head. */
   readonly isEndless: (answer: Answer) => boolean
   readonly limit_ms: number
 }
 
 export interface Received {
   readonly answers: ReadonlyArray<Answer>
-  /** `late`: neither all responses nor the end of the connection arrived in time. */
+  /** `late` means that neither all responses nor the end of the connection arrived in time. */
   readonly end: "answered" | "closed" | "left" | "late"
-  /** Received bytes that are not HTTP. */
+  /** The bytes received that are not HTTP. */
   readonly rest: Buffer
   readonly millis: number
 }
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Sends the bytes and returns the received responses. */
+/** Sends the bytes and returns the responses that arrive. */
 export const exchange = (sending: Sending): Promise<Received> =>
   new Promise((resolve) => {
     const began = performance.now()
@@ -56,7 +56,7 @@ export const exchange = (sending: Sending): Promise<Received> =>
       if (last !== undefined && !last.whole && sending.isEndless(last)) return finish("answered")
       if (answers.length >= sending.methods.length && last!.whole) finish("answered")
     })
-    // A server may close before it has read everything.
+    // The server may close the connection before it has read everything.
     socket.on("error", () => {})
     socket.once("close", () => finish("closed"))
     socket.once("connect", async () => {
@@ -70,7 +70,7 @@ export const exchange = (sending: Sending): Promise<Received> =>
     })
   })
 
-/** The responses at the start of the bytes. */
+/** Parses the responses at the start of the bytes. */
 const answersIn = (bytes: Buffer, methods: ReadonlyArray<string>): { answers: Array<Answer>; rest: Buffer } => {
   const answers: Array<Answer> = []
   let at = 0
@@ -94,7 +94,7 @@ const answersIn = (bytes: Buffer, methods: ReadonlyArray<string>): { answers: Ar
   return { answers, rest: bytes.subarray(at) }
 }
 
-/** A body, and the position of the next response; `undefined` if incomplete. */
+/** Returns a body and where the next response starts, or `undefined` while the body is incomplete. */
 const bodyAt = (
   bytes: Buffer,
   at: number,

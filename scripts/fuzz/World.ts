@@ -1,4 +1,4 @@
-/** The service under test in a separate process with its sandbox, its users, and the checks of its state at rest. */
+/** Runs the service under test in a separate process with its sandbox, creates its users, and checks its state at rest. */
 import { redirect_uri, tokensFor } from "../../test/support/OAuth.ts"
 import { command, start } from "../../test/support/Service.ts"
 import type { Person, Service } from "../../test/support/Service.ts"
@@ -12,11 +12,11 @@ export interface World {
   readonly service: Service
   readonly document: OpenApi
   readonly routes: ReadonlyArray<Route>
-  /** The present values of a plan's placeholders. */
+  /** Returns the values that currently replace a plan's placeholders. */
   readonly known: () => Known
-  /** Renews used-up credentials, credit and objects. */
+  /** Renews credentials, credit and objects that have been used up. */
   readonly renew: () => Promise<void>
-  /** The faults at rest, and the resource use in words. */
+  /** Reports faults at rest, and describes the resource use. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
@@ -129,7 +129,7 @@ const knownOf = async (service: Service, people: People, old: Person): Promise<K
     "application's token": application_token,
     "client token": (await service.call("/v1/web/client-token", { json: { service_client_id } })).body?.result?.token
   }
-  // The sandbox's records of calls and letters do not count as the service's memory.
+  // Removes the sandbox's own records of calls and letters, so that they do not count as the service's memory.
   await service.control("/calls", undefined, "DELETE")
   await service.control("/mail", undefined, "DELETE")
   return Object.fromEntries(

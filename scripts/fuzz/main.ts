@@ -1,21 +1,21 @@
 /**
- * Hostile requests, vendors and payment events, generated from a seed: `npm run fuzz -- ...`
+ * Sends hostile requests, vendor responses or payment events, generated from a seed: `npm run fuzz -- ...`
  *
  * (neither)           requests of all kinds, for each route of `/openapi.json` and each credential
- * --vendors           vendors with wrong responses, in every protocol
- * --webhooks          events of the payment processor: forged, corrupted, duplicated, out of order
+ * --vendors           wrong responses from vendors, in every protocol
+ * --webhooks          events from the payment processor: forged, corrupted, duplicated, out of order
  *
  * --requests N        number of requests (10,000)
- * --seed S            the seed; it is printed
- * --route TEXT        only routes, or vendor calls, with this text in their name, such as "POST /v1/chat"
+ * --seed S            the seed, which every run prints
+ * --route TEXT        only routes, or calls to vendors, whose name contains this string, such as "POST /v1/chat"
  * --replay FILE       sends a stored plan (`fuzz-*.json`) and prints the result
  * --patient           some clients stall until the service times out, which takes up to 25 seconds each
  * --workers N         concurrent requests (12)
  *
- * Each response must have a documented status and content type and a body that is valid for its schema. No response may be a 500 caused by a fault of
- * the service, or show an internal detail. Each request must get a response or a closed connection in bounded time. At the end no reservation, call
- * or handle may be open, the log must have no error, memory must be bounded, and `tollgate verify` must hold. A violation is shrunk (fast-check),
- * printed and stored in a file. The tests run a part of it (`test/fuzz`).
+ * Each response must have a documented status and content type, and a body that is valid for its schema. No response may be a 500 caused by a fault
+ * in the service, or reveal an internal detail. Each request must get a response or a closed connection within bounded time. At the end, no
+ * reservation, call or handle may be open, the log must not contain errors, memory must be bounded, and `tollgate verify` must hold. A violation is
+ * shrunk (fast-check), printed and stored in a file. The tests run part of this (`test/fuzz`).
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -48,7 +48,7 @@ const workers = Number(values.workers)
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Bytes as text, with one line per HTTP line. */
+/** Formats bytes as text, with one line per HTTP line. */
 const shown = (bytes: Buffer): string =>
   JSON.stringify(bytes.toString("latin1").slice(0, 2_000))
     .slice(1, -1)
@@ -72,11 +72,11 @@ const progress = (): ((count: number, statuses: ReadonlyMap<string, number>) => 
 
 let files = 0
 
-/** Stores a plan. Returns the command that sends it again. */
+/** Stores a plan, and returns the command that sends it again. */
 const kept = (plan: unknown, flag: string): string => {
   const file = `fuzz-${seed}-${++files}.json`
   writeFileSync(file, `${JSON.stringify(plan, undefined, 2)}\n`)
-  return `  again: npm run fuzz --${flag} --replay ${file}`
+  return `  to repeat: npm run fuzz --${flag} --replay ${file}`
 }
 
 const planIn = <A>(): A => JSON.parse(readFileSync(values.replay!, "utf8")) as A
@@ -114,7 +114,7 @@ const ofRequests = async (): Promise<boolean> => {
     print(`${counts.requests} requests in ${seconds.toFixed(0)} s; ${table(counts.statuses)}`)
     const least = Math.min(...counts.routes.values())
     print(
-      `the slowest took ${counts.slowest_ms.toFixed(0)} ms; each of the ${counts.routes.size} routes got at least ${least}`
+      `the slowest took ${counts.slowest_ms.toFixed(0)} ms; each of the ${counts.routes.size} routes received at least ${least}`
     )
     return told(found.length, await world.rest())
   } finally {

@@ -1,4 +1,4 @@
-// HAProxy in front of the nodes. It polls each node's /readyz, and sends a request that no node has accepted to another node.
+// Runs HAProxy in front of the nodes. It polls each node's /readyz, and passes a request that one node did not accept to another node.
 import { spawn } from "node:child_process"
 import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ interface Node {
   readonly port: number
 }
 
-/** The timeouts are long, because a call waits for a model. */
+/** The timeouts are long, because a call waits for its model. */
 const configuration = (port: number, nodes: ReadonlyArray<Node>): string => `global
   maxconn 4000
 defaults
@@ -32,7 +32,7 @@ backend nodes
 ${nodes.map(({ name, port: own }) => `  server ${name.replace(" ", "-")} 127.0.0.1:${own} check`).join("\n")}
 `
 
-/** Starts HAProxy for the nodes. Returns its port. */
+/** Starts HAProxy for the nodes and returns its port. */
 export const balance = async (directory: string, nodes: ReadonlyArray<Node>): Promise<number> => {
   const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/sbin"]
   const executable = folders.map((folder) => join(folder, "haproxy")).find((file) => existsSync(file))

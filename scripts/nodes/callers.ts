@@ -1,16 +1,16 @@
-// Callers of the nodes. Each makes one call after another, regardless of the outcome.
+// Simulates callers, which make one call after another, whatever the outcome.
 import { sleep } from "../bench/processes.ts"
 
-/** Each caller's pause between two calls, in milliseconds. */
+/** How long each caller pauses between two calls, in milliseconds. */
 const pause = 20
 
-/** The timeout of a call in milliseconds, longer than any wait in the service. */
+/** How long a call may take, in milliseconds. Longer than any wait in the service. */
 const patience = 30_000
 
 export class Callers {
-  /** Successful calls. */
+  /** The number of successful calls. */
   acknowledged = 0
-  /** Calls without a successful response. They may have been charged. */
+  /** The number of calls that got no successful response. They may have been charged. */
   unanswered = 0
   readonly #url: string
   readonly #keys: ReadonlyArray<string>
@@ -22,7 +22,7 @@ export class Callers {
   readonly #abreast: number
   #running: Promise<unknown> = Promise.resolve()
 
-  /** `abreast`: the number of concurrent callers. */
+  /** `abreast` is the number of concurrent callers. */
   constructor(url: string, keys: ReadonlyArray<string>, body: string, abreast = 24) {
     this.#abreast = abreast
     this.#url = url
@@ -36,7 +36,7 @@ export class Callers {
     )
   }
 
-  /** Pauses new calls. */
+  /** Stops new calls until further notice. */
   rest(): void {
     this.#isResting = true
   }
@@ -50,12 +50,12 @@ export class Callers {
     await this.#running
   }
 
-  /** Whether the last call succeeded. */
+  /** Whether the most recent call succeeded. */
   isServed(): boolean {
     return this.#last === "200"
   }
 
-  /** The outcomes of calls since the last reading. */
+  /** Returns the outcomes of calls since the previous reading. */
   takeCounts(): string {
     const counts = [...this.#counts].toSorted(([a], [b]) => a.localeCompare(b))
     this.#counts = new Map()
@@ -89,9 +89,9 @@ export class Callers {
       if (response.status === 200) return "200"
       // The balancer's own responses are not JSON.
       const code = /"code": ?"(\w+)"/.exec(text)?.[1]
-      return `${response.status}${code === undefined ? " of the balancer" : ` ${code}`}`
+      return `${response.status}${code === undefined ? " from the balancer" : ` ${code}`}`
     } catch {
-      return "no answer"
+      return "no response"
     }
   }
 }

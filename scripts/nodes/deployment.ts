@@ -1,4 +1,4 @@
-// Nodes over one PostgreSQL on loopback, with a provider and keys, and the check of the books after all calls.
+// Runs nodes on one PostgreSQL server on loopback, with a provider and keys, and checks the database after all calls.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -13,7 +13,7 @@ import { ask, freePort, nodeOptions, root, sleep, start, startPart, stop, stopAl
 
 const main = join(root, "dist", "main.js")
 
-/** The maximum time that a killed node's reservations stay, in milliseconds: its lease and the minute between other nodes' checks. */
+/** How long a killed node's reservations may remain, in milliseconds: its lease, plus the minute between two checks by other nodes. */
 const leftoverLimit = 100_000
 
 export interface Node {
@@ -25,11 +25,11 @@ export interface Node {
 const isReady = async (port: number): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true
 
-/** Returns the elapsed time in milliseconds. */
+/** Waits until a condition holds, and returns how long that took in milliseconds. */
 export const until = async (what: string, holds: () => Promise<boolean>, limit = 60_000): Promise<number> => {
   const from = performance.now()
   while (!(await holds())) {
-    if (performance.now() - from > limit) throw new Error(`${what}: not within ${limit / 1000} s`)
+    if (performance.now() - from > limit) throw new Error(`${what}: did not happen within ${limit / 1000} s`)
     await sleep(100)
   }
   return performance.now() - from
@@ -39,7 +39,7 @@ export const seconds = (millis: number): string => `${(millis / 1000).toFixed(1)
 
 /** Starts the server, three nodes and the provider, with their data in a directory. */
 export const deploy = async (directory: string) => {
-  // If this runs as root, the server runs as another user.
+  // If the script runs as root, the server runs as another user.
   chmodSync(directory, 0o755)
   const server = await startServer([], directory)
   const books = new Client(server.url)
@@ -83,7 +83,7 @@ export const deploy = async (directory: string) => {
     return keys
   }
 
-  /** Checks the books after all calls and ends all processes. Throws if the books are wrong. */
+  /** Checks the database after all calls and ends all processes. Throws if a charge is wrong. */
   const settle = async ({ acknowledged, unanswered }: Counted): Promise<void> => {
     const reader = new Client(database)
     await reader.connect()
@@ -96,11 +96,11 @@ export const deploy = async (directory: string) => {
       async () => (await open()) === 0,
       leftoverLimit
     )
-    print(`All were released after ${seconds(freed)}.`)
+    print(`All of them were released after ${seconds(freed)}.`)
     const charged = await number("SELECT count(*) FROM tollgate_usage_records WHERE success = 1")
     await reader.end()
     print(
-      `Callers got ${count(acknowledged)} responses with 200, and ${count(unanswered)} other results; the books have ${count(charged)} successful calls.`
+      `Callers got ${count(acknowledged)} responses with 200 and ${count(unanswered)} other results; the database has ${count(charged)} successful calls.`
     )
     const verified = await operate(main, envOf("node 1", nodes[0]!.port), "verify")
     print(`verify: ${verified.trim().split("\n").at(-1)}`)
@@ -108,19 +108,19 @@ export const deploy = async (directory: string) => {
     await server.stop()
     if (charged < acknowledged) throw new Error(`${acknowledged - charged} acknowledged charges are LOST`)
     if (charged > acknowledged + unanswered) throw new Error(`${charged - acknowledged - unanswered} charges TOO MANY`)
-    print("Nothing was lost, nothing was charged twice.")
+    print("No charge was lost, and no call was charged twice.")
   }
 
   return { server, database, nodes, startNode, keysAt, settle }
 }
 
-/** The callers' counts. */
+/** The counts that the callers kept. */
 interface Counted {
   readonly acknowledged: number
   readonly unanswered: number
 }
 
-/** Runs in a temporary directory. At the end, the directory and all started processes are gone. */
+/** Runs in a temporary directory. Removes the directory and ends all processes afterwards. */
 export const within = async (run: (directory: string) => Promise<void>): Promise<never> => {
   if (!existsSync(main)) spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   const directory = mkdtempSync(join(tmpdir(), "tollgate-nodes-"))

@@ -1,5 +1,5 @@
-// Kills one node after another of three nodes over one PostgreSQL, under load. Reports the callers' errors at the other nodes, how long a killed
-// node's reservations stay open, and whether the books hold. `npm run nodes:kills` runs fifty kills (`--kills N`) in a few minutes.
+// Kills three nodes on one PostgreSQL database one after another, under load. Reports the errors that callers get at the other nodes, how long a
+// killed node's reservations stay open, and whether the charges are right. `npm run nodes:kills` runs fifty kills (`--kills N`) in a few minutes.
 import { Client } from "pg"
 import { chatBody } from "../bench/calls.ts"
 import { count, print } from "../bench/frame.ts"
@@ -7,12 +7,12 @@ import { sleep } from "../bench/processes.ts"
 import { Callers } from "./callers.ts"
 import { deploy, seconds, within } from "./deployment.ts"
 
-/** The range of a node's time under load before it is killed, in milliseconds. */
+/** The shortest and the longest time that a node is under load before it is killed, in milliseconds. */
 const loaded = [300, 1_500] as const
-/** The number of concurrent callers of each node. */
+/** The number of concurrent callers at each node. */
 const abreast = 8
 const lookEvery = 500
-/** The duration of a lease, and the additional time until other nodes notice, because they check every five seconds. In milliseconds. */
+/** How long a lease lasts, and below, how much longer other nodes may take to notice, because they check every five seconds. In milliseconds. */
 const lease = 20_000
 const noticed = 10_000
 
@@ -22,7 +22,7 @@ const kills = asked < 0 ? 50 : Number(process.argv[asked + 1])
 interface Killed {
   readonly run: string
   readonly at: number
-  /** The most open reservations found, and the time of the last one. */
+  /** The most open reservations that were seen, and when one was last seen. */
   open: number
   lastOpen: number
 }
@@ -80,12 +80,12 @@ await within(async (directory) => {
     errors += others.reduce((sum, { unanswered }, i) => sum + unanswered - before[i]!, 0)
     if ((kill + 1) % 10 === 0)
       print(
-        `${kill + 1} kills: ${count(callers.reduce((sum, { acknowledged }) => sum + acknowledged, 0))} calls answered, ` +
+        `${kill + 1} kills: ${count(callers.reduce((sum, { acknowledged }) => sum + acknowledged, 0))} calls succeeded, ` +
           `${errors} failed at live nodes; ${callers.map((one) => `[${one.takeCounts()}]`).join(" ")}`
       )
   }
   await Promise.all(callers.map((one) => one.end()))
-  // The reservations of the last node are also released within a lease's time.
+  // The last node's reservations are also released once its lease ends.
   while (killed.some(({ lastOpen }) => performance.now() - lastOpen < 2 * lookEvery)) await sleep(lookEvery)
   over.abort()
   await looking
@@ -94,8 +94,8 @@ await within(async (directory) => {
   const left = killed.filter(({ open }) => open > 0)
   const times = left.map(({ at, lastOpen }) => lastOpen - at)
   print(
-    `\n${kills} kills; ${left.length} of them left reservations open, ${left.reduce((sum, { open }) => sum + open, 0)} in all; ` +
-      `a node's last one was released after at most ${seconds(Math.max(0, ...times))}.`
+    `\n${kills} kills; ${left.length} of them left reservations open, ${left.reduce((sum, { open }) => sum + open, 0)} in total; ` +
+      `the last one of a node was released after at most ${seconds(Math.max(0, ...times))}.`
   )
   const late = times.filter((time) => time > lease + noticed).length
   await settle({
@@ -104,5 +104,5 @@ await within(async (directory) => {
   })
   if (errors > 0) throw new Error(`${errors} calls failed at nodes that were not killed`)
   if (late > 0)
-    throw new Error(`after ${late} kills, reservations stayed for longer than a lease and ${seconds(noticed)}`)
+    throw new Error(`after ${late} kills, reservations remained for longer than a lease and ${seconds(noticed)}`)
 })

@@ -1,5 +1,5 @@
-// Runs three nodes over one PostgreSQL behind HAProxy, under load, while it kills nodes and stops the database. Reports the callers' results, and
-// whether the books hold. `npm run nodes` takes one to three minutes. The README explains the output.
+// Runs three nodes on one PostgreSQL database behind HAProxy, under load, while it kills nodes and stops the database. Reports what the callers got
+// and whether the charges are right. `npm run nodes` takes one to three minutes. The README explains the output.
 import { chatBody } from "../bench/calls.ts"
 import { print } from "../bench/frame.ts"
 import { sleep } from "../bench/processes.ts"
@@ -7,7 +7,7 @@ import { balance } from "./balancer.ts"
 import { Callers } from "./callers.ts"
 import { deploy, seconds, until, within } from "./deployment.ts"
 
-/** The length of a phase of load, in milliseconds. */
+/** How long a phase of load lasts, in milliseconds. */
 const phase = 4_000
 
 await within(async (directory) => {
@@ -34,7 +34,7 @@ await within(async (directory) => {
   await sleep(phase)
   show("PostgreSQL stopped (immediate)")
   await server.restart()
-  const back = await until("calls are answered again", async () => callers.isServed())
+  const back = await until("calls succeed again", async () => callers.isServed())
   show(`PostgreSQL started again, calls after ${seconds(back)}`)
   await sleep(phase)
   show("all nodes running")

@@ -1,13 +1,13 @@
 /**
- * Simulates six weeks of a sandbox's use to fill every view of the console: purchases, a refund and an auto-reload, keys with and without limits,
- * successful and failed calls, transfers in each state, a team with members and invitations, and media jobs.
+ * Simulates six weeks of use of a sandbox, to fill every view of the console: purchases, a refund and an auto-reload, keys with and without limits,
+ * successful and failed calls, transfers in every state, a team with members and invitations, and media jobs.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
 const dayLong = 86_400_000
 
-/** Days before the last one. By then, transfers of the first days and an invitation of the third week have expired. */
+/** The number of days before the last one. By then, the transfers of the first days and an invitation from the third week have expired. */
 export const daysAhead = 44
 
 const people = {
@@ -21,7 +21,7 @@ type Name = keyof typeof people
 const models = ["sandbox-large", "sandbox-small", "auto", "sandbox-fraction", "sandbox-failover"]
 const teamModels = ["sandbox-large", "sandbox-small", "sandbox-large"]
 
-/** Pseudo-random numbers, the same in every run. */
+/** Generates pseudo-random numbers that are the same in every run. */
 class Chance {
   #seed = 101
 
@@ -39,10 +39,10 @@ class Chance {
 
 const mailOf = (name: string): string => `${name}@example.com`
 
-/** The facts that the pictures need. */
+/** Facts about the simulated use that the pictures need. */
 export interface Lived {
   readonly ada: Person
-  /** Tokens from the letters of a pending transfer and of an open invitation to the team. */
+  /** The tokens in the letters for a pending transfer and for an open invitation to the team. */
   readonly transferLetter: string
   readonly teamLetter: string
 }
@@ -50,7 +50,7 @@ export interface Lived {
 class Life {
   readonly chance = new Chance()
   readonly service: Service
-  /** The longest prompt of the day, in words. */
+  /** How long the day's longest prompt is, in words. */
   #words = 6000
   #references = 0
 
@@ -60,7 +60,7 @@ class Life {
 
   async ok(path: string, call: Call): Promise<Answer["body"]> {
     const { body, status } = await this.service.call(path, call)
-    if (status < 200 || status > 299) throw new Error(`${path} answered ${status} ${JSON.stringify(body)}`)
+    if (status < 200 || status > 299) throw new Error(`${path} returned ${status} ${JSON.stringify(body)}`)
     return body.result ?? body
   }
 
@@ -87,7 +87,7 @@ class Life {
       token,
       json: { amount_credits }
     })
-    // Opening the sandbox's checkout page pays.
+    // In the sandbox, opening the checkout page pays.
     await fetch(checkout_url)
     await until(async () => (await this.service.balance({ tenant_id, token } as Person)) !== before)
   }
@@ -115,7 +115,7 @@ class Life {
     }
   }
 
-  /** Waits for a letter of this kind and returns the token in the newest one. */
+  /** Waits for a letter of this kind, and returns the token in the newest one. */
   async letterTo(email: string, kind: "invites" | "transfer-invites"): Promise<string> {
     const link = new RegExp(`/${kind}/([0-9a-f]{64})`)
     let token: string | undefined
@@ -131,7 +131,7 @@ class Life {
     return this.service.control("/clock", { advance_ms: Math.round(days * dayLong) })
   }
 
-  /** A day in three parts. Some days are busy, others quiet. */
+  /** Simulates a day in three parts. Some days are busy and others are quiet. */
   async day(calls: () => Promise<void>): Promise<void> {
     this.#words = 1500 + this.chance.below(9000)
     for (const part of [0.4, 0.25, 0.35]) {
@@ -151,7 +151,7 @@ class Life {
   }
 }
 
-/** Waits for a background change. */
+/** Waits for a change that happens in the background. */
 const until = async (is: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < 200; tries++) {
     if (await is()) return
@@ -177,7 +177,7 @@ const adasKeys = async (life: Life, ada: Person): Promise<ReadonlyArray<string>>
   })
 ]
 
-/** A team that pays for its members, each with their own key. */
+/** Creates a team that pays for its members, each with their own key. */
 const makeTeam = async (life: Life, ada: Person) => {
   const { id } = await life.ok("/v1/tenants", { token: ada.token, json: { name: "Lighthouse" } })
   await life.ok(`/v1/tenants/${id}/plan`, { token: ada.token, method: "PUT", json: { plan: "team", seats: 6 } })
@@ -224,7 +224,7 @@ const refund = async (life: Life, { tenant_id, token }: Person, amount: number):
   await life.service.control(`/payments/${records[0].id}/refund`, { amount })
 }
 
-/** The first month. Its transfers and invitations have ended. */
+/** Simulates the first month, whose transfers and invitations have ended. */
 const begin = async (life: Life): Promise<void> => {
   const ada = await life.who("ada")
   await life.buy(ada, 25)
@@ -237,7 +237,7 @@ const begin = async (life: Life): Promise<void> => {
   await life.pass(3)
 }
 
-/** The last days. Their transfers and invitations are pending. */
+/** Simulates the last days, whose transfers and invitations are pending. */
 const recently = async (life: Life, team: string): Promise<Pick<Lived, "transferLetter" | "teamLetter">> => {
   const [ada, grace, alan] = [await life.who("ada"), await life.who("grace"), await life.who("alan")]
   await life.end(alan, await life.send(ada, alan.email, 2.25), "decline")

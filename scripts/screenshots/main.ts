@@ -1,7 +1,7 @@
 /**
- * Takes pictures of every view of the console, on a desktop and a phone, light and dark, in `out/screenshots`. It starts the built service in its
- * sandbox, with six weeks of use. `npm run screenshots -- usage keys` takes only views with one of the words in their name. `desktop`, `phone`,
- * `light` and `dark` restrict the variants. `readme` also updates the README's pictures of Home.
+ * Takes pictures of every view of the console, on a desktop and a phone, in light and dark, and stores them in `out/screenshots`. It starts the built
+ * service in its sandbox, with six weeks of use. `npm run screenshots -- usage keys` takes only the views whose name contains one of the words.
+ * `desktop`, `phone`, `light` and `dark` limit the variants. `readme` also updates the README's pictures of Home.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -18,14 +18,14 @@ const screens = {
 } as const
 const schemes = ["light", "dark"] as const
 
-/** Waits until loading and animations have ended. */
+/** Waits until everything has loaded and animations have ended. */
 const settled = async ({ page }: Tab, isWaiting = false): Promise<void> => {
   if (!isWaiting) await page.waitForFunction(() => document.querySelector(".states-loading") === null)
   await page.evaluate(() => document.fonts.ready)
   await page.waitForTimeout(400)
 }
 
-/** Runs a command on the server with the sandbox's steered clock. */
+/** Runs a command on the server with the sandbox's own clock. */
 const laterClock = {
   NODE_OPTIONS: `--import file://${join(root, "scripts", "bench", "shifted-clock.mjs")}?days=-${daysAhead}`
 }
@@ -45,7 +45,7 @@ const isWanted = ({ name }: View): boolean =>
 
 type Settings = NonNullable<Parameters<Desk["tab"]>[0]>
 
-/** The browsers of one size and colour scheme, opened on first use. */
+/** Opens the browsers of one size and color scheme on first use. */
 const browsers = (desk: Desk, settings: Settings) => {
   const opened = new Map<As, Promise<Tab>>()
   const open: Record<As, () => Promise<Tab>> = {
@@ -72,7 +72,7 @@ const browsers = (desk: Desk, settings: Settings) => {
     of: (as: As): Promise<Tab> => {
       const tab = opened.get(as) ?? open[as]()
       opened.set(as, tab)
-      // A short timeout: a view with changed labels is reported and the next one is taken.
+      // The timeout is short, so that a view whose labels have changed is reported and the next one is taken.
       void tab.then(({ context }) => context.setDefaultTimeout(15_000))
       return tab
     },
@@ -82,7 +82,7 @@ const browsers = (desk: Desk, settings: Settings) => {
   }
 }
 
-/** Takes a picture as WebP, which Chromium can write but Playwright does not offer. */
+/** Takes a picture as WebP, which Chromium can write although Playwright does not offer it. */
 const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<void> => {
   const { height, width } = screens.desktop.viewport
   const session = await context.newCDPSession(page)
@@ -95,8 +95,8 @@ const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<vo
 }
 
 /**
- * Takes the whole view, or a dialog and the visible part of the view. It enlarges the viewport, because a full-page picture would lose the phone's
- * emulation.
+ * Takes the whole view, or a dialog with the visible part of the view. It enlarges the viewport for that, because a full-page picture would lose the
+ * emulation of the phone.
  */
 const shoot = async ({ page }: Tab, path: string): Promise<void> => {
   const { height, width } = page.viewportSize()!

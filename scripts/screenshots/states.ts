@@ -1,9 +1,9 @@
-/** Overrides the service's responses to show a view's other states: loading, failed, or with problems for the operator. */
+/** Overrides the service's responses to show a view's other states: loading, failed, or reporting problems to the operator. */
 import type { Route } from "playwright-core"
 import type { Tab } from "../../test/console/Browser.ts"
 import { daysAhead } from "./Life.ts"
 
-/** Responses that never arrive, except for the frame's. */
+/** Makes every response except the frame's never arrive. */
 export const waiting = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
 
@@ -16,7 +16,7 @@ export const failing = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, (route) => route.fulfill(refusal))
 
 const unavailable = { status: 503, headers: { "x-request-id": "req_5c1d77ab90f2" }, json: { error: "unavailable" } }
-/** A status on which the page retries three times. */
+/** Responds with a status that makes the page retry three times. */
 export const broken = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/operator\/(?!me)/, (route) => route.fulfill(unavailable))
 
@@ -134,7 +134,7 @@ const owed = changed((_, now) => ({
   waiting: [{ payment_id: "pi_90aa1779cd8c34424925b11", movements: 2, since: at(now, 26 * 60 * minute) }]
 }))
 
-/** Failing upstreams, calls that cannot be settled, a failing loop, and books with findings. */
+/** Shows failing upstreams, calls that cannot be settled, a failing loop, and findings of the verification. */
 export const troubled = async ({ page }: Tab): Promise<void> => {
   await page.route("**/v1/operator/upstreams", upstreams)
   await page.route("**/v1/operator/flight", flight)

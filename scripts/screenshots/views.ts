@@ -1,20 +1,20 @@
-/** The pictures, each with a URL, a user, and the actions before it. */
+/** Lists the pictures, each with its URL, its user, and what to do before it is taken. */
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
-/** The browser's user: signed out, Ada in her personal tenant or in her team, a new user, or the operator. */
+/** The browser's user: no one, Ada in her personal tenant or in her team, a new user, or the operator. */
 export type As = "nobody" | "ada" | "team" | "newcomer" | "operator"
 
 export interface View {
   readonly name: string
-  /** Relative to the console. */
+  /** The path, relative to the console. */
   readonly path: string
   readonly as?: As
-  /** Overrides the service's responses before navigation. */
+  /** Overrides the service's responses before the view is opened. */
   readonly routes?: (tab: Tab) => Promise<unknown>
-  /** Actions before the picture. */
+  /** Prepares the page before the picture is taken. */
   readonly before?: (tab: Tab) => Promise<unknown>
-  /** Whether it never settles and shows the loading state. */
+  /** Whether the view never finishes loading, so that the picture shows that state. */
   readonly isWaiting?: boolean
 }
 
@@ -39,7 +39,7 @@ const chat = async ({ page }: Tab): Promise<void> => {
 }
 
 const refused = async ({ page }: Tab): Promise<void> => {
-  // On a phone the settings are folded.
+  // On a phone, the settings are collapsed.
   const settings = page.locator("summary").filter({ hasText: "Settings" })
   if (await settings.isVisible()) await settings.click()
   await page.getByLabel("Model", { exact: true }).selectOption("sandbox-large")
@@ -156,7 +156,7 @@ const ofAda: ReadonlyArray<View> = [
   }
 ]
 
-/** On a phone the menus are behind a button. */
+/** On a phone, the menus are behind a button. */
 const inMenu = async ({ page }: Tab, name: RegExp): Promise<void> => {
   const menu = page.getByRole("button", { name: "Menu", exact: true })
   if (await menu.isVisible()) await menu.click()
@@ -177,7 +177,7 @@ const ofTeam: ReadonlyArray<View> = [
   { name: "team-member", path: "team", before: press(/^Actions for Alan/) }
 ].map((view) => ({ ...view, as: "team" }))
 
-/** Views without content. */
+/** The views that have no content. */
 const empty: ReadonlyArray<View> = [
   "",
   "usage",
@@ -189,7 +189,7 @@ const empty: ReadonlyArray<View> = [
   "notifications"
 ].map((path) => ({ name: `empty-${path.split("?")[0] || "home"}`, path, as: "newcomer" }))
 
-/** Loading and failed views. */
+/** The views that are loading or have failed. */
 const others: ReadonlyArray<View> = ["", "usage", "credit", "transfers", "team", "notifications"].flatMap((path) => {
   const name = path || "home"
   return [

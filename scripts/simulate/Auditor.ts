@@ -1,6 +1,7 @@
 /**
- * The checks after a story. They compare people's requests and responses, the outside world's view, and the service's view of its books. Every
- * charge has a call, every received result is charged as measured, acknowledged changes persist, and every due event has happened.
+ * The checks after a story. They compare what people requested and received with what the outside world saw and what the service's database shows.
+ * Every charge must belong to a call, every result that was received must be charged as measured, acknowledged changes must persist, and every event
+ * that was due must have happened.
  */
 import { BudgetAuditor } from "./BudgetAuditor.ts"
 import { bodyOf, gaveUp } from "./Client.ts"
@@ -11,7 +12,7 @@ import { endOf, limitIn, modelEndpoints, priceOf, toolCosts } from "./World.ts"
 import type { Manner, Tool } from "./Story.ts"
 import type { Call, Person, World } from "./World.ts"
 
-/** Converts an amount on the wire to nano-USD. */
+/** Converts an amount in a response to nano-USD. */
 const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
 
 interface Entry {
@@ -37,7 +38,7 @@ interface Record_ {
   readonly timestamp: string
 }
 
-/** Auto-reload as the service shows it. */
+/** Auto-reload, as the service shows it. */
 interface Reload {
   readonly state: string
   readonly enabled?: boolean
@@ -57,17 +58,17 @@ interface Tenant {
 }
 
 const minute = 60_000
-/** The maximum minutes until a letter's next attempt, after its mail server rejected it temporarily. */
+/** How many minutes a letter may wait for its next attempt after its mail server rejected it temporarily. */
 const letterWait = 7 * 60
 const day = 86_400_000
-/** The number of jobs, and of responses, that strangers request per story. */
+/** How many jobs, and how many responses, strangers request per story. */
 const askedAsStrangers = 5
 
 export class Auditor {
   private readonly computer: Computer
   private readonly world: World
   private readonly note: (line: string) => void
-  /** Whether a step set the clock. */
+  /** Whether any step set the clock. */
   private readonly jumped: boolean
   private tenants = new Map<string, Tenant>()
 
@@ -87,7 +88,7 @@ export class Auditor {
     const { machine, storage } = this.computer
     this.note("faults end")
     storage.heal()
-    // Corrects the clock, because a timer waits longer if the clock was set back.
+    // Undoes a clock that was set back, because timers would wait longer.
     machine.offset = Math.max(0, machine.offset)
     this.world.heal()
     if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not start again")
@@ -96,12 +97,12 @@ export class Auditor {
     await this.deliverAll(seed)
     await machine.run(() => false, 15 * minute)
     for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
-    // Before any request, because a leftover would now stay forever.
+    // Checked before any request is sent, because a leftover at this point would remain forever.
     this.leftovers()
     const quiet = machine.now
     await this.lookAtBudgets()
     await this.strangers()
-    // The service deletes its letters within the next month.
+    // Reads the letters now, because the service deletes them within the next month.
     const letters = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
     this.note("a month passes")
     machine.offset += 31 * day
@@ -124,8 +125,8 @@ export class Auditor {
   }
 
   /**
-   * Sends one more transfer and takes it back. It wakes the job that ends due transfers. Otherwise the job would sleep for up to a day, because the
-   * clock no longer jumps.
+   * Sends one more transfer and takes it back. This wakes the job that ends transfers that are due. Without it, the job could sleep for up to a day,
+   * because the clock no longer jumps.
    */
   private async lastTransfer(): Promise<void> {
     const [who] = this.world.people
@@ -142,7 +143,7 @@ export class Auditor {
     }
     const make = async () => {
       const first = await sendAfter(1)
-      // A tenant with a debt cannot send, so this credit exceeds every debt of a story.
+      // A tenant with a debt cannot send credit, so this credit exceeds every debt in a story.
       const heard = first.status === 422 ? await sendAfter(1_000) : first
       if (heard.status !== 201) return this.find(`no one can send credit any more: ${heard.status} ${heard.text}`)
       await new Promise((resolve) => setTimeout(resolve, minute))
@@ -159,7 +160,7 @@ export class Auditor {
     if (!done) this.find("the budgets cannot be read")
   }
 
-  /** Delivers all events. The processor retries each until it is acknowledged. */
+  /** Delivers all events. The processor retries each event until it is acknowledged. */
   private async deliverAll(seed: string): Promise<void> {
     const { machine } = this.computer
     const random = endOf(seed)
@@ -303,8 +304,8 @@ export class Auditor {
         this.find(
           `${record.id} costs ${record.cost}, but ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
         )
-      // A broken stream costs the usage that its vendor has reported. `messages` reports some in its first event. A stream that ends without
-      // a report is counted.
+      // A broken stream costs the usage that its vendor has reported so far; `messages` reports some of it in its first event. If a stream ends
+      // without a report, its usage is counted.
       if (!record.success && record.cost > 0 && record.endpoint !== "messages" && record.usage_source === undefined)
         this.find(`${record.id} failed but cost ${record.cost}`)
     }
@@ -395,7 +396,7 @@ export class Auditor {
     if (record !== undefined && record.completion_tokens > Math.min(words, limitIn(deed) ?? words))
       this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
     if (isFigureless(call)) return
-    // Other calls may spend a released call's credit until the call settles.
+    // Another call may spend the credit of a released call until that call settles.
     if (record?.uncollected !== undefined && !this.mayBeReleased(call))
       this.find(`call ${id} cost more than its reservation`)
     if (whole && record === undefined) this.find(`call ${id} was answered but not charged`)
@@ -412,7 +413,7 @@ export class Auditor {
     const last = seen.at(-1)!
     const end = this.computer.ends.get(last.life) ?? Number.POSITIVE_INFINITY
     const late = last.manner.kind === "late" ? last.manner.millis : 0
-    // After a disconnect, the service reads a stream for ten more seconds, and any other response to its end.
+    // After a disconnect, the service reads a stream for ten more seconds and any other response to its end.
     const isServed =
       last.manner.kind === "well" ||
       (last.manner.kind === "late" && (late <= 8_000 || !deed.stream)) ||
@@ -426,7 +427,7 @@ export class Auditor {
     return this.world.lapses.some((lapse) => asked.some(({ from }) => from <= lapse))
   }
 
-  /** Jobs and kept responses belong to their key and account. The service must refuse requests by others. */
+  /** Jobs and stored responses belong to a key and an account. The service must refuse anyone else's requests for them. */
   private async strangers(): Promise<void> {
     let done = false
     void this.askAsStrangers().then(() => (done = true))
@@ -452,7 +453,7 @@ export class Auditor {
       const token = other(who)?.key
       if (previous_response_id === undefined || token === undefined) continue
       const json = { model: "sandbox-small", input: "go on", max_output_tokens: 16, previous_response_id }
-      // A stranger without credit may get 402.
+      // A stranger without credit may get a 402 instead.
       const { status } = await world.ask("/v1/responses", { token, json })
       if (status !== 404 && status !== 402) this.find(`a response of ${who.name} is continued by a stranger: ${status}`)
     }
@@ -489,7 +490,7 @@ export class Auditor {
     }
   }
 
-  /** People must see every job acknowledged to them, and no job that its vendor refused. */
+  /** Checks that people see every job that was acknowledged to them and no job that its vendor refused. */
   private async listedJobs(): Promise<void> {
     for (const who of this.world.people) {
       const mine = this.world.jobs.filter((job) => job.who === who)
@@ -511,7 +512,7 @@ export class Auditor {
     }
   }
 
-  /** The cost of an endpoint's calls, with the uncollected part if `owed`. */
+  /** The total cost of an endpoint's calls, including the uncollected part if `owed`. */
   private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
@@ -523,7 +524,7 @@ export class Auditor {
     for (const who of this.world.people) {
       const mine = this.world.searches.filter((search) => search.who === who)
       const price = 5_000_000n
-      // The credit of a released search may be gone when it settles.
+      // If a search was released, its credit may be gone when it settles.
       const count = this.costOf(who, "search", this.world.lapses.length > 0) / price
       const least = mine.filter(({ heard }) => heard?.complete === true && heard.status === 200).length
       const most = mine.filter(({ seen }) =>
@@ -579,7 +580,7 @@ export class Auditor {
     if (escrowed !== ended) this.find(`${Number(escrowed) / 1e9} went into escrow, but ${Number(ended) / 1e9} came out`)
   }
 
-  /** Credit granted by the operator must stay with its recipient. */
+  /** Checks that credit which the operator granted stays with its recipient. */
   private gifts({ entries, name }: Tenant): void {
     let giftable = 0n
     for (const { amount, source, type } of entries.toReversed()) {
@@ -617,7 +618,7 @@ export class Auditor {
         .map(({ object }) => [object.id as string, object])
     )
     const booked = [...this.tenants.values()].flatMap(({ entries, id }) => entries.map((entry) => ({ entry, id })))
-    /** Refunds and disputes, each with its payment. */
+    /** The refunds and disputes, each with the payment it belongs to. */
     const movements = new Map(
       objects
         .filter(({ object }) => object.payment_intent !== undefined)
@@ -645,13 +646,13 @@ export class Auditor {
       const [newest] = this.tenants.get(id)!.entries
       if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`)
         this.find("a payment was credited to the wrong tenant")
-      // The tenant owes an amount that could not be taken back, and then has no credit. An event long before its payment may have been deleted.
+      // If an amount could not be taken back, the tenant owes it and has no credit. An event long before its payment may have been deleted.
       if (!this.world.isFar && net !== due && !(net > due && newest!.balance === 0))
         this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`)
     }
   }
 
-  /** The part of a payment that was finally returned to its payer. */
+  /** The part of a payment that ended up back with its payer. */
   private returned(
     payment: string,
     amount: bigint,
@@ -666,7 +667,7 @@ export class Auditor {
       if (type === "refund.failed") refunds.set(object.id, 0n)
       if (type === "charge.dispute.funds_withdrawn") disputed = cents()
     }
-    // Reinstated money stays reinstated, regardless of the order of events.
+    // Money that was reinstated stays reinstated, whatever the order of events.
     if (
       objects.some(
         ({ object, type }) => type === "charge.dispute.funds_reinstated" && object.payment_intent === payment
@@ -677,7 +678,7 @@ export class Auditor {
     return sum > amount ? amount : sum
   }
 
-  /** No attempt of auto-reload may stay open forever, and no tenant may be charged twice in ten minutes. */
+  /** Checks that no attempt of auto-reload stays open forever and that no tenant is charged twice in ten minutes. */
   private async reloads(): Promise<void> {
     for (const who of this.world.people) {
       let found: Reload | undefined
@@ -706,7 +707,7 @@ export class Auditor {
     if (settings === undefined || !settings.sure) return
     if (threshold_usd !== settings.threshold || payment_method_id !== settings.card)
       this.find(`auto-reload of ${who.name} was set to ${settings.threshold} but is ${threshold_usd}`)
-    // Auto-reload does not retry by itself after a declined card.
+    // After a declined card, auto-reload does not try again by itself.
     if (enabled !== true || last_error !== null || settings.card !== "pm_card_visa" || !settings.wasAbove) return
     const { credits = 0n } = this.tenants.get(who.tenant) ?? {}
     if (credits < nano(settings.threshold))
@@ -718,12 +719,12 @@ export class Auditor {
   private letters(rows: ReturnType<Computer["query"]>): void {
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
     for (const { to } of this.world.sent) {
-      // Each letter has its own token.
+      // Each letter contains its own token, so two equal letters are one letter sent twice.
       const texts = this.world.letters.filter((letter) => letter.to === to).map(({ text }) => text)
       if (new Set(texts).size < texts.length) this.find(`a letter was sent to ${String(to)} twice`)
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
       const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
-      // A letter's outcome is unknown if the process ended or the connection broke during delivery. Its row may have been deleted since.
+      // If the process ended or the connection broke during delivery, the outcome is unknown. The letter's row may have been deleted since.
       const isUnknown = status === "unknown" || (status === undefined && this.world.isFar)
       if (isUnknown && (this.computer.lives > 1 || met("mail "))) continue
       if (status === "failed" && (met("mail ") || this.world.isFar)) continue
@@ -756,7 +757,7 @@ export class Auditor {
 
 const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
-/** Vendor behaviors without a complete response. */
+/** The ways in which a vendor can behave without giving a complete response. */
 const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 
 /** Whether the caller had been removed from the team before every attempt. */
@@ -770,15 +771,15 @@ const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => 
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
 
-/** Whether a failed stream may be charged, because its vendor stops, or breaks off after `messages` has reported the prompt. */
+/** Whether a failed stream may be charged, because its vendor stopped, or broke off after `messages` reported the prompt. */
 const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
   kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 
-/** Whether its vendor reported no plausible figures. */
+/** Whether the call's vendor reported no plausible figures. */
 const isFigureless = ({ seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "absurd" || manner.kind === "uncounted")
 
-/** Whether its client may have left during a stream. In that case the received part is counted. */
+/** Whether the call's client may have disconnected during a stream. If so, the part that was received is counted. */
 const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late" || manner.kind === "long") &&
   deed.leaves !== undefined &&

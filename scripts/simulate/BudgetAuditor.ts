@@ -1,6 +1,7 @@
 /**
- * The checks of budgets and runs after a story, from the times and results of people's calls. No limit was exceeded, each refusal was justified, and
- * the shown figures agree with the calls. If the order of two events is unknown, the checks accept every order.
+ * The checks of budgets and runs after a story, based on when people's calls happened and how they ended. No limit may have been exceeded, each
+ * refusal must have been justified, and the figures that the service shows must agree with the calls. If the order of two events is unknown, the
+ * checks accept either order.
  */
 import { countsCall, never, periodOf } from "./Budgets.ts"
 import type { Budgeted, Budgets, Look, Terms } from "./Budgets.ts"
@@ -22,10 +23,10 @@ type Unit = keyof LimitOf
 const units = ["mills", "tokens", "requests", "concurrent"] as const
 const unitTexts = { mills: "USD", tokens: "tokens", requests: "requests", concurrent: "open calls" }
 
-/** A fault of the service may delay a call's end after its client has left. In milliseconds. */
+/** How long a fault of the service may delay the end of a call after its client has disconnected, in milliseconds. */
 const minute = 60_000
 
-/** USD as thousandths, exact to a nano-USD. */
+/** Converts USD to thousandths, exact to a nano-USD. */
 const millsOf = (usd: number): number => Math.round(usd * 1e9) / 1e6
 const sumOf = (all: ReadonlyArray<number>): number => Math.round(all.reduce((sum, one) => sum + one, 0) * 1e6) / 1e6
 
@@ -38,7 +39,7 @@ export class BudgetAuditor {
   private readonly world: World
   private readonly budgets: Budgets
   private readonly quiet: number
-  /** Whether the wall clock was set back. Then only budgets for all time can be checked. */
+  /** Whether the wall clock was set back. If it was, only budgets without a period can be checked. */
   private readonly isBack: boolean
   private readonly exact = new Map<Call, ReadonlyArray<BudgetRecord>>()
   private readonly records: ReadonlyArray<BudgetRecord>
@@ -80,7 +81,7 @@ export class BudgetAuditor {
 
   // ---- which calls a budget counted -------------------------------------------------------------------------------------
 
-  /** The calls that the budget certainly counted if they were admitted. */
+  /** The calls that the budget must have counted if they were admitted. */
   private certain(budget: Budgeted): ReadonlyArray<Call> {
     return this.world.calls.filter((call) => countsCall(budget, call) && call.asked[0]!.from >= budget.known)
   }
@@ -92,7 +93,7 @@ export class BudgetAuditor {
     )
   }
 
-  /** Costs without a known model call: estimates, and the costs of tools. */
+  /** Costs that belong to no known model call: estimates, and the costs of tools. */
   private others(budget: Budgeted, wall: number): ReadonlyArray<BudgetRecord> {
     return this.records.filter(
       (record) =>
@@ -109,7 +110,7 @@ export class BudgetAuditor {
 
   // ---- overshoot --------------------------------------------------------------------------------------------------------
 
-  /** The highest limit ever possible in a unit; `undefined` if it was unlimited at any time. */
+  /** The highest limit that may have applied in a unit; `undefined` if there may have been none at any time. */
   private mostOf({ ending, raises, terms }: Budgeted, unit: Unit): number | undefined {
     if (ending || terms.some(({ limit, mode }) => mode === "notify" || limit[unit] === undefined)) return undefined
     const most = Math.max(...terms.map(({ limit }) => limit[unit]!))
@@ -121,14 +122,14 @@ export class BudgetAuditor {
     const calls = this.certain(budget)
     for (const unit of units) {
       const most = this.mostOf(budget, unit)
-      // Other calls may use a released call's tokens until it settles.
+      // Other calls may use the tokens of a released call until that call settles.
       if (most === undefined || (unit === "tokens" && this.world.lapses.length > 0)) continue
       for (const used of this.usedBy(budget, calls, unit))
         if (used > most) this.find(`${budget.name} of ${most} ${unitTexts[unit]} let through ${used}`)
     }
   }
 
-  /** The amounts that the calls used in each period. */
+  /** How much the calls used in each period. */
   private usedBy(budget: Budgeted, calls: ReadonlyArray<Call>, unit: Unit): ReadonlyArray<number> {
     if (unit === "concurrent") return [this.openAtOnce(calls)]
     const used = new Map<number, Array<number>>()
@@ -143,7 +144,7 @@ export class BudgetAuditor {
     return [...used.values()].map(sumOf)
   }
 
-  /** The most calls that were certainly open concurrently, because their vendor was working on them. */
+  /** The most calls that must have been open at the same time, because their vendors were working on them. */
   private openAtOnce(calls: ReadonlyArray<Call>): number {
     const { ends } = this.world.computer
     const changes: Array<readonly [at: number, by: number]> = []
@@ -195,7 +196,7 @@ export class BudgetAuditor {
     if (sum !== millsOf(spent.usd)) this.find(`${of.name} shows ${spent.usd} USD, but its models ${sum / 1_000}`)
   }
 
-  /** Reports a shown amount below the certain sum of the charges, or above the possible sum. */
+  /** Reports a shown amount that is below what the charges must come to, or above what they can come to. */
   private agree(
     { from, of, wallUntil }: Look,
     unit: "mills" | "tokens",
@@ -244,7 +245,7 @@ export class BudgetAuditor {
     const shown = /"unit":\s*"([a-z]+)"/.exec(heard.text)?.[1]
     const unit = shown === "usd" ? "mills" : (shown as Unit)
     const budget = this.budgets.all.find((one) => one.id === id)
-    // A budget has no known id if its creation got no response and it was then deleted.
+    // A budget's id is unknown if its creation got no response and the budget was then deleted.
     if (budget === undefined) return this.find(`call ${call.id} was refused by ${id}, which no one made`)
     if (!countsCall(budget, call)) return this.find(`call ${call.id} was refused by ${budget.name} of others`)
     if (asked.from > budget.ended && budget.kind === "budget")
@@ -262,7 +263,7 @@ export class BudgetAuditor {
       )
   }
 
-  /** The most that other calls may have used and reserved when a call was refused. */
+  /** The most that other calls may have used and reserved at the time when a call was refused. */
   private mostUsed(budget: Budgeted, refused: Call, { from, until, wallFrom }: Asked, unit: Unit): number {
     if (!this.isChecked(budget) || this.hasTools(budget) || refused.asked.length > 1) return never
     const period = periodOf(budget, wallFrom)
@@ -293,21 +294,21 @@ export class BudgetAuditor {
   }
 }
 
-/** Whether all its attempts had ended before an instant. A successful attempt ends after its settlement. */
+/** Whether all of the call's attempts had ended before this time. A successful attempt ends after its settlement. */
 const isOver = ({ asked }: Call, at: number): boolean =>
   asked.every(({ heard, until }) => heard?.complete === true && heard.status === 200 && until < at)
 
-/** Whether it was certainly not admitted. */
+/** Whether the call was certainly not admitted. */
 const isRefused = ({ seen }: Call, { heard }: Asked): boolean =>
   seen.length === 0 && heard?.complete === true && refusals.has(heard.status)
 
 const refusals: ReadonlySet<number> = new Set([400, 401, 402, 403, 409, 429])
 
-/** Whether these terms may have been in force during an attempt. */
+/** Whether these terms may have applied during an attempt. */
 const mayApply = (all: ReadonlyArray<Terms>, one: Terms, { from, until }: Asked): boolean =>
   one.from <= until && !all.some((later) => later !== one && later.from >= one.until && later.until <= from)
 
-/** The most that a call may need. A token of a prompt is at least one byte. */
+/** The most that a call may need. A prompt's token is at least one byte. */
 const needOf = ({ deed, words }: Call, unit: Unit): number => {
   if (unit === "requests" || unit === "concurrent") return 1
   const answer = limitIn(deed)

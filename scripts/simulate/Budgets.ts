@@ -1,4 +1,4 @@
-/** People's requests for budgets and runs in a story, with their times. The `BudgetAuditor` compares them with the calls. */
+/** Makes people's requests for budgets and runs in a story and records when. The `BudgetAuditor` compares them with the calls. */
 import { bodyOf } from "./Client.ts"
 import type { Heard } from "./Client.ts"
 import { periodStart } from "./Periods.ts"
@@ -7,11 +7,11 @@ import type { Call, Person, World } from "./World.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** Requested terms. */
+/** The terms that a person requested. */
 export interface Terms {
   readonly limit: LimitOf
   readonly mode: "refuse" | "notify"
-  /** When they were requested and when they were acknowledged; `never` if the outcome is unknown. */
+  /** When they were requested, and below, when they were acknowledged (`never` if the outcome is unknown). */
   readonly from: number
   until: number
 }
@@ -20,19 +20,19 @@ export interface Budgeted {
   readonly kind: "budget" | "run"
   readonly name: string
   readonly who: Person
-  /** The counted calls: the person's, the budget key's, or a run's. */
+  /** Which calls it counts: the person's, those of the key for budgets, or those of a run. */
   readonly on: "tenant" | "key" | "run"
   readonly period: BudgetPeriod
   readonly terms: Array<Terms>
-  /** Raises that may apply, in thousandths of a USD. */
+  /** The raises that may apply, in thousandths of a USD. */
   readonly raises: Array<number>
-  /** `undefined` until a response shows it. */
+  /** `undefined` until a response shows the id. */
   id: string | undefined
-  /** When it was acknowledged; `never` if the outcome is unknown. */
+  /** When its creation was acknowledged; `never` if the outcome is unknown. */
   known: number
   /** When its end was acknowledged. */
   ended: number
-  /** Whether a person requested its deletion. */
+  /** Whether a person has requested its deletion. */
   ending: boolean
 }
 
@@ -40,11 +40,11 @@ export interface Run extends Budgeted {
   readonly kind: "run"
   readonly above: ReadonlyArray<Run>
   key: string
-  /** On the wall clock. */
+  /** When it expires, on the wall clock. */
   expires: number
 }
 
-/** The service's view of a budget or run. */
+/** A budget or run as the service shows it. */
 export interface Look {
   readonly of: Budgeted
   readonly from: number
@@ -156,7 +156,7 @@ export class Budgets {
     return told(budget.name, heard)
   }
 
-  /** The run that a step means; `undefined` for the key for budgets. */
+  /** The run that a step refers to; `undefined` means the key for budgets. */
   run(under: number | "key"): Run | undefined {
     return under === "key"
       ? undefined
@@ -220,7 +220,7 @@ export class Budgets {
     return found === undefined ? "there is none" : this.look(found)
   }
 
-  /** Stores the service's view of it. */
+  /** Stores what the service shows of it. */
   async look(of: Budgeted): Promise<string> {
     const { machine } = this.world.computer
     const [from, wallFrom] = [machine.now, machine.wall()]
@@ -238,7 +238,7 @@ export class Budgets {
     return told(of.name, heard)
   }
 
-  /** For a quiet world: finds the ids that no response has shown, and reads all budgets and runs. */
+  /** Finds the ids that no response has shown, and reads all budgets and runs. To be called once the world is quiet. */
   async lookAtAll(): Promise<void> {
     for (const who of new Set(this.budgets.map((budget) => budget.who))) {
       const heard = await this.world.asPerson(who, `/v1/tenants/${who.tenant}/budgets`)
@@ -250,7 +250,7 @@ export class Budgets {
       if (one.id === undefined || one.ending) continue
       const count = this.looks.length
       const what = await this.look(one)
-      // Runs are deleted a month after their end.
+      // The service deletes runs a month after they end.
       if (this.looks.length === count && !(one.kind === "run" && this.world.isFar))
         this.world.findings.push(`${one.name} cannot be read: ${what}`)
     }
@@ -272,7 +272,7 @@ const wider = (limit: LimitOf): LimitOf => {
 const isWider = (limit: LimitOf, above: LimitOf): boolean =>
   units.some((unit) => limit[unit] !== undefined && above[unit] !== undefined && limit[unit] > above[unit])
 
-/** Whether a budget counts a call, if it exists when the call begins. */
+/** Whether a budget counts a call, provided that the budget exists when the call starts. */
 export const countsCall = (budget: Budgeted, call: Call): boolean => {
   if (budget.on === "run") return call.runs.some((run) => run === budget)
   return call.who === budget.who && (budget.on === "tenant" || call.budgeted)

@@ -1,6 +1,6 @@
 /**
- * The code under simulation: the service, the outside world and the writer's thread, each as a script. Every start evaluates its script again, so
- * only the disk survives a crash. Stateless modules are evaluated once. Planted mistakes (`Mistakes`) are inserted only here.
+ * Builds the code under simulation: the service, the outside world and the writer's thread, each as a script. Each start evaluates its script again,
+ * so that only the disk survives a crash. Stateless modules are evaluated once. Only this file inserts planted mistakes (`Mistakes`).
  */
 import { build } from "esbuild"
 import type { BuildOptions, Plugin, ResolveResult } from "esbuild"
@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { common, directly, root } from "../bundle.ts"
 
-/** A fragment of a source file, and its replacement. */
+/** A fragment of a source file, with its replacement. */
 export interface Change {
   readonly file: string
   readonly text: string
@@ -16,29 +16,29 @@ export interface Change {
 }
 
 export interface Scripts {
-  /** Stateless modules, shared by all lives. The service's script imports them. */
+  /** Stateless modules that all lives share. The service's script imports them. */
   readonly library: string
   readonly service: string
   readonly thread: string
 }
 
-/** V8's compiled code of the same scripts, after they have run. */
+/** V8's compiled code for the same scripts, taken after they have run. */
 export type Compiled = { readonly [Name in keyof Scripts]: Buffer }
 
-/** Permanent changes: the machine schedules pooled fibers, and the outside world follows the story (`Hooks`). */
+/** Changes that always apply: the machine schedules pooled fibers, and the outside world follows the story (`Hooks`). */
 const always: ReadonlyArray<Change> = [
   {
     file: "src/kernel/hot/PoolScheduler.ts",
     text: "export const poolScheduler: Scheduler.Scheduler = new PoolScheduler()",
     instead: "export const poolScheduler: Scheduler.Scheduler = simulatedScheduler"
   },
-  // The collection of startup garbage does not matter to a simulation.
+  // A simulation does not need the collection of startup garbage.
   {
     file: "src/app/V8.ts",
     text: "const atRestAfter = [5_000, 12_000]",
     instead: "const atRestAfter: ReadonlyArray<number> = []"
   },
-  // Polling for new rows every two seconds would take nine of ten turns of a story.
+  // If new rows were polled for every two seconds, that would take up nine of ten turns in a story.
   {
     file: "src/books/ledger/totals/BackgroundIndexer.ts",
     text: 'const pauseIdle = "2 seconds"',
@@ -59,7 +59,7 @@ const always: ReadonlyArray<Change> = [
     text: "caught.push({ to: address, subject, text: text.trimEnd() })",
     instead: "simulatedHooks.letter(address, subject, text)"
   },
-  // The parser reads on other threads.
+  // The real parser reads on other threads.
   {
     file: "src/sandbox/Mail.ts",
     text: "await PostalMime.parse(raw)",
@@ -72,7 +72,7 @@ const always: ReadonlyArray<Change> = [
   }
 ]
 
-/** A change must match its file exactly once. Otherwise an unplanted mistake would count as not found. */
+/** Applies a change, which must match its file exactly once. Otherwise a mistake that was never planted would count as not found. */
 export const apply = (source: string, { file, instead, text }: Change): string => {
   const parts = source.split(text)
   if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places, not one, that read: ${text}`)
@@ -104,13 +104,13 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
 
 // ---- shared modules -------------------------------------------------------------------------------------------------------
 
-/** Packages with modules that keep no state about their users. */
+/** Packages whose modules keep no state about their users. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
 
-/** Modules with no state except random bytes and a moment's text. */
+/** Modules whose only state is random bytes and the text of a moment. */
 const exempt = new Set(["src/kernel/IdText.ts"])
 
-/** Matches a module's state: a variable, or a collection that is initially empty. */
+/** Matches what would be state in a module: a variable, or a collection that starts empty. */
 const state =
   /^(?:export )?(?:let |const \w+(?:: [^=\n]*)? = new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|const \w+: (?:Array|Record)\b)/m
 
@@ -122,7 +122,7 @@ const remembers = async (file: string): Promise<boolean> =>
 
 const service = "scripts/simulate/Service.ts"
 
-/** The paths of modules that all lives can share, because they and their imports are stateless. Most of a start would be their evaluation. */
+/** Finds the modules that all lives can share, because they and their imports are stateless. Evaluating them would be most of a start. */
 const findShared = async (): Promise<ReadonlySet<string>> => {
   const { metafile } = await build({ ...optionsOf([]), entryPoints: [join(root, service)], metafile: true })
   const { inputs } = metafile
@@ -145,10 +145,10 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
 
 let sharedOnce: Promise<ReadonlySet<string>> | undefined
 
-/** The resolution of an import, by importer. It is the same in each build. */
+/** How each importer's import resolves, which is the same in every build. */
 const resolved = new Map<string, Promise<ResolveResult>>()
 
-/** Makes a script import those modules by name from its runner. `used` collects their paths. */
+/** Makes a script import those modules by name from the code that runs it. `used` collects their paths. */
 const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
   name: "what lives have in common",
   setup: (build) =>
@@ -169,16 +169,16 @@ const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugi
     })
 })
 
-/** Returns the shared module itself, not a copy per importer. */
+/** Makes the script use the shared module itself instead of a copy for each importer. */
 const asItIs = (script: string): string => {
   const parts = script.split("var __toESM=")
-  if (parts.length !== 2) throw new Error("esbuild has another way to import modules")
+  if (parts.length !== 2) throw new Error("esbuild has changed how it imports modules")
   return parts.join(
     "var __toESM=(module,...rest)=>module&&module.__esModule?module:__copyESM(module,...rest),__copyESM="
   )
 }
 
-/** A script and its source files. */
+/** A script, with the source files it was built from. */
 interface Built {
   readonly text: string
   readonly files: ReadonlySet<string>
@@ -192,7 +192,7 @@ const builtOf = async (options: BuildOptions): Promise<Built> => {
 const buildThread = (changes: ReadonlyArray<Change>): Promise<Built> =>
   builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/books/ledger/write/WriterThread.ts")] })
 
-/** A built script with its shared modules, by path. */
+/** A built script, with its shared modules by path. */
 interface BuiltService extends Built {
   readonly used: ReadonlyMap<string, string>
 }
@@ -224,7 +224,7 @@ const buildAll = async () => {
 
 let allOnce: ReturnType<typeof buildAll> | undefined
 
-/** The scripts with these mistakes. Scripts without a change are built once. */
+/** Builds the scripts with these mistakes. A script that no mistake changes is built only once. */
 export const bundle = async (changes: ReadonlyArray<Change> = []): Promise<Scripts> => {
   const { library, service, thread } = await (allOnce ??= buildAll())
   const touches = ({ files }: Built) => changes.some(({ file }) => files.has(file))

@@ -1,5 +1,5 @@
 /**
- * A process that runs one story. It replaces time and randomness permanently. It reads the story from its input and writes the outcome.
+ * A process that runs one story. It replaces time and randomness permanently, reads the story from standard input and writes the outcome.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -34,7 +34,7 @@ const main = async (folder: string): Promise<void> => {
   write(await run(story, { library, service, thread, compiled }, keep))
 }
 
-/** A defect of the service ends the process, with a finding. */
+/** Reports a defect of the service as a finding. The process then ends. */
 const broken = (error: unknown) => write({ broken: String(error instanceof Error ? error.stack : error) })
 process.on("uncaughtException", broken)
 process.on("unhandledRejection", broken)

@@ -1,17 +1,17 @@
-/** A client of the service or of the outside world. It has one connection for one request, and may disconnect at any byte. */
+/** A client of the service or of the outside world. It uses one connection per request, and may disconnect at any byte. */
 import http from "node:http"
 import type { Network } from "./machine/Network.ts"
 import type { Leaving } from "./Story.ts"
 
-/** The received response. */
+/** The response as the client received it. */
 export interface Heard {
-  /** 0 if no head arrived. */
+  /** The status, or 0 if no head arrived. */
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
-  /** Whether the response was complete and the client had not left. */
+  /** Whether the response arrived completely and the client stayed until then. */
   readonly complete: boolean
-  /** Why it is incomplete. */
+  /** Why the response is incomplete. */
   readonly error: string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface Request {
   readonly leaves?: Leaving | undefined
 }
 
-/** The client's timeout in milliseconds, longer than any wait in the service. A timeout shows a hang. */
+/** How long the client waits, in milliseconds. Nothing in the service takes that long, so a timeout means that it hangs. */
 export const patience = 600_000
 
 export const gaveUp = "gave up"
@@ -74,8 +74,8 @@ export const ask = (network: Network, url: string, request: Request = {}): Promi
     sent.end(body)
   })
 
-/** The body as JSON; `undefined` if it is not JSON. */
-// oxlint-disable-next-line typescript/no-explicit-any -- callers inspect responses of any shape
+/** Parses the body as JSON. Returns `undefined` if it is not JSON. */
+// oxlint-disable-next-line typescript/no-explicit-any -- callers inspect responses of any format
 export const bodyOf = ({ text }: Heard): any => {
   try {
     return JSON.parse(text) as unknown

@@ -1,4 +1,4 @@
-/** A computer that runs the service, with the world around it. It can lose power at any moment and starts again. */
+/** A computer that runs the service, with the world around it. It may lose power at any moment, and then it starts again. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -19,10 +19,10 @@ import type * as Service from "./Service.ts"
 export const port = 8787
 
 const require = createRequire(join(root, "package.json"))
-/** Files of the project are resolved relative to this. */
+/** The project's files are resolved relative to this URL. */
 const url = pathToFileURL(join(root, "src", "upstream", "catalogue", "simulated.js")).href
 
-/** One life of the service. */
+/** One life of the service, from a start to an end. */
 interface Life {
   readonly threads: Threads
   dead: boolean
@@ -30,7 +30,7 @@ interface Life {
   stopping: boolean
 }
 
-/** The delay before the service is restarted, in milliseconds. It grows if the service does not start. */
+/** How long the computer waits before it restarts the service, in milliseconds. The delay grows while the service fails to start. */
 const restartFirst = 500
 const restartLast = 16_000
 
@@ -40,18 +40,18 @@ export class Computer {
   readonly storage: Storage
   world!: Service.World
   file: string
-  /** The service's log at level warning and above. */
+  /** Receives the service's log at level warning and above. */
   log: (level: string, message: string) => void = () => {}
-  /** The number of the service's starts. */
+  /** How often the service has been started. */
   lives = 0
-  /** When each life ended, by its number. */
+  /** When each life ended, by the number of the life. */
   readonly ends = new Map<number, number>()
   private pause = restartFirst
   private life: Life | undefined
   private stopNow: (() => void) | undefined
   private lapseNow: (() => void) | undefined
   private readonly folder: string
-  /** Modules shared by all lives. */
+  /** The modules that all lives share. */
   private readonly shared: Record<string, unknown> = {}
   private readonly library: Script
   private readonly service: Script
@@ -81,7 +81,7 @@ export class Computer {
     this.run(this.library, undefined, require)
   }
 
-  /** Creates the world around it. */
+  /** Creates the outside world. */
   async begin(): Promise<void> {
     const life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     const { makeWorld } = this.load(life)
@@ -93,7 +93,7 @@ export class Computer {
     return this.life?.ready === true
   }
 
-  /** Starts the service. It is ready when `isUp`. If it does not start, the computer restarts it. */
+  /** Starts the service, which is ready once `isUp`. If it fails to start, the computer restarts it. */
   start(): void {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     this.life = life
@@ -121,7 +121,7 @@ export class Computer {
     })
   }
 
-  /** Shuts the service down and starts it again. */
+  /** Shuts the service down in an orderly way and starts it again. */
   stop(): void {
     if (this.life === undefined || this.life.stopping) return
     this.life.stopping = true
@@ -129,25 +129,25 @@ export class Computer {
     this.stopNow?.()
   }
 
-  /** The service's lease lapses. Another host releases the open calls while this one continues them. */
+  /** Lets the service's lease lapse. Another host then releases the open calls, although this service is still working on them. */
   lapse(): void {
     if (this.isUp) this.lapseNow?.()
   }
 
-  /** The writer's thread ends by itself. */
+  /** Makes the writer's thread end. */
   endThread(): void {
     this.life?.threads.endOne()
     this.storage.threadEnded()
   }
 
-  /** Power fails and returns. */
+  /** Cuts the power and restores it. */
   crash(): void {
     this.pause = this.isUp ? restartFirst : Math.min(2 * this.pause, restartLast)
     this.end()
     this.machine.after(this.pause, () => this.start())
   }
 
-  /** Ends the service instantly. Its file stays unchanged on the disk. */
+  /** Ends the service instantly. Its file is left on the disk as it was at that moment. */
   end(): void {
     const { life } = this
     if (life === undefined) return
@@ -159,7 +159,7 @@ export class Computer {
     this.file = this.storage.survive(this.file, join(this.folder, `life-${this.lives}`))
   }
 
-  /** The faults in the books. Call it after the service has ended. */
+  /** Verifies the database and returns what is wrong. To be called after the service has ended. */
   async look(): Promise<ReadonlyArray<string>> {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     let found: ReadonlyArray<string> | undefined
@@ -175,7 +175,7 @@ export class Computer {
     return found
   }
 
-  /** Queries the books, for the auditor. */
+  /** Queries the database for the auditor. */
   query(sql: string): ReadonlyArray<Record<string, unknown>> {
     const db = new Sqlite(this.file)
     try {
@@ -185,7 +185,7 @@ export class Computer {
     }
   }
 
-  /** The compiled code of the scripts, for another process. */
+  /** Returns the compiled code of the scripts, for another process. */
   compiled(): Compiled {
     const { library, service, thread } = this
     return {
@@ -229,10 +229,10 @@ export class Computer {
     return module.exports
   }
 
-  /** The seed orders the turns of fibers. Fibers of an ended life get no turns. */
+  /** Lets the seed determine the order of fibers. Fibers of a life that has ended do not run. */
   private schedulerOf(life: Life) {
     const { machine } = this
-    // Most fibers run until they wait, as in production. Some yield sooner.
+    // Most fibers run until they have to wait, as in production. Some yield sooner.
     return {
       shouldYield: ({ currentOpCount }: { readonly currentOpCount: number }) =>
         (currentOpCount > 2_048 ? 0 : false) as number | false,

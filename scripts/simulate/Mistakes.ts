@@ -1,12 +1,12 @@
 /**
- * Planted mistakes: guards of the service's code, each switched off only in the simulation's build (`Bundle`), to show that the simulation finds the
- * mistake. Each text must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
+ * Planted mistakes. Each one switches off a guard in the service's code, only in the simulation's build (`Bundle`), to show that the simulation finds
+ * the mistake. Each fragment must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
  */
 import type { Change } from "./Bundle.ts"
 
 export interface Mistake {
   readonly name: string
-  /** The purpose of the guard. */
+  /** The property that the guard ensures. */
   readonly guard: string
   readonly changes: ReadonlyArray<Change>
 }
@@ -63,12 +63,12 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "for (const budget of budgets) {\n    const isServed",
     "for (const budget of budgets.slice(0, 0)) {\n    const isServed"
   ]),
-  mistake("budget-is-not-charged", "a charge counts in the budgets of its call", [
+  mistake("budget-is-not-charged", "a charge counts against the budgets of its call", [
     "books/ledger/rules/Counting.ts",
     "spent: isServed ? collected : 0n,",
     "spent: 0n,"
   ]),
-  mistake("budget-counts-twice", "a charge counts once in a budget", [
+  mistake("budget-counts-twice", "a charge counts once against a budget", [
     "books/ledger/rules/Counting.ts",
     "spent: isServed ? collected : 0n,",
     "spent: isServed ? 2n * collected : 0n,"
@@ -391,7 +391,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "yield* Effect.void"
     ],
     ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - handOverMax)", "yield* Effect.void"],
-    // The outbox also does not wake for them.
+    // Prevents the outbox from waking for them as well.
     [
       "people/mail/Outbox.ts",
       "AS due_at\n    FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",

@@ -1,7 +1,7 @@
-/** The periods of budgets in UTC, computed independently of the service. */
+/** Computes the periods of budgets in UTC, independently of the service. */
 import type { BudgetPeriod } from "./Story.ts"
 
-/** The beginning of the period that contains an instant. */
+/** Returns the start of the period that contains this time. */
 export const periodStart = (period: BudgetPeriod, wall: number): number => {
   if (period === "total") return 0
   const date = new Date(wall)
@@ -9,7 +9,7 @@ export const periodStart = (period: BudgetPeriod, wall: number): number => {
   if (period === "hour") return date.setUTCMinutes(0, 0, 0)
   date.setUTCHours(0, 0, 0, 0)
   if (period === "month") return date.setUTCDate(1)
-  // Weeks begin on Monday.
+  // A week starts on Monday.
   if (period === "week") return date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7))
   return date.getTime()
 }

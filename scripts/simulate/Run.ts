@@ -1,4 +1,4 @@
-/** Runs one story from its beginning to the audit. A process does this once, because it replaces time and randomness permanently. */
+/** Runs one story from the start to the audit. A process can do this only once, because it replaces time and randomness permanently. */
 import { createHash } from "node:crypto"
 import { Auditor } from "./Auditor.ts"
 import { Computer } from "./Computer.ts"
@@ -8,18 +8,18 @@ import { World } from "./World.ts"
 
 export interface Outcome {
   readonly seed: string
-  /** Sentences; empty if no check failed. */
+  /** One sentence per failed check. */
   readonly findings: ReadonlyArray<string>
-  /** A hash of the whole trace. */
+  /** A hash of the complete trace. */
   readonly digest: string
   readonly trace: ReadonlyArray<string>
   readonly turns: number
   readonly choices: number
   readonly lives: number
   readonly commits: number
-  /** Simulated milliseconds. */
+  /** How much time was simulated, in milliseconds. */
   readonly simulated: number
-  /** How often each fault occurred during each deed. */
+  /** How often each fault occurred during each kind of step. */
   readonly met: Readonly<Record<string, number>>
 }
 
@@ -57,7 +57,7 @@ export const run = async (
   }
 }
 
-/** Waits before the next step. A step without a wait overlaps with earlier steps. */
+/** Waits before the next step. A step without a wait overlaps with the steps before it. */
 const passed = async ({ machine }: Computer, wait: number): Promise<void> => {
   const turn = machine.turns + machine.random.below(wait < 5 ? 80 : 8)
   if (wait >= 5) await machine.run(() => false, wait)
@@ -82,7 +82,7 @@ const steps = async (
   note("everyone is signed in")
   for (const step of steps) {
     await passed(computer, step.wait)
-    // Later random decisions depend only on this step, so they stay the same without the steps before it.
+    // From here on, random decisions depend only on this step, so they do not change if earlier steps are removed.
     machine.random = random(`step ${seed} ${step.id}`)
     world.do(step)
   }

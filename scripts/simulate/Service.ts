@@ -1,6 +1,6 @@
 /**
- * The service's part of the simulation, as a separate bundle (`Bundle`). It has the process as composed by `tollgate serve`, the outside world, and
- * the checks of the books.
+ * The service's part of the simulation, in a bundle of its own (`Bundle`): the process as `tollgate serve` assembles it, the outside world, and the
+ * verification of the database.
  */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Exit, Fiber, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
@@ -21,7 +21,7 @@ import { sqliteFile } from "../../src/storage/database/Location.ts"
 
 export type World = Sandbox.Sandbox
 
-/** The initial credit is so low that some people use it up. */
+/** The initial credit is small enough that some people use it up. */
 const prices = { default_new_credits: 0.04, default_registration_credits: 0.01 }
 
 export interface ServiceOptions {
@@ -31,13 +31,13 @@ export interface ServiceOptions {
   readonly data_dir: string
   readonly port: number
   readonly log: (level: string, message: string) => void
-  /** `lapse` releases every open call except held calls, as another node does after this node's lease has lapsed. */
+  /** `lapse` releases all open calls that are not held, as another node would after this node's lease has lapsed. */
   readonly onReady: (lapse: () => void) => void
-  /** Called where the process would end, because it did not start or stopped by itself. */
+  /** Called where the process would end, because the service did not start or stopped by itself. */
   readonly onEnd: (why: string) => void
 }
 
-/** The upstreams, with `keeps_responses` set on each. */
+/** Sets `keeps_responses` on each of the upstreams. */
 const keeping = (upstreams: World["configuration"]["upstreams"]) =>
   Object.fromEntries(Object.entries(upstreams ?? {}).map(([name, one]) => [name, { ...one, keeps_responses: true }]))
 
@@ -62,7 +62,7 @@ const loggerOf = (log: ServiceOptions["log"]) =>
     })
   )
 
-/** Starts the service. Returns a function that shuts it down. */
+/** Starts the service. The returned function shuts it down. */
 export const start = ({
   data_dir,
   file,
@@ -109,7 +109,7 @@ export const start = ({
   return () => void Effect.runFork(Fiber.interrupt(fiber), { scheduler })
 }
 
-/** Ends every open call that is not held, as interrupted and without cost, while its host continues it. */
+/** Ends every open call that is not held, as interrupted and free of charge, while its host continues it. */
 const lapsing = Effect.gen(function* () {
   const writer = yield* Writer
   const calls = yield* Calls.make
@@ -121,12 +121,12 @@ const lapsing = Effect.gen(function* () {
   return Effect.gen(function* () {
     const runs = (yield* calls.runs).filter((run) => !run.startsWith("held"))
     const open = (yield* Effect.forEach(runs, calls.ofRun)).flat()
-    // A failing database releases no call.
+    // If the database fails, the call is not released.
     yield* Effect.forEach(open, (call) => Effect.ignore(release(call)), { discard: true })
   }).pipe(Effect.catchAllCause(() => Effect.void))
 })
 
-/** Checks the books of a file that no service uses. Returns one sentence for each fault. */
+/** Verifies a database file that no service uses. Returns a sentence for each problem. */
 export const look = (file: string, scheduler: Scheduler.Scheduler): Promise<ReadonlyArray<string>> =>
   new Promise((resolve, reject) => {
     Effect.runFork(Effect.provide(verify, SqliteClient.layer({ filename: file })), { scheduler }).addObserver((exit) =>

@@ -1,4 +1,4 @@
-/** Runs stories, each in a separate process, and shortens failing ones. */
+/** Runs stories, each in a separate process, and shortens the ones that fail. */
 import { build } from "esbuild"
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -11,11 +11,11 @@ import type { Change } from "./Bundle.ts"
 import type { Outcome } from "./Run.ts"
 import type { Story } from "./Story.ts"
 
-/** The time after which a story counts as an endless loop, in milliseconds of real time. Most stories take seconds. */
+/** How long a story may run before it counts as an endless loop, in milliseconds of real time. Most stories take only seconds. */
 const patience = 240_000
 
 export interface Builds {
-  /** Runs a story with this build. */
+  /** Runs a story on this build. */
   readonly run: (story: Story) => Promise<Outcome>
   readonly remove: () => void
 }
@@ -41,7 +41,7 @@ let childOnce: Promise<string> | undefined
 /** V8's compiled code, by source text. */
 const compiled = new Map<string, Buffer>()
 
-/** Builds the code under simulation with these mistakes. */
+/** Builds the code under simulation with these mistakes planted. */
 export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Builds> => {
   const [scripts, child] = await Promise.all([bundle(mistakes), (childOnce ??= buildChild())])
   const folder = mkdtempSync(join(tmpdir(), "tollgate-simulation-build-"))
@@ -53,7 +53,7 @@ export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Bui
     if (known !== undefined) writeFileSync(cacheOf(name), known)
   }
   const remove = () => {
-    // Builds with mistakes are used once.
+    // A build with mistakes is used only once, so its code is not stored.
     for (const [name, text] of Object.entries(scripts))
       if (compiled.size < 3 && existsSync(cacheOf(name))) compiled.set(text, readFileSync(cacheOf(name)))
     rmSync(folder, { recursive: true, force: true })
@@ -94,7 +94,7 @@ const runIn = (folder: string, story: Story): Promise<Outcome> =>
     child.stdin.end(JSON.stringify(story))
   })
 
-/** A finding without its subject. */
+/** Removes the subject of a finding, to compare kinds of findings. */
 export const kindOf = (finding: string): string =>
   finding
     .replace(/\b[a-z]+_[0-9a-z]{10,}\b/g, "#")
@@ -103,8 +103,8 @@ export const kindOf = (finding: string): string =>
     .slice(0, 60)
 
 /**
- * Shortens a story to the shortest one that it can find with a finding of the same kind. It removes parts of the steps, larger parts first, while the
- * story still fails. It calls `tried` for every attempt.
+ * Looks for the shortest story with a finding of the same kind. It removes parts of the steps, larger parts first, for as long as the story still
+ * fails. It calls `tried` for every attempt.
  */
 export const shrink = async (
   story: Story,

@@ -1,40 +1,40 @@
 /**
- * A story is a list of timed actions and faults, as data generated from a seed. A subset of its steps is also a story, so failing stories can be
- * shortened.
+ * A story is an array of timed actions and faults, which is data generated from a seed. Any subset of its steps is a story too, so stories that fail
+ * can be shortened.
  */
 import { random } from "./machine/Random.ts"
 import type { Random } from "./machine/Random.ts"
 import type { StorageFault } from "./machine/Storage.ts"
 
-/** A vendor's behavior in a call: normal, or with this fault. */
+/** How a vendor behaves in a call: normally, or with this fault. */
 export type Manner =
   | { readonly kind: "well" }
   | { readonly kind: "late" | "paced"; readonly millis: number }
   | { readonly kind: "cut" }
-  /** Ends its response midway, as if it were complete. */
+  /** The vendor ends its response midway, as if it were complete. */
   | { readonly kind: "stops" }
-  /** `answers`: the refusal's body looks like a normal response. */
+  /** With `answers`, the body of the refusal looks like a normal response. */
   | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
-  /** Ends a stream of responses with an event that is too long to buffer. */
+  /** The vendor ends a stream of responses with an event that is too long to buffer. */
   | { readonly kind: "long" }
 
-/** When a client leaves: after this many sent or received bytes, or milliseconds. */
+/** When a client disconnects: after this many bytes sent or received, or after this many milliseconds. */
 export interface Leaving {
   readonly sent?: number
   readonly received?: number
   readonly after?: number
 }
 
-/** The protocols for models. */
+/** The protocols in which models are called. */
 export type ProtocolName = "chat" | "text" | "messages" | "responses"
 
-/** Tools with an immediate response. */
+/** The tools that respond immediately. */
 export const tools = ["embeddings", "rerank", "decisions", "speech", "images"] as const
 export type Tool = (typeof tools)[number]
 
-/** Thousandths of a USD, tokens, requests and open calls. */
+/** Limits in thousandths of a USD, tokens, requests and open calls. */
 export interface LimitOf {
   readonly mills?: number
   readonly tokens?: number
@@ -48,23 +48,23 @@ export type Deed =
   | {
       readonly do: "chat"
       readonly who: number
-      /** Chat by default. */
+      /** The default is chat. */
       readonly protocol?: ProtocolName
       readonly model: "sandbox-small" | "sandbox-large" | "sandbox-fraction" | "sandbox-failover"
       readonly stream: boolean
       readonly limit: number | undefined
       readonly manner: Manner
       readonly leaves: Leaving | undefined
-      /** Sent with an Idempotency-Key. */
+      /** Whether an Idempotency-Key is sent. */
       readonly keyed: boolean
-      /** With the key that has a limit. */
+      /** Whether the key with a limit is used. */
       readonly limited: boolean
-      /** With the key for budgets, or with the key of a run. */
+      /** Set if the key for budgets or the key of a run is used. */
       readonly under?: "key" | number
-      /** The number of words of its prompt, in addition to its own number. */
+      /** How many words its prompt contains, in addition to the number that identifies the call. */
       readonly length: number
     }
-  /** Repeats a request with an Idempotency-Key. `which` selects it. Negative numbers count from the newest request. */
+  /** Repeats a request with an Idempotency-Key, selected by `which`. Negative numbers count from the newest request. */
   | { readonly do: "again"; readonly which: number }
   | { readonly do: "search"; readonly who: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
   | {
@@ -86,7 +86,7 @@ export type Deed =
       readonly do: "send"
       readonly who: number
       readonly to: number | "stranger"
-      /** `giftable`: all credit that may be sent. `everything`: the whole balance, which is more. */
+      /** `giftable` means all credit that may be sent, and `everything` means the whole balance, which is more. */
       readonly cents: number | "giftable" | "everything"
       readonly twice: boolean
       readonly leaves: Leaving | undefined
@@ -99,7 +99,7 @@ export type Deed =
       readonly card: "pm_card_visa" | "pm_card_declined"
       readonly threshold: number
       readonly manner: Manner
-      /** The request that gets the manner, by default the settings. */
+      /** The request in which the processor shows this behavior, by default the one for the settings. */
       readonly at?: "settings" | "charge"
     }
   | {
@@ -108,17 +108,17 @@ export type Deed =
       readonly what: "refund" | "refund_fail" | "dispute" | "win"
       readonly cents: number
     }
-  /** Delivers the processor's event of this number, possibly again. */
+  /** Delivers the processor's event with this number, which may have been delivered before. */
   | { readonly do: "deliver"; readonly which: number; readonly leaves: Leaving | undefined }
   | { readonly do: "pin"; readonly who: number; readonly team: boolean }
-  /** The team's owner removes a member. */
+  /** The owner of the team removes a member. */
   | { readonly do: "remove"; readonly who: number }
-  /** The limited key gets another limit, in thousandths of a USD. */
+  /** Changes the limit of the limited key, in thousandths of a USD. */
   | { readonly do: "limit"; readonly who: number; readonly mills: number }
   | {
       readonly do: "budget"
       readonly who: number
-      /** The counted calls: the person's, or the budget key's. */
+      /** Which calls the budget counts: the person's, or those of the key for budgets. */
       readonly on: "tenant" | "key"
       readonly period: BudgetPeriod
       readonly limit: LimitOf
@@ -126,9 +126,9 @@ export type Deed =
     }
   | { readonly do: "rebudget"; readonly which: number; readonly limit: LimitOf; readonly mode: "refuse" | "notify" }
   | { readonly do: "raise"; readonly which: number; readonly mills: number; readonly millis: number }
-  /** A budget is deleted. */
+  /** Deletes a budget. */
   | { readonly do: "drop"; readonly which: number }
-  /** `wide`: with a limit above its parent's, if a run creates it. */
+  /** With `wide`, a run that another run creates asks for a higher limit than that run has. */
   | {
       readonly do: "run"
       readonly who: number
@@ -137,9 +137,9 @@ export type Deed =
       readonly seconds: number
       readonly wide: boolean
     }
-  /** A run is ended. */
+  /** Ends a run. */
   | { readonly do: "end"; readonly which: number }
-  /** A person reads a budget or run. */
+  /** A person reads a budget or a run. */
   | { readonly do: "check"; readonly which: number }
   | { readonly do: "join"; readonly who: number }
   | { readonly do: "mail"; readonly manner: Manner }
@@ -152,18 +152,18 @@ export type Deed =
       readonly moment: "begin" | "statement" | "commit"
       readonly error: string
     }
-  /** A fault of the read connection, once after a number of statements, or at every statement for a period. */
+  /** The read connection fails, either once after a number of statements, or at every statement for a while. */
   | { readonly do: "read"; readonly after: number; readonly millis: number; readonly error: string }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
-  /** The service's lease lapses. Another host releases its open calls while it continues them. */
+  /** The service's lease lapses. Another host releases its open calls, although it is still working on them. */
   | { readonly do: "lapse" }
   | { readonly do: "clock"; readonly millis: number }
 
 export interface Step {
-  /** The seed of random decisions while this is the latest step. */
+  /** The seed for random decisions until the next step. */
   readonly id: number
-  /** Milliseconds after the previous step. */
+  /** How long to wait after the previous step, in milliseconds. */
   readonly wait: number
   readonly deed: Deed
 }
@@ -195,7 +195,7 @@ const manner = (random: Random): Manner => {
   }
 }
 
-/** A vendor's behavior in calls other than chat. The simulation has no own responses for them. */
+/** Picks how a vendor behaves in calls other than chat, for which the simulation has no responses of its own. */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
   if (found.kind === "refuses") return { kind: "refuses", status: found.status }
@@ -221,7 +221,7 @@ const models = ["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-f
 
 const day = 86_400_000
 
-/** A typical model request, which is served correctly and awaited. */
+/** Makes a typical model request, which is served correctly and whose client stays. */
 const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "chat" }>> = {}): Deed => ({
   do: "chat",
   who,
@@ -236,7 +236,7 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
   ...more
 })
 
-/** Its protocol, and its vendor's behavior. */
+/** Picks the protocol of a call and how its vendor behaves. */
 const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
   if (random.chance(0.6)) return { manner: manner(random) }
   const protocol = random.pick(["text", "messages", "responses"] as const)
@@ -281,7 +281,7 @@ const run = (random: Random, who: number, more: Partial<Extract<Deed, { readonly
 
 const disk = (random: Random): Deed => {
   const moment = random.pick(["begin", "statement", "commit", "commit", "after_commit"] as const)
-  // A commit may be complete although the disk reports a failure.
+  // A commit may be complete even though the disk reports a failure.
   const error = { error: moment === "after_commit" ? "SQLITE_IOERR_FSYNC" : random.pick(storageErrors) }
   return {
     do: "disk",
@@ -291,7 +291,7 @@ const disk = (random: Random): Deed => {
   }
 }
 
-/** The deeds, each with its frequency. */
+/** The kinds of steps, each with its weight. */
 const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, people: number) => Deed]> = [
   [
     26,
@@ -455,7 +455,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ]
 ]
 
-/** Each story has its own frequencies. It has many of some deeds and lacks others, so rare combinations also occur. */
+/** Picks weights for one story, which has many steps of some kinds and none of others, so that rare combinations occur as well. */
 const weightsOf = (random: Random): ReadonlyArray<number> =>
   deeds.map(([weight], place) => weight * (place === 0 ? 1 : random.pick([0, 1, 1, 3])))
 
@@ -470,17 +470,17 @@ const deed = (random: Random, people: number, weights: ReadonlyArray<number>): D
 
 // ---- plots --------------------------------------------------------------------------------------------------------------
 
-/** Related steps, each with its delay after the previous one. Other events may come between them. */
+/** Related steps, each with its wait after the previous one. Other steps may happen in between. */
 type Plot = ReadonlyArray<readonly [wait: number, deed: Deed]>
 
 const delivered = (which: number): Deed => ({ do: "deliver", which, leaves: undefined })
 
-/** A fault of the computer during an operation. */
+/** Picks a fault of the computer that happens during an operation. */
 const mishap = (random: Random): Deed =>
   random.pick<Deed>([{ do: "crash" }, { do: "stop" }, { do: "thread" }, disk(random)])
 
 const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot> = [
-  // Several concurrent requests with one key, more than it may spend.
+  // Several concurrent requests with one key ask for more than the key may spend.
   (random, who) =>
     Array.from({ length: 3 }, () => [
       random.below(3),
@@ -492,13 +492,13 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
         length: 250
       })
     ]),
-  // One person sends requests until the credit is used up. The second person has little credit.
+  // A person sends requests until the credit is used up. (The second person has little credit.)
   (random) =>
     Array.from({ length: 7 }, () => [
       random.pick([0, 800]),
       chat(random, 1, { model: "sandbox-large", limit: 1 + random.below(9), length: 5_000 })
     ]),
-  // Concurrent requests with one key while its limit changes.
+  // Concurrent requests use one key while its limit changes.
   (random, who) =>
     Array.from({ length: 5 }, (_, place): Plot[number] => [
       random.pick([0, 3, 400]),
@@ -512,7 +512,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
             length: 150
           })
     ]),
-  // Concurrent calls under a budget, which changes or is raised meanwhile.
+  // Concurrent calls count against a budget that is changed or raised in the meantime.
   (random, who) => [
     [0, budget(random, who, { on: "key", mode: "refuse", limit: { ...limitFor(random), mills: 2 + random.below(6) } })],
     ...Array.from({ length: 5 }, (_, place): Plot[number] => [
@@ -543,7 +543,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.below(30_000), budgeted(random, who, "key", 40_000)],
     ...Array.from({ length: 3 }, (): Plot[number] => [random.below(20_000), budgeted(random, who, "key")])
   ],
-  // A run creates a run, and calls are open when the first run ends.
+  // A run creates another run, and calls are open when the first run ends.
   (random, who) => {
     const mills = 3 + random.below(8)
     return [
@@ -570,7 +570,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([3, 1_500]), budgeted(random, who, "key")],
     [random.pick([3, 1_500]), budgeted(random, who, random.pick(["key", -1]))]
   ],
-  // A team pays for a member's calls and then removes the member.
+  // A team pays for a member's calls, then removes the member.
   (random, who) => [
     [0, { do: "pin", who, team: true }],
     [random.pick([0, 500]), chat(random, who, { manner: { kind: "late", millis: 1_000 } })],
@@ -578,7 +578,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([0, 500]), chat(random, who)],
     [2_000, chat(random, who)]
   ],
-  // A call is released while its vendor works on it, and its credit is spent or sent.
+  // A call is released while its vendor is still working on it, and its credit is spent or sent.
   (random, who) => [
     [0, chat(random, who, { manner: { kind: "late", millis: random.pick([1_000, 8_000]) } })],
     [random.pick([300, 900]), { do: "lapse" }],
@@ -592,7 +592,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [0, { do: "hang", millis: random.pick([20, 2_000]), way: random.pick(["to", "to", "from"]) }],
     [0, { do: "join", who: 0 }]
   ],
-  // The processor refuses a charge, and then the computer fails.
+  // The processor refuses a charge, then the computer fails.
   (random, who) => [
     [
       0,
@@ -607,19 +607,19 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ],
     [random.pick([500, 2_500]), mishap(random)]
   ],
-  // A person tries to send a video's reserved credit.
+  // A person tries to send credit that is reserved for a video.
   (random, who) => [
     [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
     [random.pick([0, 30, 300]), sent(who, random, random.pick([60, 60, "giftable", "everything"] as const))]
   ],
-  // Two people act on one transfer concurrently, while another transfer waits.
+  // Two people act on the same transfer at the same time, while another transfer is waiting.
   (random, who, people) => [
     [0, sent(who, random, 6, (who + 1) % people)],
     [500, sent(who, random, 1 + random.below(5), (who + 1) % people)],
     [1_000, { do: "answer", which: -1, how: random.pick(["race", "race", "accept", "revoke"]) }],
     [random.pick([0, 5, 500]), { do: "answer", which: -1, how: random.pick(["race", "accept", "revoke", "decline"]) }]
   ],
-  // A payment and its later events, delivered in any order. Sometimes its credit has been spent.
+  // A payment is followed by events that are delivered in any order. In some stories its credit has been spent by then.
   (random, who) => {
     const happens = Array.from({ length: 1 + random.below(3) }, (_, place): Plot[number] => [
       random.pick([300, 2_000]),
@@ -640,7 +640,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ]
     return [...bought, ...early, [900, sent(who, random, "giftable")], ...happens, ...told]
   },
-  // Two concurrent deliveries of one event.
+  // The same event is delivered twice at the same time.
   (random, who) => [
     [0, { do: "buy", who, credits: 5, manner: { kind: "well" } }],
     [900, delivered(-1)],
@@ -659,7 +659,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       [500, sent(who, random, "giftable")]
     ]
   },
-  // An operation is under way when the computer fails.
+  // The computer fails during an operation.
   (random, who) => [
     [
       0,
@@ -674,26 +674,26 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([10, 2_500]), { do: "again", which: -1 }],
     [2_000, { do: "look", which: -1, cancel: false }]
   ],
-  // A letter is under way when the computer or its mail server fails.
+  // The computer or the mail server fails while a letter is being sent.
   (random, who) => [
     [0, { do: "mail", manner: random.pick<Manner>([{ kind: "late", millis: 8_000 }, { kind: "cut" }]) }],
     [0, sent(who, random, 2, "stranger")],
     [random.pick([100, 1_500]), mishap(random)]
   ],
-  // A commit hangs for longer than any wait.
+  // A commit takes longer than anything in the service waits.
   (random, who) => [
     [0, { do: "hang", millis: 14_000, way: random.pick(["to", "from"]) }],
     [0, random.pick([chat(random, who), sent(who, random, 2, "stranger"), delivered(-1)])],
     [0, chat(random, who, { keyed: true })],
     [random.pick([1_000, 16_000]), chat(random, who)]
   ],
-  // A call with a key is repeated by a client that leaves.
+  // A client that disconnects repeats a call with a key.
   (random, who) => [
     [0, chat(random, who, { keyed: true, manner: manner(random), leaves: leaving(random, 0.6) })],
     [random.pick([0, 5, 1_000, 12_000]), { do: "again", which: -1 }],
     [random.pick([0, 1_000]), { do: "again", which: -1 }]
   ],
-  // A write happens at the moment when the disk fails.
+  // The disk fails at the very moment of a write.
   (random, who) => [
     [0, disk(random)],
     [
@@ -723,7 +723,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
   ]
 ]
 
-/** A call of some length under a budget or run. */
+/** Makes a call of some length that counts against a budget or a run. */
 const budgeted = (random: Random, who: number, under: "key" | number, millis = 1_000): Deed =>
   chat(random, who, {
     model: "sandbox-large",
@@ -740,7 +740,7 @@ const sent = (
   to: number | "stranger" = random.chance(0.3) ? "stranger" : who + 1
 ): Deed => ({ do: "send", who, to, cents, twice: random.chance(0.2), leaves: undefined })
 
-/** The wait before a step. Most steps follow immediately. */
+/** Picks the wait before a step. Most steps follow immediately. */
 const wait = (random: Random): number =>
   random.chance(0.5) ? random.below(5) : random.chance(0.85) ? random.below(2_000) : random.below(60_000)
 

@@ -1,4 +1,4 @@
-/** A story's people, with their requests and responses, the outside world's view, and the implementation of each deed. */
+/** A story's people with their requests and responses, what the outside world sees, and the implementation of each kind of step. */
 import { createHmac } from "node:crypto"
 import { Budgets } from "./Budgets.ts"
 import type { Run } from "./Budgets.ts"
@@ -12,15 +12,15 @@ import type { Deed, Manner, ProtocolName, Step, Story, Tool } from "./Story.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** The vendor's view of a call. */
+/** A call as its vendor saw it. */
 export interface Seen {
-  /** Set by the sandbox if the service disconnected before the response was complete. */
+  /** The sandbox sets this if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** The service's life in which it made the call. */
+  /** In which life of the service the call was made. */
   readonly life: number
   readonly at: number
-  /** The time on the wall clock. */
+  /** When the call was made, on the wall clock. */
   readonly wall: number
 }
 
@@ -32,15 +32,15 @@ export interface Person {
   account: string
   tenant: string
   key: string
-  /** A key with a limit in USD. */
+  /** A key with a spending limit in USD. */
   limited: { readonly key: string; readonly id: string; most: number }
-  /** The key for budgets and runs. Empty if the story has no budgets. */
+  /** The key for budgets and runs, empty if the story has no budgets. */
   budgeted: { readonly key: string; readonly id: string }
-  /** When their removal from the team was acknowledged. */
+  /** When the person's removal from the team was acknowledged. */
   removed: number | undefined
 }
 
-/** `until` is 0 before the end. */
+/** An attempt at a request. `until` is 0 while it is open. */
 export interface Asked {
   readonly life: number
   readonly from: number
@@ -50,7 +50,7 @@ export interface Asked {
   heard: Heard | undefined
 }
 
-/** A model request with all its results. */
+/** A model request, with everything that resulted from it. */
 export interface Call {
   readonly id: number
   readonly who: Person
@@ -60,13 +60,13 @@ export interface Call {
   readonly seen: Array<Seen>
   readonly heard: Array<Heard>
   readonly request: Request
-  /** Each attempt with its life, start and end. */
+  /** The attempts, each with its life, start and end. */
   readonly asked: Array<Asked>
-  /** Its run and the runs above it. */
+  /** The run it was made under, and that run's parents. */
   readonly runs: ReadonlyArray<Run>
-  /** Whether it used the key for budgets or a run's key. */
+  /** Whether it used the key for budgets or the key of a run. */
   readonly budgeted: boolean
-  /** Its Idempotency-Key may have been deleted. */
+  /** Whether its Idempotency-Key may have been deleted. */
   old: boolean
 }
 
@@ -91,18 +91,18 @@ export interface Sent {
   readonly from: Person
   readonly to: Person | string
   readonly amount: number
-  /** The last acknowledged status. */
+  /** The most recent status that was acknowledged. */
   status: "pending" | "accepted" | "declined" | "revoked"
 }
 
-/** Acknowledged settings of auto-reload. */
+/** The settings of auto-reload that were acknowledged. */
 export interface Reloading {
   readonly who: Person
   readonly card: string
   readonly threshold: number
-  /** Whether these are certainly the latest settings, without a concurrent change or a later change with an unknown outcome. */
+  /** Whether these are certainly the latest settings: no other change was concurrent, and no later one has an unknown outcome. */
   sure: boolean
-  /** Whether the balance has been above the threshold since. */
+  /** Whether the balance has been above the threshold since then. */
   wasAbove: boolean
 }
 
@@ -110,17 +110,17 @@ export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
-  /** The event's payment, if any. */
+  /** The payment that the event is about, if any. */
   readonly payment: string | undefined
-  /** The status of each delivery. */
+  /** The status that each delivery got. */
   readonly answers: Array<number>
 }
 
-/** Prices for the expected cost of a call, independent of the service, in nano-USD per token. */
+/** Prices from which to compute what a call should cost, independently of the service, in nano-USD per token. */
 const prices = {
   "sandbox-small": [150n, 600n, 1n],
   "sandbox-large": [3_000n, 15_000n, 1n],
-  // Finer than a nano-USD: 37.5 for a prompt token.
+  // A prompt token costs 37.5 nano-USD.
   "sandbox-fraction": [375n, 1_500n, 10n],
   "sandbox-failover": [150n, 600n, 1n]
 } as const
@@ -132,9 +132,9 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 }
 
 const clientId = "sandbox-client"
-/** Each person's purchases in USD. Most people have enough credit, one has little. */
+/** How much credit each person buys, in USD. Most people have enough, but one has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
-/** After a clock jump of this many milliseconds, the service may have deleted data that it keeps for days. */
+/** If the clock jumps by this many milliseconds, the service may have deleted data that it keeps for days. */
 const far = 7 * 86_400_000
 
 export class World {
@@ -145,7 +145,7 @@ export class World {
   readonly jobs: Array<Job> = []
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
-  /** Whether the clock jumped so far that the service may have deleted events that waited for a payment. */
+  /** Whether the clock jumped so far that the service may have deleted events that were waiting for their payment. */
   isFar = false
   /** Whether the clock was set back. */
   isBack = false
@@ -153,13 +153,13 @@ export class World {
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
   readonly findings: Array<string> = []
   readonly budgets = new Budgets(this)
-  /** The times when another host released the open calls. */
+  /** When another host released the open calls. */
   readonly lapses: Array<number> = []
-  /** The tenant that some people share. */
+  /** The tenant that several people share. */
   team = { tenant: "", account: "" }
-  /** Operations under way, by name. */
+  /** Operations that have not ended, by the number of their step. */
   readonly open = new Map<number, string>()
-  /** How often each fault occurred during each deed. */
+  /** How often each fault occurred during each kind of step. */
   readonly met = new Map<string, number>()
   private readonly manners = new Map<string, Array<Manner>>()
   readonly computer: Computer
@@ -186,7 +186,7 @@ export class World {
     }
   }
 
-  /** Counts a fault for every running operation. */
+  /** Counts a fault for every operation that is running. */
   meet(fault: string): void {
     const during = this.computer.isUp ? this.open.values() : ["the start"]
     const all = new Set(during)
@@ -217,7 +217,7 @@ export class World {
     if (service === "chat" || service === "messages" || service === "responses") {
       const call = this.calls[Number(/"call(\d+) /.exec(text)?.[1] ?? -1)]
       if (call === undefined) return undefined
-      // The second upstream and retries are served normally.
+      // The second upstream, and retries, behave normally.
       const manner: Manner = call.seen.length === 0 ? call.deed.manner : { kind: "well" }
       call.seen.push(seen(manner))
       this.note(`the vendor sees call ${call.id} (${manner.kind})`)
@@ -238,7 +238,7 @@ export class World {
       if (manner.kind !== "well") this.meet(`vendor ${manner.kind}`)
       return faultOf(manner)
     }
-    // A poll of a job.
+    // This is a poll of a job.
     if (service === "images") return undefined
     if (service === "media") {
       const submitted = /"prompt":"job(\d+)"/.exec(text)?.[1]
@@ -263,7 +263,7 @@ export class World {
     this.manners.set(service, [...(this.manners.get(service) ?? []), manner])
   }
 
-  /** Ends the outside world's faults. */
+  /** Ends all faults of the outside world. */
   heal(): void {
     this.manners.clear()
   }
@@ -290,13 +290,13 @@ export class World {
         `client leaves ${heard.status === 0 ? "before" : "during"} the answer`,
         path.split("?")[0]!.replace(/[a-z]+_[0-9a-z]{10,}/g, "#")
       )
-    // Known failures around the service have their own errors.
+    // Known failures around the service have errors of their own.
     if (isOurs && heard.complete && heard.status === 500 && bodyOf(heard)?.code === "internal_error")
       this.findings.push(`a defect was answered: ${path.split("?")[0]}`)
     return heard
   }
 
-  /** Sends a request as the person, who signs in again if the token is old. */
+  /** Sends a request as the person, who signs in again if the token has expired. */
   async asPerson(who: Person, path: string, request: Request = {}): Promise<Heard> {
     const { machine } = this.computer
     if (machine.wall() - who.tokenAt > 1_800_000 || machine.wall() < who.tokenAt) await this.signIn(who)
@@ -307,7 +307,7 @@ export class World {
     return bodyOf(await this.ask(`${this.computer.world.control}${path}`, json === undefined ? {} : { json }))
   }
 
-  /** Signs a person in and returns whether that succeeded. */
+  /** Signs a person in, and returns whether that succeeded. */
   private async signIn(who: Person): Promise<boolean> {
     const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
     const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
@@ -350,7 +350,7 @@ export class World {
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
 
-  /** Signs people in and gives them keys and credit. Some of them form a team. No faults occur meanwhile. */
+  /** Signs people in, gives them keys and credit, and makes some of them a team. No faults happen during this. */
   async begin({ people, steps }: Story): Promise<void> {
     const hasBudgets = steps.some(({ deed }) => isOfBudgets(deed))
     await this.control("/webhooks", { hold: true })
@@ -389,7 +389,7 @@ export class World {
 
   // ---- deeds --------------------------------------------------------------------------------------------------------------
 
-  /** Starts a deed, which continues in the background. */
+  /** Starts a step, which continues in the background. */
   do({ deed, id }: Step): void {
     this.note(`${id}. ${sentence(deed)}`)
     const done = this.begun(deed)
@@ -515,7 +515,7 @@ export class World {
     const who = run?.who ?? this.person(deed.who)
     const budgeted = under === undefined ? "" : (run?.key ?? who.budgeted.key)
     const id = this.calls.length
-    // Each call has a unique number of words, which identifies its record.
+    // Each call's prompt has a unique number of words, which identifies the call's record.
     let words = id + 2 + deed.length
     while (this.calls.some((call) => call.words === words)) words++
     const key = deed.keyed ? this.freshKey() : undefined
@@ -641,7 +641,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** The amount in USD that the person may send or has, according to the service. */
+  /** The amount in USD that the person may send, or has, according to the service. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined
@@ -713,7 +713,7 @@ export class World {
     const settings = this.reloading.get(person)
     if (at === "charge") this.setManner("payments", manner)
     const charged = await this.asPerson(person, `${billing}/auto-reload/charge`, { method: "POST" })
-    // Each charge is for five credits.
+    // Auto-reload charges for five credits at a time.
     if (settings !== undefined && charged.complete && charged.status === 200 && settings.threshold <= 5) {
       const { state } = bodyOf(charged).result.auto_reload
       if (state === "cooldown") settings.wasAbove = true
@@ -737,7 +737,7 @@ export class World {
     return event === undefined ? "there is none" : this.delivered(event, leaves)
   }
 
-  /** Delivers an event to the service as the processor does. */
+  /** Delivers an event to the service, as the processor would. */
   async delivered(event: ProcessorEvent, leaves?: Request["leaves"]): Promise<string> {
     const timestamp = Math.floor(this.computer.machine.wall() / 1_000)
     const signature = createHmac("sha256", "whsec_sandbox").update(`${timestamp}.${event.body}`).digest("hex")
@@ -767,7 +767,7 @@ export class World {
     const person = this.people[who % this.people.length]!
     if (person === owner || person.account === "") return "the owner cannot be removed"
     const path = `/v1/tenants/${this.team.tenant}/members/${person.account}`
-    // An owner acts for the team with their own token.
+    // An owner uses their own token to act for the team.
     const heard = await this.asPerson(owner, path, { method: "DELETE" })
     if (heard.complete && heard.status === 200) person.removed ??= this.computer.machine.now
     return said("the team", heard)
@@ -778,14 +778,14 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-    // The new limit may be stored regardless of the response, so the spending is compared with the highest of all limits.
+    // The new limit may be stored whatever the response says, so spending is compared with the highest limit ever requested.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
   }
 
   private async join(): Promise<string> {
-    // The person uses two browsers concurrently.
+    // The person uses two browsers at the same time.
     const who = this.newPerson(`Guest${++this.strangers}`)
     const other = this.newPerson(who.name)
     const signedIn = await Promise.all([this.signIn(who), this.signIn(other)])
@@ -827,7 +827,7 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   })
 }
 
-/** The limit in a request. The Responses vendor requires at least 16 tokens. */
+/** Returns the limit in a request. The vendor of Responses requires at least 16 tokens. */
 export const limitIn = ({ limit, protocol }: Pick<Of<"chat">, "limit" | "protocol">): number | undefined =>
   limit !== undefined && protocol === "responses" ? Math.max(16, limit) : limit
 
@@ -838,13 +838,13 @@ const endpoints = {
   responses: "responses"
 } as const
 
-/** The endpoint in paths and records. */
+/** Returns the endpoint as paths and records name it. */
 export const endpointOf = ({ protocol = "chat" }: Pick<Of<"chat">, "protocol">): string => endpoints[protocol]
 export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoints))
 
 const about = { about: { type: "noul", instructions: "Is it so?" } }
 
-/** The request to each tool, with a name that identifies the vendor's call. */
+/** Builds the request to each tool, with a name that identifies the call at the vendor. */
 const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: string; readonly request: Request } } = {
   embeddings: (name) => ({
     path: "/v1/embeddings",
@@ -862,7 +862,7 @@ const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: strin
   images: (name) => ({ path: "/v1/images/generations", request: { json: { prompt: name } } })
 }
 
-/** The endpoint of each tool in records, and the cost of one use in nano-USD. */
+/** The endpoint of each tool in usage records, and what one use costs in nano-USD. */
 export const toolCosts: { readonly [Name in Tool]: readonly [endpoint: string, cost: bigint] } = {
   embeddings: ["embeddings", 390n],
   rerank: ["rerank", 2_000_000n],
@@ -879,7 +879,7 @@ const isOfBudgets = (deed: Deed): boolean =>
 const said = (what: string, { complete, error, status }: Heard): string =>
   `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`
 
-/** The sandbox's fault for a manner. For a model call it has figures. */
+/** Returns the sandbox's fault for a vendor's behavior. For a model call, the fault includes figures. */
 const faultOf = (manner: Manner, call?: Call, service?: string): object | undefined => {
   switch (manner.kind) {
     case "well":
@@ -910,7 +910,7 @@ const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
   total_tokens: prompt_tokens + completion_tokens
 })
 
-/** An incomplete response that ends normally: a stream without its end, or truncated JSON. */
+/** Builds an incomplete response that ends normally: a stream without its end, or truncated JSON. */
 const stopped = (call: Call): object => {
   const whole = figures(call, undefined) as { readonly body: string | object }
   const { body } = whole
@@ -922,7 +922,7 @@ const stopped = (call: Call): object => {
 
 export const absurd = { prompt_tokens: 1_000_000_000, completion_tokens: 1_000_000_000, total_tokens: 2_000_000_000 }
 
-/** A response of ten words, with these figures or without figures. */
+/** Builds a response of ten words, with or without these figures. */
 const figures = ({ deed }: Call, usage: object | undefined): object => {
   const head = { id: "chatcmpl-simulated", created: 0, model: deed.model }
   const text = "w w w w w w w w w w"
@@ -941,7 +941,7 @@ const figures = ({ deed }: Call, usage: object | undefined): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** A Responses stream. Its last event repeats the answer with nine megabytes of additional data. */
+/** Builds a Responses stream whose last event repeats the answer with nine megabytes of additional data. */
 const longStream = ({ deed, words }: Call): object => {
   const tokens = Math.min(words, deed.limit ?? words, 10)
   const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
@@ -955,5 +955,5 @@ const longStream = ({ deed, words }: Call): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** The randomness at the end of a story, independent of any step. */
+/** The randomness after the last step, independent of any step. */
 export const endOf = (seed: string) => random(`end ${seed}`)

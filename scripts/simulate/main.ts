@@ -1,12 +1,12 @@
 /**
  * The simulation's command line: `npm run simulate -- ...`
  *
- * --seed S --steps N   runs the seed's story twice and prints its trace, which must not differ
+ * --seed S --steps N   runs the seed's story twice and prints its trace, which must be the same both times
  * --replay FILE        runs a stored story twice and prints its trace
- * --minutes M          runs new seeds for this long, shortens failing stories, and counts faults by deed
+ * --minutes M          runs new seeds for this long, shortens the stories that fail, and counts faults by kind of step
  * --mistakes           plants each mistake and counts the steps until it is found; --only NAME,NAME selects mistakes;
  *                      --kept uses each mistake's stored short story (`mistakes.json`) instead of new stories
- * --plant NAME         runs the story of --seed, or of --replay, with that mistake; --shorter shortens a failing story
+ * --plant NAME         runs the story of --seed or --replay with that mistake; --shorter shortens a story that fails
  */
 import { randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -47,7 +47,7 @@ const twice = async (story: Story): Promise<boolean> => {
   if (!values.quiet) print(first.trace.join("\n"))
   const second = await run(story)
   print(
-    `${first.trace.length} lines, ${first.turns} turns, ${first.choices} of them chosen, ${first.commits} commits, ${first.lives} lives`
+    `${first.trace.length} lines, ${first.turns} turns, ${first.choices} of them chosen by the seed, ${first.commits} commits, ${first.lives} lives`
   )
   print(
     first.digest === second.digest
@@ -60,7 +60,7 @@ const twice = async (story: Story): Promise<boolean> => {
   return first.findings.length === 0 && first.digest === second.digest
 }
 
-/** Shortens a failing story, stores it, and prints it. */
+/** Shortens a story that fails, then stores and prints it. */
 const explain = async (story: Story, { findings }: Outcome, run: Builds["run"]): Promise<void> => {
   print(`\nSeed ${story.seed} fails:`)
   for (const finding of findings.slice(0, 10)) print(`  ${finding}`)
@@ -68,7 +68,7 @@ const explain = async (story: Story, { findings }: Outcome, run: Builds["run"]):
   const { findings: found } = await run(short)
   const file = `simulation-${story.seed}.json`
   writeFileSync(file, `${JSON.stringify(short, undefined, 2)}\n`)
-  print(`${tell(short)}\n  Then: ${found.join("\n        ")}\n  (kept as ${file})\n`)
+  print(`${tell(short)}\n  Then: ${found.join("\n        ")}\n  (stored as ${file})\n`)
 }
 
 const forMinutes = async (minutes: number): Promise<boolean> => {
@@ -99,27 +99,27 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
       const seconds = (now - began) / 1_000
       print(
         `${Math.round(seconds)} s: ${stories} stories, ${failed} of them failed, ${((stories * steps) / seconds).toFixed(0)} steps and ` +
-          `${(turns / seconds).toFixed(0)} turns a second, ${(simulated / 3_600_000).toFixed(0)} hours simulated`
+          `${(turns / seconds).toFixed(0)} turns per second, ${(simulated / 3_600_000).toFixed(0)} hours simulated`
       )
     }
   }
   await Promise.all(Array.from({ length: workers }, work))
   remove()
-  print(`\nFaults by deed, in ${stories} stories of ${steps} steps:`)
+  print(`\nFaults by kind of step, in ${stories} stories of ${steps} steps:`)
   for (const [both, count] of [...met].sort(([, one], [, other]) => other - one))
     print(`  ${String(count).padStart(6)} ${both}`)
   return failed === 0
 }
 
-/** The short story that finds each planted mistake. */
+/** For each planted mistake, the short story that finds it. */
 const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<
   Record<string, Story>
 >
 
-/** The maximum number of stories per planted mistake. */
+/** How many stories to try for each planted mistake. */
 const storiesMax = Number(values.most)
 
-/** The number of steps until a failing story fails. */
+/** The number of steps after which a failing story fails. */
 const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: Builds["run"]): Promise<number> => {
   const kinds = new Set(findings.map(kindOf))
   let [least, most] = [1, story.steps.length]
@@ -133,25 +133,25 @@ const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: 
 }
 
 interface Tried {
-  /** The number of steps until it was found; `undefined` if not found. */
+  /** The number of steps until the mistake was found; `undefined` if it was not found. */
   readonly steps: number | undefined
   readonly what: string
 }
 
 const sentenceOf = ([first]: ReadonlyArray<string>): string => first!.split("\n")[0]!.slice(0, 120)
 
-/** Tries the stored story, which must report nothing without the mistake. */
+/** Tries the stored story. Without the mistake, that story must not report anything. */
 const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"]): Promise<Tried> => {
   const story = kept[name]!
   const [{ findings }, without] = [await run(story), await runWithout(story)]
   if (without.findings.length > 0)
-    return { steps: undefined, what: `wrong without it: ${sentenceOf(without.findings)}` }
+    return { steps: undefined, what: `fails without the mistake: ${sentenceOf(without.findings)}` }
   return findings.length > 0
     ? { steps: story.steps.length, what: `${sentenceOf(findings)} (stored story)` }
     : { steps: undefined, what: "not found (stored story)" }
 }
 
-/** Tries new stories, one after another. */
+/** Tries new stories one after another. */
 const byFresh = async (run: Builds["run"]): Promise<Tried> => {
   for (let count = 1; count <= storiesMax; count++) {
     const story = make(`mistake ${count}`, steps)
@@ -160,7 +160,7 @@ const byFresh = async (run: Builds["run"]): Promise<Tried> => {
     const last = values.coarse ? steps : await firstFailing(story, findings, run)
     return { steps: (count - 1) * steps + last, what: `${sentenceOf(findings)} (${story.seed})` }
   }
-  return { steps: undefined, what: `not found in ${storiesMax * steps}` }
+  return { steps: undefined, what: `not found in ${storiesMax * steps} steps` }
 }
 
 const findMistakes = async (): Promise<boolean> => {

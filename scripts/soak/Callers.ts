@@ -1,17 +1,17 @@
 /**
- * Callers, each with its own key and connection, who call at a given rate, partly with streams. One in twenty-five leaves early in half of its
- * calls. All of these callers belong to one person, because the other callers' responses are compared with the records. One more caller calls the
- * vendor directly, between two writes to the disk, to measure the machine's load.
+ * Simulates callers, each with its own key and connection, which together call at a given rate, partly with streams. One in twenty-five disconnects
+ * early in half of its calls. All of those callers belong to one person, because the responses of the others are compared with the records. An
+ * additional caller calls the vendor directly, between two writes to the disk, to measure the load of the machine.
  */
 import { open } from "node:fs/promises"
 import { Agent, request } from "node:http"
 import { join } from "node:path"
 import type { Deployment } from "./Deployment.ts"
 
-/** The callers' observations since the last reading. */
+/** The callers' observations since the previous reading. */
 export interface Seen {
   readonly latencies: Array<number>
-  /** Latencies of direct calls to the vendor. */
+  /** How long direct calls to the vendor took. */
   readonly direct: Array<number>
   readonly counts: Map<string, number>
 }
@@ -19,7 +19,7 @@ export interface Seen {
 const streamed = 0.3
 const leaving = 0.5
 
-/** Milliseconds between two direct calls to the vendor. */
+/** The time between two direct calls to the vendor, in milliseconds. */
 const directPause = 250
 const page = Buffer.alloc(4_096)
 
@@ -33,11 +33,11 @@ const body = (stream: boolean) =>
 const bodies = { whole: body(false), stream: body(true) }
 
 export class Callers {
-  /** Successful, complete calls of callers who never leave. */
+  /** The number of complete, successful calls from callers that never disconnect early. */
   acknowledged = 0
   private seen: Seen = { latencies: [], direct: [], counts: new Map() }
   private over = false
-  /** Set while new calls are paused. */
+  /** Set while new calls are on hold. */
   private held: Promise<void> | undefined
   private readonly loops: Array<Promise<void>> = []
   private readonly deployment: Deployment
@@ -47,7 +47,7 @@ export class Callers {
     this.deployment = deployment
   }
 
-  /** Sets the calls per second over all callers; `undefined` for the highest possible rate. */
+  /** Sets the calls per second of all callers together; `undefined` means as many as possible. */
   at(rate: number | undefined): void {
     this.rate = rate
   }
@@ -58,7 +58,7 @@ export class Callers {
     this.loops.push(this.direct())
   }
 
-  /** Pauses new calls until this work has ended. */
+  /** Puts new calls on hold until this work has ended. */
   async holding(work: () => Promise<void>): Promise<void> {
     this.held = work().finally(() => (this.held = undefined))
     await this.held
@@ -86,7 +86,7 @@ export class Callers {
       this.seen.counts.set(outcome, (this.seen.counts.get(outcome) ?? 0) + 1)
       const took = performance.now() - began
       if (outcome === "200") this.seen.latencies.push(took)
-      // A caller that finds no service retries soon.
+      // A caller that cannot reach the service soon tries again.
       if (outcome === "not there") await pause(200 + Math.random() * 300)
       if (this.rate !== undefined) await pause(2 * Math.random() * ((1_000 * callers) / this.rate) - took)
     }

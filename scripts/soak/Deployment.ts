@@ -1,4 +1,4 @@
-/** The service with a configuration file, on a folder that outlives its processes, with people and their keys. */
+/** Runs the service with a configuration file, on a folder that outlives its processes, with people and their keys. */
 import Sqlite from "better-sqlite3"
 import { Effect, Exit, Scope } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
@@ -12,19 +12,19 @@ export interface Deployment {
   readonly folder: string
   readonly people: ReadonlyArray<Person>
   readonly keys: ReadonlyArray<string>
-  /** Keys of callers who sometimes leave, which are all keys of the last person. */
+  /** The keys of callers that sometimes disconnect early. These are all of the last person's keys. */
   readonly leavers: ReadonlySet<string>
-  /** The vendor's address. */
+  /** The vendor's URL. */
   readonly vendor: string
-  /** The current process, replaced at each restart. */
+  /** The current process. Each restart replaces it. */
   readonly service: () => Service
-  /** The file to which `Probe.cjs` reports the processes' memory. */
+  /** The file in which `Probe.cjs` reports the memory of the processes. */
   readonly memory: string
-  /** Ends the process with this signal and starts another. Returns the milliseconds until it is ready. */
+  /** Ends the process with this signal and starts another one. Returns how many milliseconds pass until it is ready. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>
-  /** Holds the write lock for this many milliseconds, like another program. */
+  /** Holds the write lock for this many milliseconds, as another program might. */
   readonly lock: (millis: number) => Promise<void>
-  /** Faults of ended processes, and their fatal log lines. */
+  /** Returns the faults of processes that have ended, including their fatal log lines. */
   readonly faults: () => ReadonlyArray<string>
   readonly end: () => Promise<void>
 }
@@ -32,7 +32,7 @@ export interface Deployment {
 export interface Options {
   readonly vendor: string
   readonly callers: number
-  /** The minutes of each life at which it writes a heap snapshot, comma-separated. */
+  /** At which minutes of each life to write a heap snapshot, separated by commas. */
   readonly snapshots: string | undefined
 }
 
@@ -97,7 +97,7 @@ export const make = async ({ callers, snapshots, vendor }: Options): Promise<Dep
     restart: async (signal) => {
       const began = performance.now()
       const code = await service.end(signal)
-      if (signal === "SIGTERM" && code !== 0) faults.push(`SIGTERM: the service ended with ${code}`)
+      if (signal === "SIGTERM" && code !== 0) faults.push(`SIGTERM: the service exited with ${code}`)
       faults.push(...fatal(service))
       service = await begin()
       return performance.now() - began
@@ -120,7 +120,7 @@ export const make = async ({ callers, snapshots, vendor }: Options): Promise<Dep
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Takes the write lock. Returns whether it was free. */
+/** Tries to take the write lock, and returns whether it was free. */
 const isBegun = (db: Sqlite.Database): boolean => {
   try {
     db.exec("BEGIN IMMEDIATE")

@@ -1,9 +1,9 @@
-/** A service process's resources, from `/proc`, and its threads' heaps, from `Probe.cjs`. */
+/** Measures a service process: its resources from `/proc`, and the heaps of its threads from `Probe.cjs`. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Service } from "../../test/support/Service.ts"
 
-/** The size of a file in MB; 0 if it does not exist. */
+/** The size of a file in MB, or 0 if it does not exist. */
 const sizeOf = (file: string): number => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) / 1024 / 1024
 
 export const logOf = ({ folder }: Service): number => sizeOf(join(folder, "tollgate.db-wal"))
@@ -11,14 +11,14 @@ export const booksOf = ({ folder }: Service): number => sizeOf(join(folder, "tol
 
 export const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
 
-/** Anonymous resident memory in MB. */
+/** Anonymous resident memory, in MB. */
 export const residentOf = ({ process: { pid } }: Service): number =>
   Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
-/** Seconds of processor time since the start. */
+/** Seconds of processor time that the process has used since it started. */
 export const secondsOf = ({ process: { pid } }: Service): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ", 2)[1]!.split(" ")
-  // In hundredths, the unit of Linux.
+  // Linux counts in hundredths of a second.
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
@@ -28,7 +28,7 @@ interface Told {
   readonly retained: number
 }
 
-/** The threads of the service: the main thread and the writer's. */
+/** The number of threads in the service: the main thread and the writer's. */
 const threadsMax = 2
 
 const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told> =>
@@ -40,7 +40,7 @@ const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told
         .filter((told) => told.pid === pid)
     : []
 
-/** Requests full collections and waits for them. Returns the remaining MB in each thread of the process, main thread first. */
+/** Requests full collections and waits for them. Returns how many MB each thread of the process retains, main thread first. */
 export const retainedOf = async (file: string, service: Service): Promise<ReadonlyArray<number>> => {
   const before = toldOf(file, service).length
   service.process.kill("SIGUSR2")
@@ -53,7 +53,7 @@ export const retainedOf = async (file: string, service: Service): Promise<Readon
   throw new Error("the threads of the service reported no memory for a minute")
 }
 
-/** The quantile of a sorted list; 0 if it is empty. */
+/** Returns a quantile of a sorted array, or 0 if the array is empty. */
 export const part = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.floor(share * (sorted.length - 1))] ?? 0
 

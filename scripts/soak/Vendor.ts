@@ -1,4 +1,4 @@
-/** A cheap chat provider that fails at a given rate, with an error, a cut stream, broken JSON or silence. */
+/** A fast chat provider that fails at a given rate, with an error, a truncated stream, broken JSON or silence. */
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -8,7 +8,7 @@ export interface Vendor {
   readonly close: () => void
 }
 
-/** The share of failing responses, for each kind. */
+/** The share of responses that fail in each way. */
 const share = 0.015
 
 const usage = { prompt_tokens: 12, completion_tokens: 8, total_tokens: 20 }
@@ -30,7 +30,7 @@ const answer = (request: IncomingMessage, response: ServerResponse, body: string
   const luck = Math.random()
   if (luck < share) return void response.writeHead(500, { "content-type": "application/json" }).end('{"error":{}}')
   if (luck < 2 * share) return void response.writeHead(200, { "content-type": "application/json" }).end('{"usage":')
-  // Stays silent until the service times out.
+  // Sends nothing until the service times out.
   if (luck < 2.2 * share) return
   if (!body.includes('"stream":true')) {
     response.writeHead(200, { "content-type": "application/json", "content-length": String(whole.length) }).end(whole)

@@ -1,25 +1,25 @@
 /**
- * Judges whether a run's measurements are flat. Memory is measured after full collections while no call is open, so it does not depend on V8's own
- * behavior or on the load. Its growth is the median of the slopes between any two samples (Theil and Sen), so outliers have no effect.
+ * Judges whether the measurements of a run are flat. Memory is measured after full collections, while no call is open, so it does not depend on the
+ * load or on V8's own behavior. Its growth is the median of the slopes between any two samples (Theil and Sen), so that outliers have no effect.
  */
 
 export interface Sample {
-  /** The process's life, from 0. */
+  /** Which life of the process, counted from 0. */
   readonly life: number
-  /** Minutes since the life began. */
+  /** Minutes since this life started. */
   readonly age: number
-  /** MB of objects and their buffers after full collections, over all threads. `undefined` if not measured. */
+  /** MB that objects and their buffers occupy after full collections, in all threads; `undefined` if not measured. */
   readonly retained: number | undefined
-  /** Anonymous resident memory in MB. */
+  /** Anonymous resident memory, in MB. */
   readonly resident: number
-  /** Handles beyond the number before the first call. */
+  /** How many more handles are open than before the first call. */
   readonly handles: number
-  /** MB of the write-ahead log. */
+  /** The size of the write-ahead log, in MB. */
   readonly log: number
-  /** The median latency in milliseconds, and the 99th percentile. */
+  /** The median latency in milliseconds, then the 99th percentile. */
   readonly p50: number
   readonly p99: number
-  /** The median latency of direct calls to the vendor, with two writes to the same disk. */
+  /** The median latency of direct calls to the vendor, each with two writes to the same disk. */
   readonly direct: number
 }
 
@@ -28,19 +28,19 @@ export interface Finding {
   readonly flat: boolean
 }
 
-/** Minutes until minute-long caches are renewed and frequent code is compiled. */
+/** Minutes until caches that last a minute have been renewed and hot code has been compiled. */
 export const warmUp = 2
 
-/** The allowed growth of retained memory in a life, in MB per minute. */
+/** How fast retained memory may grow within a life, in MB per minute. */
 const growth = 0.2
 
-/** The minimum number of samples, and of minutes, to judge a slope. */
+/** How many samples, and below, how many minutes, are needed to judge a slope. */
 const slopeSamples = 6
 const slopeMinutes = 8
 
 /**
- * The factor and the constant that bound each measure in the last third of the run, from its value in the first third. Resident memory depends on the
- * highest number of open calls and on V8. For latency, the best minutes are compared, because other programs on the machine only add to it.
+ * How far each measure may rise from the first third of the run to the last: by a factor and a constant. Resident memory depends on the highest
+ * number of open calls and on V8. For latency, only the best minutes are compared, because other programs on the machine can only add to it.
  */
 const measures: ReadonlyArray<{
   readonly name: string
@@ -52,7 +52,7 @@ const measures: ReadonlyArray<{
   { name: "MB retained", of: ({ retained }) => retained, typical: (all) => median(all), factor: 1.1, beside: 5 },
   { name: "MB resident", of: ({ resident }) => resident, typical: (all) => median(all), factor: 1.5, beside: 50 },
   {
-    name: "ms that half of the calls took",
+    name: "ms of median latency",
     of: ({ p50 }) => p50,
     typical: (all) => Math.min(...all),
     factor: 3,
@@ -66,29 +66,29 @@ export const median = (all: ReadonlyArray<number>): number => {
   return (sorted[Math.ceil(half) - 1]! + sorted[Math.floor(half)]!) / 2
 }
 
-/** The median of the slopes between any two points. */
+/** Returns the median of the slopes between any two points. */
 export const slope = (points: ReadonlyArray<readonly [x: number, y: number]>): number =>
   median(points.flatMap(([x, y], i) => points.slice(i + 1).map(([x2, y2]) => (y2 - y) / (x2 - x))))
 
 const figure = (value: number): string => value.toFixed(Math.abs(value) < 10 ? 2 : 0)
 
-/** Upper bounds for every run, however short, with this many callers. */
+/** Upper limits that apply to every run with this many callers, however short it is. */
 const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
   const most = {
     retained: 100 + callers / 20,
     resident: 500 + callers / 4,
-    // The log is checkpointed at 16 MB.
+    // SQLite's log is checkpointed at 16 MB.
     log: 64,
-    // One connection per caller, and one to the vendor.
+    // Each caller uses one connection, and needs one to the vendor.
     handles: 2 * callers + 100
   }
   return (["retained", "resident", "log", "handles"] as const).map((name) => {
     const seen = Math.max(...samples.map((sample) => sample[name] ?? 0))
-    return { what: `${name}: ${figure(seen)} at most, ${most[name]} are allowed`, flat: seen <= most[name] }
+    return { what: `${name}: ${figure(seen)} at most; the limit is ${most[name]}`, flat: seen <= most[name] }
   })
 }
 
-/** Judges the growth of retained memory in each life that is long enough. */
+/** Judges how fast retained memory grows in each life that is long enough. */
 const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   [...new Set(settled.map(({ life }) => life))].flatMap((life) => {
     const points = settled.flatMap((one) =>
@@ -98,12 +98,12 @@ const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
     if (points.length < slopeSamples || minutes < slopeMinutes) return []
     const grows = slope(points)
     return {
-      what: `retained in life ${life + 1}, over ${minutes.toFixed(0)} minutes: ${figure(grows)} MB a minute, ${growth} are allowed`,
+      what: `retained in life ${life + 1}, over ${minutes.toFixed(0)} minutes: ${figure(grows)} MB per minute; the limit is ${growth}`,
       flat: grows <= growth
     }
   })
 
-/** Compares the last third of the run with the first. */
+/** Compares the last third of the run with the first one. */
 const thirds = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   measures.flatMap(({ beside, factor, name, of, typical }) => {
     const values = settled.map(of).filter((value) => value !== undefined)
@@ -112,12 +112,12 @@ const thirds = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
     const [first, last] = [typical(values.slice(0, third)), typical(values.slice(-third))]
     const bound = first * factor + beside
     return {
-      what: `${name}: ${figure(first)} in the first third, ${figure(last)} in the last, ${figure(bound)} are allowed`,
+      what: `${name}: ${figure(first)} in the first third, ${figure(last)} in the last; the limit is ${figure(bound)}`,
       flat: last <= bound
     }
   })
 
-/** Judges each measure. The warm-up is excluded, except for the upper bounds. */
+/** Judges every measure. Except for the upper limits, the warm-up does not count. */
 export const findings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
   const settled = samples.filter(({ age }) => age >= warmUp)
   return [...ceilings(samples, callers), ...slopes(settled), ...thirds(settled)]

@@ -1,18 +1,19 @@
 /**
- * Runs the service under half load for an hour: `npm run soak -- --minutes 60`
+ * Runs the service under half of its maximum load for an hour: `npm run soak -- --minutes 60`
  *
- * --minutes M      duration (60); needs the build (`npm run build`)
+ * --minutes M      how long to run (60); requires a build (`npm run build`)
  * --callers N      number of callers, each with its own key and connection (1,000)
- * --rate R         calls per second; by default half of the highest rate
+ * --rate R         calls per second; by default, half of the highest possible rate
  * --lives A,B,C    relative lengths of the process's lives, separated by restarts
  * --snapshots A,B  writes heap snapshots of the main thread at these minutes of each life, and prints their paths
  *
- * A provider fails sometimes, some callers leave, and another program holds the write lock for three seconds. The process is ended and restarted,
- * alternately by SIGTERM and SIGKILL. The time between two restarts is a life. Each line is an interval, with the callers' observations and the
- * process's resources. Memory has two figures: the resident size, and the heaps of the main thread and the writer after full collections. New calls
- * pause for some seconds for the collections. At the end every acknowledged call must be recorded, nothing may be reserved or open, `tollgate verify`
- * must hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the vendor, each between two writes to the disk,
- * show whether the service or the machine made a minute slow. Only upper bounds apply to a run of less than ten minutes.
+ * Meanwhile, a provider sometimes fails, some callers disconnect early, and another program holds the write lock for three seconds. The process is
+ * ended and restarted, alternately by SIGTERM and SIGKILL. A life is the time between two restarts. Each line covers an interval, with what the
+ * callers observed and what resources the process used. For memory there are two figures: the resident size, and the heaps of the main thread and the
+ * writer after full collections, for which new calls pause for some seconds. At the end, every acknowledged call must be recorded, nothing may be
+ * reserved or open, `tollgate verify` must hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the vendor,
+ * each between two writes to the disk, show whether a slow minute was caused by the service or by the machine. In a run of less than ten minutes,
+ * only the upper limits apply.
  */
 import { parseArgs } from "node:util"
 import { command } from "../../test/support/Service.ts"
@@ -39,20 +40,20 @@ const isShort = minutes < 10
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Seconds of an interval. */
+/** The length of an interval, in seconds. */
 const interval = isShort ? 10 : 60
 
-/** The lives' shares of the run. In a long run the middle life takes half of it, to show slow growth. */
+/** The share of the run that each life gets. In a long run, the middle life takes half of the time, which reveals slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** The interval of a life with a locked database, and the milliseconds of the lock. */
+/** In which interval of a life the database is locked, and below, for how many milliseconds. */
 const lockedIn = 2
 const locked_ms = 3_000
 
-/** Every second interval, and in a life's last one, new calls pause until no call is open, and memory is measured. */
+/** In every second interval, and in the last one of a life, new calls pause until no call is open. Then memory is measured. */
 const restedEach = 2
 
-/** The vendor's keep-alive time. Some of these connections are this script's own. */
+/** How long the vendor keeps idle connections open. Some of these connections are this script's own. */
 const idle_ms = 90_000
 const idleMax = 16
 
@@ -82,25 +83,25 @@ const callers = new Callers(deployment)
 const samples: Array<Sample> = []
 const began = performance.now()
 const handlesAtFirst = handlesOf(deployment.service())
-/** The process's resources and the time at the beginning of the interval. */
+/** The process's resources, and the time, when the interval started. */
 let seconds = 0
 let seenAt = 0
 
 const gauges = ["tollgate_open_calls", "tollgate_reserved_usd", "tollgate_unsettled_calls"] as const
 
-/** Open work, as sentences. */
+/** Describes work that is still open. */
 const unquiet = async (): Promise<ReadonlyArray<string>> => {
   const text = (await deployment.service().call("/metrics")).body as string
   return gauges.flatMap((name) => (metric(text, name) === 0 ? [] : [`${name} is ${metric(text, name)} at rest`]))
 }
 
-/** Waits for a condition, at most this many milliseconds. */
+/** Waits for a condition for at most this many milliseconds. */
 const becomes = async (is: () => Promise<boolean>, millis: number): Promise<void> => {
   const until = performance.now() + millis
   while (!(await is()) && performance.now() < until) await pause(250)
 }
 
-/** Pauses the callers and measures memory after full collections while no call is open. */
+/** Pauses the callers, then measures memory after full collections while no call is open. */
 const rested = async (): Promise<ReadonlyArray<number>> => {
   const service = deployment.service()
   let threads: ReadonlyArray<number> = []
@@ -147,13 +148,13 @@ const sample = async (life: number, bornAt: number, isRested: boolean): Promise<
     booksOf(service).toFixed(0),
     others.join(", ")
   ])
-  // The collections' time is not part of any call.
+  // Discards what the callers observed during the collections.
   callers.take()
   seconds = secondsOf(service)
   seenAt = performance.now()
 }
 
-/** One life of the process, with a lock on its database. */
+/** Runs one life of the process, and locks its database once. */
 const live = async (life: number, millis: number): Promise<void> => {
   const bornAt = performance.now()
   seconds = secondsOf(deployment.service())
@@ -166,14 +167,14 @@ const live = async (life: number, millis: number): Promise<void> => {
   }
 }
 
-/** Returns the faults after all callers have stopped. */
+/** Checks the state after all callers have stopped, and returns what is wrong. */
 const rest = async (): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   const service = deployment.service()
   await becomes(async () => (await unquiet()).length === 0, 60_000)
   wrong.push(...(await unquiet()), ...deployment.faults())
   let recorded = 0
-  // One key of each person except the person with the leaving callers.
+  // One key of each person, except the person whose callers disconnect early.
   for (const key of deployment.keys.slice(0, deployment.people.length - 1)) {
     const path = "/v1/usage?start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z"
     recorded += (await service.call(path, { token: key })).body.successful_requests
@@ -183,15 +184,15 @@ const rest = async (): Promise<ReadonlyArray<string>> => {
     wrong.push(`${callers.acknowledged - recorded} acknowledged calls are not recorded`)
   const handles = () => handlesOf(service) - handlesAtFirst
   await becomes(async () => handles() <= idleMax, idle_ms)
-  print(`${handlesOf(service)} handles are open at rest, ${handlesAtFirst} before the first call`)
-  if (handles() > idleMax) wrong.push(`${handles()} handles are left open`)
+  print(`${handlesOf(service)} handles are open at rest; before the first call there were ${handlesAtFirst}`)
+  if (handles() > idleMax) wrong.push(`${handles()} handles were left open`)
   const verified = await command(["verify"], { DATA_DIR: deployment.folder })
   print(verified.stdout.trim())
   if (verified.code !== 0) wrong.push(`verify: ${verified.stderr}`)
   return wrong
 }
 
-/** Sets the calls per second: half of the highest rate. */
+/** Measures the highest rate and returns half of it, in calls per second. */
 const half = async (): Promise<number> => {
   await pause(3_000)
   callers.take()
@@ -209,7 +210,7 @@ try {
   if (values.rate !== undefined) callers.at(Number(values.rate))
   callers.begin(count)
   const rate = values.rate === undefined ? await half() : Number(values.rate)
-  print(`${count} callers, ${rate.toFixed(0)} calls/s, ${interval} s a line; log and file in MB`)
+  print(`${count} callers, ${rate.toFixed(0)} calls/s, one line per ${interval} s; log and file in MB`)
   row([...columns, "log", "file", "  others"])
   await pause(2_000)
   callers.take()
@@ -228,7 +229,7 @@ try {
   for (const one of wrong) print(`WRONG: ${one}`)
   if (values.snapshots !== undefined) print(`snapshots: ${deployment.memory}-*.heapsnapshot`)
   isRight = found.every(({ flat }) => flat) && wrong.length === 0
-  print(isRight ? "the soak holds" : "THE SOAK DOES NOT HOLD")
+  print(isRight ? "the soak test passed" : "THE SOAK TEST FAILED")
 } finally {
   await deployment.end()
   vendor.close()

@@ -1,21 +1,21 @@
 /**
- * A short use of a deployment over HTTP, which works with any version: people, keys, calls, purchases, transfers, a team. It also records each
- * person's responses, which every later version must repeat.
+ * Uses a deployment briefly over HTTP, in a way that works with any version: people, keys, calls, purchases, transfers, a team. Also records what
+ * each person is shown, which every later version must repeat.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
-/** The year of the use. A test sets its clock to the same day. */
+/** When this happens. A test sets its clock to the same day. */
 export const year = Date.UTC(2050, 5, 15, 12)
 
 export interface Figures {
-  /** The commit that created it, its newest migration, and its last moment. */
+  /** The commit that created the fixture, its newest migration, and its last moment. */
   readonly commit: string
   readonly migration: number
   readonly at: string
   readonly people: Readonly<Record<string, Person & { readonly key: string }>>
   readonly team_id: string
-  /** Each request's person and path, with the response body. */
+  /** The body of each response, with the person and the path of its request. */
   readonly answers: ReadonlyArray<{ readonly who: string; readonly path: string; readonly body: unknown }>
 }
 
@@ -23,7 +23,7 @@ type Cast = Readonly<Record<"ada" | "bob" | "grace", Person & { readonly key: st
 
 const must = async (service: Service, path: string, call: Call): Promise<Answer> => {
   const answer = await service.call(path, call)
-  if (answer.status > 299) throw new Error(`${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+  if (answer.status > 299) throw new Error(`${path} returned ${answer.status}: ${JSON.stringify(answer.body)}`)
   return answer
 }
 
@@ -42,7 +42,7 @@ const until = async (is: () => Promise<boolean>): Promise<void> => {
   }
 }
 
-/** Uses the deployment. Returns the people and their team. */
+/** Uses the deployment, and returns the people and their team. */
 export const lead = async (service: Service): Promise<{ cast: Cast; team_id: string }> => {
   await service.control("/clock", { advance_ms: year - Date.now() })
   const person = async (name: string) => {
@@ -63,7 +63,7 @@ const buy = async (service: Service, { tenant_id, token }: Person): Promise<void
   const { checkout_url } = (
     await must(service, `/v1/tenants/${tenant_id}/billing/checkout`, { token, json: { amount_credits: 40 } })
   ).body.result
-  // Opening the sandbox's checkout page pays.
+  // In the sandbox, opening the checkout page pays.
   await fetch(checkout_url)
   await until(async () => (await service.balance({ tenant_id, token } as Person)) >= 40)
 }
@@ -113,7 +113,7 @@ const send = async (service: Service, { ada, bob, grace }: Cast): Promise<void> 
   await sent("nobody.yet@example.com", 0.25)
 }
 
-/** Waits for the letter of a team's invitation and returns its token. */
+/** Waits for the letter with a team's invitation and returns its token. */
 const invitationTo = async (service: Service, email: string): Promise<string> => {
   let token: string | undefined
   await until(async () => {
@@ -156,7 +156,7 @@ const configure = async (service: Service, { tenant_id, token }: Person): Promis
   })
 }
 
-/** Waits until the letters have been sent and nothing is reserved. */
+/** Waits until all letters have been sent and no credit is reserved. */
 const isQuiet = async (service: Service): Promise<void> => {
   await pause(2_000)
   await until(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
@@ -188,7 +188,7 @@ const ofTeam = (team_id: string): ReadonlyArray<string> => [
   `/v1/tenants/${team_id}/usage/team?start_date=2050-06-01&end_date=2050-06-30&rollup=daily`
 ]
 
-/** The responses to each person. */
+/** Collects what each person is shown. */
 export const shown = async (
   service: Service,
   cast: Figures["people"],

@@ -1,16 +1,16 @@
 /**
- * Creates a fixture of the upgrade tests, which is a database written by an earlier commit of this repository (`npm run fixture -- COMMIT`).
+ * Creates a fixture for the upgrade tests, which is a database that an earlier commit of this repository wrote (`npm run fixture -- COMMIT`).
  *
- * --postgres   a PostgreSQL database, from the development dependency, instead of a SQLite database
+ * --postgres   creates a PostgreSQL database, from the development dependency, instead of a SQLite database
  *
- * The script builds the commit's source in a separate folder with the currently installed packages. It serves that build's sandbox while `Life.ts`
- * uses it. The result goes to `test/upgrade/fixtures`: `sqlite-0011.db.br` (the file) or `postgres-0002.sql.br` (its statements), named by its newest
- * migration, and a JSON file with all responses. Never regenerate a fixture from a later commit, because it must contain the version's own data.
- * Before you add a migration, create a fixture from the commit before it.
+ * The script builds the commit's source in a separate folder, with the packages that are installed now, and serves that build's sandbox while
+ * `Life.ts` uses it. It stores the result in `test/upgrade/fixtures`: `sqlite-0011.db.br` (the file) or `postgres-0002.sql.br` (its statements),
+ * named after the newest migration, and a JSON file with all responses. Never regenerate a fixture from a later commit, because it must contain the
+ * version's own data. Before you add a migration, create a fixture from the commit before it.
  *
- * There are no fixtures of versions before 0011. Their tables had names without `tollgate_`, and no later version opened them. 0013, 0015, 0016,
- * 0018, 0028, 0036, 0037, 0039, 0040, 0042 and 0043 were never the newest migration of a whole version. For PostgreSQL, this applies to 0006, 0014,
- * 0015, 0017, 0019 and 0020.
+ * There are no fixtures of versions before 0011, because their tables had names without `tollgate_` and no later version could open them. 0013, 0015,
+ * 0016, 0018, 0028, 0036, 0037, 0039, 0040, 0042 and 0043 were never the newest migration of a complete version. For PostgreSQL, the same applies to
+ * 0006, 0014, 0015, 0017, 0019 and 0020.
  */
 import Sqlite from "better-sqlite3"
 import { execFileSync } from "node:child_process"
@@ -36,7 +36,7 @@ const commit = git("rev-parse", positionals[0] ?? "HEAD")
   .toString()
   .trim()
 
-/** The built source of the commit. */
+/** Builds the commit's source, and returns the folder. */
 const build = (): string => {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-version-"))
   execFileSync("tar", ["-x", "-C", folder], { input: git("archive", commit) })
@@ -48,7 +48,7 @@ const build = (): string => {
 const packed = (bytes: Buffer): Buffer =>
   brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 22 } })
 
-/** Uses that build's sandbox and stops the service. */
+/** Uses the sandbox of that build, then stops the service. */
 const live = async (
   folder: string,
   env: Record<string, string>
@@ -58,7 +58,7 @@ const live = async (
   const answers = await shown(service, cast, team_id)
   const at = ((await service.control("/clock", { advance_ms: 0 })) as { readonly now: string }).now
   const code = await service.end()
-  if (code !== 0) throw new Error(`the service ended with ${code}: ${service.stderr.join("")}`)
+  if (code !== 0) throw new Error(`the service exited with ${code}: ${service.stderr.join("")}`)
   return { figures: { commit, at, people: cast, team_id, answers }, data: service.folder }
 }
 
@@ -83,10 +83,10 @@ const ofSqlite = async (folder: string): Promise<void> => {
 
 // ---- PostgreSQL -----------------------------------------------------------------------------------------------------------------
 
-/** A text as a literal. The column converts it to its own type. */
+/** Writes a string as a SQL literal, which the column converts to its own type. */
 const literal = (value: string | null): string => (value === null ? "NULL" : `'${value.replaceAll("'", "''")}'`)
 
-/** The statements that fill the tables and sequences. */
+/** Generates the statements that fill the tables and sequences. */
 const contents = (url: string): Promise<ReadonlyArray<string>> =>
   asked(url, async (client) => {
     const statements: Array<string> = ["SET session_replication_role = replica", "SET standard_conforming_strings = on"]
@@ -102,7 +102,7 @@ const contents = (url: string): Promise<ReadonlyArray<string>> =>
       const rows = await client.query<{ row: ReadonlyArray<string | null> }>(
         `SELECT ARRAY[${names.map((one) => `${one}::text`).join(", ")}] AS row FROM "${name}"`
       )
-      // Rows that a migration itself inserts.
+      // A migration may have inserted rows itself.
       statements.push(`DELETE FROM "${name}"`)
       for (const { row } of rows.rows)
         statements.push(
@@ -120,7 +120,7 @@ const contents = (url: string): Promise<ReadonlyArray<string>> =>
 const ofPostgres = async (folder: string): Promise<void> => {
   const server = await startServer(["fsync=off"])
   const { data, figures } = await live(folder, { DATABASE_URL: server.url, NODE_NAME: "fixture" })
-  // The version's own statements.
+  // Uses the version's own statements.
   const file = ["storage", "sql"].map((wing) => join(folder, "src", wing, "postgres", "Schema.ts")).find(existsSync)!
   const schema = (await import(pathToFileURL(file).href)) as {
     readonly base: ReadonlyArray<string>
@@ -136,7 +136,7 @@ const ofPostgres = async (folder: string): Promise<void> => {
       "SELECT attname AS name, format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END || coalesce(' DEFAULT ' || pg_get_expr(adbin, adrelid), '') AS type FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid = 'tollgate_migrations'::regclass AND attnum > 0"
     )
     const newest = await client.query<{ id: number }>("SELECT max(migration_id) AS id FROM tollgate_migrations")
-    // A migration may also change this table.
+    // A migration may also have changed this table.
     const added = definitions.filter((one) => /ALTER TABLE tollgate_migrations/.test(one)).join("\n")
     const columns = rows
       .filter(({ name }) => !new RegExp(`ADD COLUMN ${name}\\b`).test(added))

@@ -1,6 +1,6 @@
 /**
- * The service as layers. `domains` has every service without HTTP. It needs a database, its writer, and the settings. `jobs` has the background
- * loops. `face` is the service over HTTP, for node's server or mounted in any server of the platform.
+ * Assembles the service from layers. `domains` contains every service without HTTP and needs a database, its writer and the settings. `jobs` contains
+ * the background loops. `face` is the service over HTTP, either for Node's own server or mounted in any other server on the platform.
  */
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -108,7 +108,7 @@ import { VouchersHttp } from "../money/vouchers/Http.ts"
 import { Vouchers } from "../money/vouchers/Vouchers.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
 
-/** Loads the audit at the first verification. */
+/** Loads the audit only when verification first runs. */
 const verifier = Verifier.layer(
   Effect.map(
     Effect.promise(() => import("./Checks.ts")),
@@ -116,7 +116,7 @@ const verifier = Verifier.layer(
   )
 )
 
-/** The operator's services that use the other rooms. */
+/** The operator's services that use other rooms. */
 const operator = Layer.mergeAll(
   OperatorSessions.layer,
   ManagementKeys.layer,
@@ -135,7 +135,7 @@ const watched = Layer.mergeAll(
   )
 )
 
-/** Every room's service, above its dependencies. */
+/** Every room's service, each above the services it depends on. */
 export const domains = Layer.mergeAll(
   operator,
   merged(partsOf("layer")),
@@ -200,7 +200,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
-/** The background loops of `domains`. Among several nodes, only the leader runs them. */
+/** The background loops of `domains`. If there are several nodes, only the leader runs them. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
@@ -223,7 +223,7 @@ export const jobs = Layer.mergeAll(
   BudgetedRuns.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
-/** The handlers of every group of `Api`. */
+/** The handlers of every group in `Api`. */
 export const handlers = Layer.mergeAll(
   merged(partsOf("handlers")),
   AuthHttp,
@@ -264,7 +264,7 @@ export const handlers = Layer.mergeAll(
 
 const api = HttpApiBuilder.api(Api).pipe(Layer.provide(handlers), Layer.provideMerge(SecurityHttp))
 
-/** Serves a contract over HTTP at a prefix of the server. `api` has the contract's handlers. */
+/** Serves a contract over HTTP under a prefix. `api` provides the contract's handlers. */
 export const faceOf = <E, R>(
   contract: HttpApi.HttpApi.AnyWithProps,
   api: Layer.Layer<HttpApi.Api | Authentication, E, R>,
@@ -278,10 +278,10 @@ export const faceOf = <E, R>(
     ).pipe(Layer.provideMerge(api))
   )
 
-/** The service over HTTP. On the service's own server the prefix is empty. */
+/** Serves the service over HTTP. On the service's own server, the prefix is empty. */
 export const face = (prefix: "" | `/${string}`) => faceOf(Api as unknown as HttpApi.HttpApi.AnyWithProps, api, prefix)
 
-/** Connects observers: requests, settled calls and upstream exchanges go to the metrics, routing decisions to their log. */
+/** Connects observers: the metrics receive requests, settled calls and upstream exchanges, and the routing log receives routing decisions. */
 export const observers = Layer.mergeAll(
   Layer.effect(
     Observer,

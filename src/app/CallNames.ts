@@ -1,4 +1,4 @@
-/** Names of models, capabilities and providers, as in usage records. */
+/** Lists the names of models, capabilities and providers that usage records can contain. */
 import { Effect, Layer } from "effect"
 import { ImageProviders } from "../calls/images/Settings.ts"
 import { SearchProviders } from "../calls/search/Settings.ts"
@@ -11,10 +11,10 @@ import { partsOf } from "./Capabilities.ts"
 
 const models = Effect.map(Effect.all(partsOf("names")), (names) => new Set(names.flat()))
 
-/** Needs the settings of every capability. */
+/** Requires the settings of every capability. */
 export const knownModels = Layer.effect(KnownModels, models)
 
-/** The capabilities that claims name (`Claim.capability`). */
+/** The names of capabilities, as claims state them (`Claim.capability`). */
 const capabilities = [
   "chat",
   "decisions",
@@ -28,14 +28,14 @@ const capabilities = [
   "transcription"
 ]
 
-/** Names of upstreams and of the tools' providers. */
+/** The names of upstreams and of the tools' providers. */
 const providers = Effect.gen(function* () {
   const upstreams = [...(yield* Upstreams).keys()]
   const tools = [yield* ImageProviders, yield* SearchProviders, yield* SpeechProviders, yield* TranscriptionProviders]
   return new Set([...upstreams, ...tools.flatMap((list) => list.map(({ id }) => id)), "mail"])
 })
 
-/** Needs the settings of every capability and the upstreams. */
+/** Requires the settings of every capability, and the upstreams. */
 export const knownCalls = Layer.effect(
   KnownCalls,
   Effect.zipWith(models, providers, (models, providers) => ({ models, providers, capabilities: new Set(capabilities) }))

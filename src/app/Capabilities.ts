@@ -1,4 +1,4 @@
-/** The capabilities of the service, each defined by its room. Layers and the configuration fold over this list. */
+/** All capabilities of the service, each defined by its room. The layers and the configuration are built from this list. */
 import { Layer } from "effect"
 import type { Effect, Schema } from "effect"
 import { capability as chat } from "../calls/chat/Capability.ts"
@@ -14,23 +14,23 @@ import { capability as transcription } from "../calls/transcription/Capability.t
 
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
-/** A room's part of the configuration file: the schema of its entries, and the layer that they configure. */
+/** A room's part of the configuration file: the schema of its entries, and the layer that those entries configure. */
 interface Settings {
   readonly fields: Schema.Struct.Fields
   readonly layer: (file: never) => AnyLayer
 }
 
 export interface Capability {
-  /** The handlers of its groups. `Api.ts` lists the groups themselves, because clients load no service. */
+  /** Handles its groups. `Api.ts` lists the groups themselves, so that clients do not load any service. */
   readonly handlers: AnyLayer
   readonly layer: AnyLayer
-  /** Names of its models or providers in usage records, for a key's `allowed_models`. */
+  /** Lists the names of its models or providers as usage records show them, for a key's `allowed_models`. */
   readonly names?: Effect.Effect<ReadonlyArray<string>, never, unknown>
-  /** Its background loops. */
+  /** Runs its background loops. */
   readonly jobs?: AnyLayer
-  /** Its entries on the top level of the configuration file. */
+  /** Its entries at the top level of the configuration file. */
   readonly settings?: Settings
-  /** Its entries below `tools`. */
+  /** Its entries under `tools`. */
   readonly tool?: Settings
 }
 
@@ -47,14 +47,14 @@ export const capabilities = [
   email
 ] as const satisfies ReadonlyArray<Capability>
 
-/** Collects one member from all capabilities that have it. */
+/** Collects one member from every capability that defines it. */
 export const partsOf = <const Part extends keyof Capability>(part: Part) =>
   (capabilities as ReadonlyArray<Capability>).flatMap((one) => one[part] ?? []) as unknown as ReadonlyArray<
     PartOf<(typeof capabilities)[number], Part>
   >
 type PartOf<One, Part extends string> = One extends { readonly [Name in Part]: infer Found } ? Found : never
 
-/** `Layer.mergeAll` for a list. */
+/** Merges an array of layers, like `Layer.mergeAll`. */
 export const merged = <L extends AnyLayer>(layers: ReadonlyArray<L>) =>
   Layer.mergeAll(...(layers as unknown as readonly [L])) as Layer.Layer<
     SuccessOf<L>,
@@ -64,7 +64,7 @@ export const merged = <L extends AnyLayer>(layers: ReadonlyArray<L>) =>
 /** Like `Layer.Success`, but distributes over a union. */
 type SuccessOf<L> = L extends Layer.Layer<infer Services, infer _E, infer _R> ? Services : never
 
-/** The combined configuration entries of several settings. */
+/** Combines the configuration entries of several settings. */
 export const fieldsOf = <S extends Settings>(settings: ReadonlyArray<S>) =>
   Object.assign({}, ...settings.map(({ fields }) => fields)) as Together<S["fields"]>
 type Together<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
@@ -73,6 +73,6 @@ type Together<Union> = (Union extends unknown ? (one: Union) => void : never) ex
     : never
   : never
 
-/** The layers of several settings, configured by `file`. */
+/** Builds the layers of several settings, configured by `file`. */
 export const layersOf = <S extends Settings>(settings: ReadonlyArray<S>, file: object) =>
   merged(settings.map(({ layer }) => layer(file as never) as ReturnType<S["layer"]>))

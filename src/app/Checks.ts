@@ -1,4 +1,4 @@
-/** All invariants of a database: the audit of the books, and the checks of all rooms. `tollgate verify` and tests run them. */
+/** All invariants of a database: the ledger's audit and the checks of every room. `tollgate verify` and the tests run them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, identity } from "effect"
 import * as Audit from "../books/ledger/audit/Audit.ts"
@@ -52,7 +52,7 @@ const runChecks = Effect.fnUntraced(function* (
   return { findings: [...audited, ...rest.flat()], checkpoint: reached }
 })
 
-/** Reads in slices, so no call waits for it. */
+/** Verifies the rows added since a checkpoint. It reads in slices, so that calls do not wait for it. */
 export const verifySince: VerifySince = (checkpoint, options) =>
   Effect.flatMap(SqlClient, (sql) =>
     sql.onDialectOrElse({
@@ -61,7 +61,7 @@ export const verifySince: VerifySince = (checkpoint, options) =>
     })
   )
 
-/** For a database that several nodes write. Without a known safe horizon, it reads everything in one snapshot and keeps the checkpoint. */
+/** Verifies a database to which several nodes write. Without a known safe horizon, it reads everything in one snapshot and leaves the checkpoint. */
 const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
   const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
@@ -76,7 +76,7 @@ const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<Verif
   )
 }
 
-/** Runs the short checks one after another. Their cost does not grow with the history. */
+/** Runs the short checks one after another. What they cost does not grow with the history. */
 export const shortChecks: Effect.Effect<ReadonlyArray<Looked>, never, SqlClient> = Effect.forEach(
   checks.filter(({ isShort }) => isShort === true),
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))

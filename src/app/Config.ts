@@ -1,4 +1,4 @@
-/** The configuration file, composed of every room's part, and the checks across parts. One message names all invalid entries and their rules. */
+/** Decodes the configuration file, which every room defines a part of, and checks rules across rooms. Reports all invalid entries at once. */
 import { Either, Layer, ParseResult, Schema } from "effect"
 import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
@@ -48,14 +48,14 @@ const entries = Schema.Struct({
   ...Idempotency.fields,
   ...Upstreams.fields,
   ...fieldsOf(settings),
-  /** Providers of each tool. The first of a kind is the default. */
+  /** The providers of each tool. The first provider of a kind is the default. */
   tools: Schema.optionalWith(Tools, { default: () => Schema.decodeSync(Tools)({}) }),
   ...Prices.fields
 }).annotations({ parseOptions: { onExcessProperty: "error" } })
 
 type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
 
-/** An entry of a capability. It names its upstream, or the upstreams of its routes. */
+/** An entry of a capability. It names its upstream, or an upstream for each route. */
 interface Entry {
   readonly upstream?: string
   readonly routes?: ReadonlyArray<{ readonly upstream: string }>
@@ -66,11 +66,11 @@ const upstreamsOf = ({ routes = [], upstream }: Entry, path: Named[0]): Readonly
   ...routes.map(({ upstream }, i): Named => [[...path, "upstreams", i, "upstream"], upstream])
 ]
 
-/** The upstreams that the entries of these settings name, each with its path in the file. */
+/** Lists the upstreams that the entries in these settings name, each with its path in the file. */
 const namedIn = (parts: typeof settings | typeof tools, file: object, path: Named[0]): ReadonlyArray<Named> =>
   Object.keys(fieldsOf<(typeof parts)[number]>(parts)).flatMap((name) => {
     const value = (file as Readonly<Record<string, Entry | ReadonlyArray<Entry> | string | undefined>>)[name]
-    // Aliases are names of models.
+    // Aliases name models, not upstreams.
     if (value === undefined || typeof value === "string" || name === "aliases") return []
     return isList(value)
       ? value.flatMap((entry, i) => upstreamsOf(entry, [...path, name, i]))
@@ -78,13 +78,13 @@ const namedIn = (parts: typeof settings | typeof tools, file: object, path: Name
   })
 const isList = (value: Entry | ReadonlyArray<Entry>): value is ReadonlyArray<Entry> => Array.isArray(value)
 
-/** Rules across models. */
+/** Checks rules that involve several models. */
 const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): ReadonlyArray<Schema.FilterIssue> => {
   const ids = new Set(models.map(({ id }) => id))
   return [
     ...Object.entries(aliases).flatMap(([alias, id]): ReadonlyArray<Schema.FilterIssue> => {
       const path = ["aliases", alias]
-      if (alias === "auto" || ids.has(alias)) return [{ path, message: `${alias} is taken` }]
+      if (alias === "auto" || ids.has(alias)) return [{ path, message: `${alias} is already in use` }]
       return ids.has(id) ? [] : [{ path, message: `there is no model ${id}` }]
     }),
     ...(auto === undefined || ids.has(auto) ? [] : [{ path: ["auto"], message: `there is no model ${auto}` }]),
@@ -98,14 +98,14 @@ const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): Reado
   ]
 }
 
-/** Rules across sign-in, registration and mail. */
+/** Checks rules that involve sign-in, registration and mail together. */
 const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typeof entries.Type) => [
   ...registration.groups.flatMap(({ provider }, i): ReadonlyArray<Schema.FilterIssue> =>
     Object.hasOwn(identity, provider) || (provider === Scim.directory && scim !== undefined)
       ? []
       : [{ path: ["registration", "groups", i, "provider"], message: `there is no identity provider ${provider}` }]
   ),
-  ...(email_sign_in && mail === undefined ? [{ path: ["mail"], message: "needed for `email_sign_in`" }] : [])
+  ...(email_sign_in && mail === undefined ? [{ path: ["mail"], message: "is required for `email_sign_in`" }] : [])
 ]
 
 export const ConfigFile = entries.pipe(
@@ -122,19 +122,19 @@ export const ConfigFile = entries.pipe(
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 
-/** Whether the configuration has a model, a tool or any other capability. */
+/** Whether the configuration sets up a model, a tool or any other capability. */
 export const servesSomething = ({ decisions, embeddings, media, models, rerank, tools }: ConfigFile): boolean =>
   decisions !== undefined ||
   [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
 
-/** The refusal of an empty configuration, and the warning about one that serves nothing. */
+/** Words the refusal of an empty configuration, and the warning about one that serves nothing. */
 export const noModel = (config: string): string =>
-  `--config ${config} names no model: add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
+  `--config ${config} does not set up any model; add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
 
-/** The settings of every capability. */
+/** Provides the settings of every capability. */
 export const calls = (file: ConfigFile) => Layer.merge(layersOf(settings, file), layersOf(tools, file.tools))
 
-/** The settings of every room, from the configuration file and the environment. */
+/** Provides the settings of every room, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
     Verify.layer(file),
@@ -155,7 +155,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
-/** `SERVICE_NAME` overrides the file's name. `public_url` defaults to the listening address. */
+/** `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address on which the service listens. */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
   file: Pick<ConfigFile, "service_name" | "public_url">
@@ -166,11 +166,11 @@ export const serviceInfo = (
     public_url: file.public_url ?? listeningUrl({ host, port })
   })
 
-/** The address that the service listens on. */
+/** The URL on which the service listens. */
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 
-/** Decodes a configuration document. Messages call it `where` and name entries and rules, never values. */
+/** Decodes a configuration document. Error messages call the document `where`, and state entries and rules but never values. */
 export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {
   const whole = withEntries(document)
   if (whole.issues.length > 0) return Either.left(problemOf(where, whole.issues))
@@ -190,7 +190,7 @@ interface Issue {
   readonly message: string
 }
 
-/** One line per entry. */
+/** Formats the problems, with one line per entry. */
 const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem => {
   const rules = new Map<string, Set<string>>()
   for (const { message, path } of issues) {
@@ -201,7 +201,7 @@ const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem =
   return new ConfigProblem({ message: `${where} is invalid:\n${lines.join("\n")}` })
 }
 
-/** The message for an unknown entry. It suggests similar names, because a long list would hide the mistake. */
+/** Words the error for an unknown entry. Suggests similar names if there are any, because a long list would hide the mistake. */
 const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string | undefined => {
   const expected = /^is unexpected, expected: (.*)$/s.exec(message)?.[1]
   if (expected === undefined) return undefined
@@ -213,20 +213,20 @@ const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string |
     : 'is unknown; "tollgate help configure" lists the entries'
 }
 
-/** The rule in a schema's message, without the rejected value. */
+/** Extracts the rule from a schema's message, without the rejected value. */
 const ruleOf = (message: string): string | undefined => {
   const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
   if (expected === undefined) return message
-  // An optional entry also reports `undefined` as expected. Its rule is in a second issue.
+  // For an optional entry, the schema also reports that `undefined` was expected. A second issue states the actual rule.
   if (expected === "undefined") return undefined
-  if (/^(Struct|Record|\{)/.test(expected)) return "an object"
-  if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "a list"
+  if (/^(Struct|Record|\{)/.test(expected)) return "must be an object"
+  if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "must be an array"
   const plain: Record<string, string> = {
-    string: "a text",
-    number: "a number",
-    JsonNumber: "a number",
-    Int: "a whole number",
-    boolean: "true or false"
+    string: "must be a string",
+    number: "must be a number",
+    JsonNumber: "must be a number",
+    Int: "must be a whole number",
+    boolean: "must be true or false"
   }
   return plain[expected] ?? expected
 }
@@ -256,7 +256,7 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
   return isEmpty ? Either.left(new ConfigProblem({ message: noModel(path) })) : decodeFile(document, `--config ${path}`)
 }
 
-/** The position of a JSON error. The parser's own message would quote the text, secrets included. */
+/** Finds where a JSON error is. The parser's own message would quote the text, including secrets. */
 const placeOf = (text: string): string => {
   try {
     parseExactly(text)

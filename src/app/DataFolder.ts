@@ -1,4 +1,4 @@
-/** Creates a deployment's folders and files, and keeps them private to the service's user. */
+/** Creates a deployment's folders and files, and keeps them private to the user who runs the service. */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { mkdirSync } from "node:fs"
@@ -10,19 +10,18 @@ import * as Engine from "../storage/engine/Engine.ts"
 import type { DatabaseUnusable } from "../storage/database/Unusable.ts"
 
 /**
- * Makes the data private to the service's user, now and when the scope closes. Check first that the data belongs to this user. Enter the scope
- * before the database opens, and close it after the database.
+ * Makes the data private to the user who runs the service, now and again when the scope closes. Check first that the data belongs to this user. Enter
+ * the scope before the database opens, and close it after the database closes.
  */
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { done, left } = yield* Files.tighten(placeOf(facts))
-    if (done.length > 0)
-      yield* Effect.logWarning(`other users had access to private files; it was removed: ${done.join(", ")}`)
+    if (done.length > 0) yield* Effect.logWarning(`removed other users' access to private files: ${done.join(", ")}`)
     if (left.length > 0) yield* Effect.logWarning(`other users have access to private files: ${left.join(", ")}`)
     yield* Effect.addFinalizer(() => Files.tighten(placeOf(facts)))
   })
 
-/** The database's newest migration. Fails if there is no readable and writable database. */
+/** Returns the database's newest migration. Fails if there is no database that can be read and written. */
 export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number, ConfigProblem | DatabaseUnusable> =>
   Effect.filterOrFail(
     Engine.look(facts.database, { writing: true }),
@@ -31,12 +30,12 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       new ConfigProblem({
         message:
           found === undefined
-            ? `there is no database at ${facts.database.shown}: does the service use the same DATA_DIR and DATABASE_URL? (serve and migrate create a database)`
-            : `${facts.database.shown} contains no books yet (serve and migrate create them)`
+            ? `there is no database at ${facts.database.shown}; check that the service uses the same DATA_DIR and DATABASE_URL (serve and migrate create a database)`
+            : `${facts.database.shown} has no tables yet (serve and migrate create them)`
       })
   )
 
-/** The files of the deployment. */
+/** Where the deployment's files are. */
 export const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
   data_dir,
   database: database.engine === "sqlite" ? database.path : undefined

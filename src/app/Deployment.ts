@@ -1,12 +1,12 @@
 /**
- * The services of a configuration, and their replacement after a change.
+ * Runs the services of a configuration, and replaces them when it changes.
  *
- * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services. The old services finish their
- * open requests and calls. Event streams are closed, and their clients reconnect. The old loops stop immediately. The new loops take over the old
- * services' work in their first iteration, and again after the old services have closed. An invalid configuration changes nothing.
+ * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services, while the old services finish
+ * their open requests and calls. Event streams are closed, and their clients reconnect. The old loops stop immediately. The new loops take over the
+ * old services' work in their first iteration, and again once the old services have closed. An invalid configuration changes nothing.
  *
  * Where the specification is silent:
- * - A process cannot see changes of its environment variables. An entry that names a new variable needs a restart.
+ * - A process cannot see changes to its environment variables. An entry that refers to a new variable takes effect only after a restart.
  * - A reload resets the counters of rate limits.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -36,20 +36,20 @@ const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
 
 type Services = Layer.Layer.Success<ReturnType<typeof servicesOf>>
 
-/** The running services of one configuration. */
+/** The services of one configuration, running. */
 interface Running {
   readonly file: ConfigFile
   readonly services: Context.Context<Services>
   readonly request: RequestListener
   /** Starts the loops and returns an effect that stops them. */
   readonly loops: Effect.Effect<Effect.Effect<void>>
-  /** Waits until no request or call is open. */
+  /** Waits until no request and no call is open. */
   readonly idle: Effect.Effect<void>
   /** Closes the services. */
   readonly end: Effect.Effect<void>
 }
 
-/** Loops register `takeOver` in `handovers`. `tell` runs it in every loop after replaced services have closed. */
+/** Loops register `takeOver` in `handovers`. After replaced services have closed, `tell` runs it in every loop. */
 const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {
@@ -95,7 +95,7 @@ const build = Effect.fnUntraced(function* (facts: EnvironmentFacts, file: Config
   }
 })
 
-/** Counts open requests. `idle` waits until no request is open. */
+/** Counts open requests. `idle` waits until none is open. */
 const counted = (serve: RequestListener): { readonly request: RequestListener; readonly idle: Effect.Effect<void> } => {
   let open = 0
   let onIdle: (() => void) | undefined
@@ -116,13 +116,13 @@ const counted = (serve: RequestListener): { readonly request: RequestListener; r
   }
 }
 
-/** Names of the top-level entries that differ. */
+/** Names the top-level entries that differ. */
 const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =>
   Object.keys({ ...before, ...now }).filter(
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries that are read only at startup, for the HTTP server and the telemetry export. */
+/** Entries that are read only at startup, by the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
@@ -130,7 +130,7 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
 
-/** Waits until replaced services are idle, closes them, and notifies the loops. */
+/** Waits until replaced services are idle, then closes them and notifies the loops. */
 const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect.Effect<void> =>
   one.idle.pipe(
     Effect.zipRight(Effect.suspend(() => Effect.sync(() => all.splice(all.indexOf(one), 1)))),
@@ -138,7 +138,7 @@ const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect
     Effect.zipRight(Effect.sync(handOver))
   )
 
-/** The running services of this process. */
+/** The services that this process is running. */
 export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   Deployment,
   {
@@ -146,12 +146,12 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
     readonly reload: Effect.Effect<Reloaded, ReloadRefused>
     /** The configuration of the current services. */
     readonly configuration: () => ConfigFile
-    /** Tells every gate that the process is stopping. */
+    /** Tells every gate that the process is shutting down. */
     readonly closing: Effect.Effect<void>
   }
 >() {}
 
-/** Starts the services. The layer's output includes the services of the first configuration. */
+/** Starts the services. The layer also provides the services of the first configuration. */
 export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | undefined) =>
   Layer.scopedContext(
     Effect.gen(function* () {
@@ -159,7 +159,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
       const turn = yield* Effect.makeSemaphore(1)
       const onReplaced: Array<() => void> = []
       const { handovers, tell: handOver } = handing()
-      /** Deployments whose services are open. The last one serves new requests. */
+      /** All deployments whose services are open. The last one serves new requests. */
       const all: Array<Running> = []
       let stopLoops: Effect.Effect<void> = Effect.void
 
@@ -169,7 +169,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
         if (changed.length === 0) return { changed }
         const unchangeable = fixed.filter((name) => changed.includes(name))
         if (unchangeable.length > 0)
-          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to change it` })
+          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply this` })
         const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
         stopLoops = yield* Effect.onError(next.loops, () =>
@@ -194,7 +194,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
                 Effect.logError(`the configuration was not reloaded, and nothing has changed: ${message}`)
               ),
               turn.withPermits(1),
-              // Runs on a fiber of the process: a disconnect does not interrupt it, and loops do not log the request's id.
+              // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.
               (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
             )
 

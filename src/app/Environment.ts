@@ -1,8 +1,8 @@
 /**
- * Environment variables of a deployment: addresses, folders and the secret. Everything else is in the configuration file.
+ * Reads a deployment's environment variables: addresses, folders and the secret. Everything else is in the configuration file.
  *
  * Where the specification is silent:
- * - A bare word as `DATABASE_URL` is refused: it would create a file of that name in the current folder.
+ * - A bare word as `DATABASE_URL` is refused, because it would create a file of that name in the current folder.
  */
 import { Config, ConfigError, Either, LogLevel } from "effect"
 import type { Redacted } from "effect"
@@ -14,36 +14,36 @@ import type { Location } from "../storage/database/Location.ts"
 
 export interface EnvironmentFacts extends Address {
   readonly data_dir: string
-  /** Location of the database. */
+  /** Where the database is. */
   readonly database: Location
   readonly service_name: string | undefined
   readonly key_prefix: string
   readonly log_level: LogLevel.LogLevel
-  /** Services of the sandbox that are switched off. */
+  /** The simulated services that are turned off in a sandbox. */
   readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
-  /** The secret that hashes and seals keys and tokens. If absent, the file in `data_dir` is used. */
+  /** The secret with which keys and tokens are hashed and sealed. If it is absent, the file in `data_dir` is used. */
   readonly secret: Redacted.Redacted | undefined
 }
 
 const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
-/** Parses the location of a database: a URL, or a path that begins with `/`, `./` or `../`. Left: the broken rule. */
+/** Parses where the database is: a URL, or a path that starts with `/`, `./` or `../`. `Left` holds the rule that was broken. */
 export const databaseAt = (url: string): Either.Either<Location, string> => {
   const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
     const database = postgresDatabase(url)
     if (database === undefined)
       return wrong(
-        "postgres://user:password@host:port/database (in user and password write % # / ? as %25 %23 %2F %3F)"
+        "must be postgres://user:password@host:port/database (in user and password, write % # / ? as %25 %23 %2F %3F)"
       )
     const rule = tlsRuleOf(url)
     return rule === undefined ? Either.right(database) : wrong(rule)
   }
   const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
-  // SQLite would read such a name as a database in memory, or as options.
+  // SQLite would interpret such a name as an in-memory database or as options.
   return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
-    ? wrong("sqlite:<path of the file>, postgres://user@host/database, or nothing for a file in DATA_DIR")
+    ? wrong("must be sqlite:<path of the file> or postgres://user@host/database, or unset for a file in DATA_DIR")
     : Either.right(sqliteFile(path))
 }
 
@@ -54,32 +54,32 @@ const locationOf = (url: string | undefined, data_dir: string): Either.Either<Lo
 
 const seconds = (millis: number): string => String(millis / 1_000)
 
-/** All variables with their defaults and meanings, for the help text. */
+/** All variables with their defaults and meanings, for the help. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
-  ["HOST", hostPreset, "address to listen on; a sandbox accepts loopback only"],
-  ["PORT", portPreset, "port to listen on"],
-  ["DATA_DIR", "./data", "folder of the database, and of the secret if TOLLGATE_SECRET is not set"],
+  ["HOST", hostPreset, "the address to listen on; a sandbox listens only on loopback"],
+  ["PORT", portPreset, "the port to listen on"],
+  ["DATA_DIR", "./data", "the folder for the database, and for the secret if TOLLGATE_SECRET is not set"],
   ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file, or postgres://user:password@host/database"],
-  ["NODE_NAME", "host:port", "name of this node among the nodes of one PostgreSQL database"],
-  ["DATABASE_READERS", String(connectionsPreset.readers), "PostgreSQL: connections that read"],
-  ["DATABASE_WRITERS", String(connectionsPreset.writers), "PostgreSQL: connections that write"],
+  ["NODE_NAME", "host:port", "this node's name among the nodes that share a PostgreSQL database"],
+  ["DATABASE_READERS", String(connectionsPreset.readers), "PostgreSQL: the number of connections for reading"],
+  ["DATABASE_WRITERS", String(connectionsPreset.writers), "PostgreSQL: the number of connections for writing"],
   [
     "DATABASE_CONNECT_TIMEOUT",
     seconds(connectionsPreset.connectMillis),
-    "PostgreSQL: seconds to wait for a reading connection"
+    "PostgreSQL: how many seconds to wait for a connection for reading"
   ],
   [
     "DATABASE_STATEMENT_TIMEOUT",
     seconds(connectionsPreset.statementMillis),
-    "PostgreSQL: seconds that a reading statement may take"
+    "PostgreSQL: how many seconds a reading statement may take"
   ],
-  ["TOLLGATE_SECRET", "generated into DATA_DIR/secret", "hashes and seals keys and tokens: back it up"],
-  ["SERVICE_NAME", "Tollgate", "name of the service, shown to people"],
-  ["KEY_PREFIX", "svc", "first part of API keys: letters and digits"],
+  ["TOLLGATE_SECRET", "generated into DATA_DIR/secret", "the secret that protects keys and tokens; back it up"],
+  ["SERVICE_NAME", "Tollgate", "the name of the service that people see"],
+  ["KEY_PREFIX", "svc", "the first part of API keys (letters and digits)"],
   ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
-  ["SANDBOX_PAYMENTS", "on", "off: a sandbox without a payment processor"],
-  ["SANDBOX_DECISIONS", "on", "off: a sandbox without a decision model"],
-  ["NO_COLOR", "", "any value turns colors off; only terminals get colors"]
+  ["SANDBOX_PAYMENTS", "on", "off runs a sandbox without a payment processor"],
+  ["SANDBOX_DECISIONS", "on", "off runs a sandbox without a decision model"],
+  ["NO_COLOR", "", "any value turns colors off, which only terminals get"]
 ]
 
 const logLevels = {
@@ -93,7 +93,7 @@ const logLevels = {
   none: LogLevel.None
 } as const
 
-/** Reads a variable. If `parse` fails, the message names the variable and its rule. */
+/** Reads a variable. If `parse` fails, the message states the variable and the rule it breaks. */
 const read = <A>(
   name: string,
   preset: string,
@@ -109,12 +109,12 @@ const read = <A>(
   )
 
 const onOrOff = (name: string): Config.Config<boolean> =>
-  read(name, "on", "on or off", (text) =>
+  read(name, "on", "must be on or off", (text) =>
     text === "on" ? { is: true } : text === "off" ? { is: false } : undefined
   ).pipe(Config.map(({ is }) => is))
 
 const whole = (name: string, preset: string, most: number): Config.Config<number> =>
-  read(name, preset, `a whole number from 1 to ${most}`, (text) => {
+  read(name, preset, `must be a whole number from 1 to ${most}`, (text) => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
     return number >= 1 && number <= most ? number : undefined
   })
@@ -134,15 +134,20 @@ const logLevelOf = (text: string): LogLevel.LogLevel | undefined =>
 
 export const environment: Config.Config<EnvironmentFacts> = Config.all({
   host: Config.string("HOST").pipe(Config.withDefault(hostPreset)),
-  port: read("PORT", portPreset, "a port from 0 to 65535", portOf),
-  data_dir: read("DATA_DIR", "./data", "the path of a folder", (text) => text || undefined),
+  port: read("PORT", portPreset, "must be a port from 0 to 65535", portOf),
+  data_dir: read("DATA_DIR", "./data", "must be the path of a folder", (text) => text || undefined),
   url: optional(Config.string("DATABASE_URL")),
   node: optional(Config.nonEmptyString("NODE_NAME")),
   connections,
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
-  // The prefix has no dashes, because dashes separate the parts of a key.
-  key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
-  log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
+  // The prefix contains no dashes, because dashes separate the parts of a key.
+  key_prefix: read(
+    "KEY_PREFIX",
+    "svc",
+    "must consist of letters and digits",
+    (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]
+  ),
+  log_level: read("LOG_LEVEL", "info", `must be one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
   payments: onOrOff("SANDBOX_PAYMENTS"),
   decisions: onOrOff("SANDBOX_DECISIONS"),
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
@@ -159,7 +164,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   )
 )
 
-/** The text of a configuration error, one line per variable. */
+/** Describes a configuration error, with one line per variable. */
 export const describe = (error: ConfigError.ConfigError): string => {
   switch (error._op) {
     case "And":
@@ -170,5 +175,5 @@ export const describe = (error: ConfigError.ConfigError): string => {
   }
 }
 
-/** A host as part of a URL. */
+/** Formats a host as part of a URL. */
 export const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)

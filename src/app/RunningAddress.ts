@@ -1,6 +1,6 @@
 /**
- * The public URL of the running deployment, for commands on the same machine: the file `address` in `DATA_DIR`. The service writes it at the start
- * and at a reload that changes it, and deletes it at the stop. After a kill it still names the last URL.
+ * Stores the public URL of the running deployment in the file `address` in `DATA_DIR`, for commands on the same machine. The service writes the file
+ * when it starts and when a reload changes the URL, and deletes it when it stops. After a kill, the file still states the last URL.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -12,7 +12,7 @@ type Folder = Pick<EnvironmentFacts, "data_dir">
 
 const fileIn = ({ data_dir }: Folder): string => join(data_dir, "address")
 
-/** Stores the URL until the scope closes, and answers how to store another. If the disk cannot be written, the service still starts. */
+/** Stores the URL until the scope closes. Returns a function that stores another URL. The service starts even if the disk cannot be written. */
 export const note = (facts: Folder, url: string): Effect.Effect<(url: string) => void, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -20,7 +20,7 @@ export const note = (facts: Folder, url: string): Effect.Effect<(url: string) =>
         try {
           writeFileSync(fileIn(facts), `${url}\n`, { mode: 0o600 })
         } catch {
-          // Commands then use the configured host and port.
+          // Commands then fall back to the configured host and port.
         }
       }
       store(url)
@@ -29,7 +29,7 @@ export const note = (facts: Folder, url: string): Effect.Effect<(url: string) =>
     () => Effect.sync(() => rmSync(fileIn(facts), { force: true }))
   )
 
-/** `undefined` if no deployment of this folder has stored its URL. */
+/** Returns `undefined` if no deployment on this folder has stored its URL. */
 export const find = (facts: Folder): Effect.Effect<string | undefined> =>
   Effect.sync(() => {
     try {

@@ -1,10 +1,10 @@
 /**
- * The deployment's secret, from the environment or from a file in the data folder. The first start creates the file.
+ * Reads the deployment's secret from the environment or from a file in the data folder, which the first start creates.
  *
  * Where the specification is silent:
- * - Without `TOLLGATE_SECRET`, the first start generates a secret and stores it in `DATA_DIR/secret`. A database that was used with another secret
- *   is not served, and no new secret is generated for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and
- *   abandons waiting letters. Pending transfers stay, without their links. Each room defines the effect on its own rows (`Ending`).
+ * - Without `TOLLGATE_SECRET`, the first start generates a secret and stores it in `DATA_DIR/secret`. If a database was used with another secret, the
+ *   service does not start and generates no new secret for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations
+ *   and abandons waiting letters. Pending transfers are kept, without their links. Each room defines what happens to its own rows (`Ending`).
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
@@ -16,7 +16,7 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Opening from "../storage/sqlite/Opening.ts"
 
-/** Refuses a secret that does not open the database's sealed values. Generates one only for a database that never had one. */
+/** Refuses a secret that does not decrypt the database's sealed values. Generates one only for a database that has never had a secret. */
 export const layer = (environment: EnvironmentFacts) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -28,20 +28,20 @@ export const layer = (environment: EnvironmentFacts) =>
       const path = secretFile(environment)
       const why =
         environment.secret !== undefined
-          ? `TOLLGATE_SECRET is not the secret that ${environment.database.shown} was used with: set the earlier one`
+          ? `TOLLGATE_SECRET is not the secret that ${environment.database.shown} was used with; set the previous one`
           : found === undefined
-            ? `the deployment's secret is missing: ${environment.database.shown} was used with one, but there is no ${path}, and ` +
-              "TOLLGATE_SECRET is not set. Put it back from your backup"
-            : `${path} is not the secret that ${environment.database.shown} was used with: put the earlier one back from your backup`
+            ? `the deployment's secret is missing: ${environment.database.shown} was used with a secret, but there is no ${path}, and ` +
+              "TOLLGATE_SECRET is not set. Restore the secret from your backup"
+            : `${path} is not the secret that ${environment.database.shown} was used with; restore the previous one from your backup`
       return yield* new ConfigProblem({
-        message: `${why}. If it is lost for good, "tollgate reseal" keeps all balances and starts keys and sign-ins over`
+        message: `${why}. If it is lost for good, "tollgate reseal" keeps all balances and invalidates keys and sign-ins`
       })
     })
   )
 
 const secretFile = ({ data_dir }: EnvironmentFacts): string => join(data_dir, "secret")
 
-/** The existing secret, read as hex and as plain text, the likelier reading first. `undefined` if no secret exists. */
+/** Reads the existing secret both as hex and as plain text, with the likelier reading first. Returns `undefined` if there is no secret. */
 const readSecret = (
   environment: EnvironmentFacts
 ): Effect.Effect<readonly [Uint8Array, ...Array<Uint8Array>] | undefined, ConfigProblem> =>
@@ -51,14 +51,14 @@ const readSecret = (
     if (text === undefined) return undefined
     const plain = Buffer.byteLength(text) >= 32 ? [Buffer.from(text, "utf8")] : []
     const hex = /^([0-9a-f]{2}){32,}$/i.test(text) ? [Buffer.from(text, "hex")] : []
-    // The operator may have moved the text from the file to the environment, or back.
+    // The operator may have moved the secret's text from the file to the environment, or the other way.
     const [first, ...others] = secret === undefined ? [...hex, ...plain] : [...plain, ...hex]
     if (first !== undefined) return [first, ...others] as const
     return yield* new ConfigProblem({
       message:
         secret === undefined
-          ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}: put it back from your backup, or delete it if it was never used`
-          : "TOLLGATE_SECRET: at least 32 characters, or unset to have one generated"
+          ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}; restore it from your backup, or delete it if it was never used`
+          : "TOLLGATE_SECRET: must be at least 32 characters long; if it is unset, a secret is generated"
     })
   })
 
@@ -71,7 +71,7 @@ const storedText = (environment: EnvironmentFacts): Effect.Effect<string | undef
         : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   }).pipe(Effect.catchAll((problem) => problem ?? Effect.succeed(undefined)))
 
-/** Creates a secret file. Two concurrent processes get the same secret. A crash leaves a complete file or no file. */
+/** Creates a secret file. Two concurrent processes get the same secret. After a crash, the file is either complete or missing. */
 const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>
   Effect.try({
     try: () => {
@@ -81,7 +81,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
         writeFileSync(fresh, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600, flush: true })
         linkSync(fresh, path)
       } catch {
-        // Either the file already exists or the file system has no links.
+        // Either the file already exists, or the file system does not support links.
         if (!existsSync(path)) renameSync(fresh, path)
       } finally {
         rmSync(fresh, { force: true })
@@ -91,7 +91,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
     catch: (error) => new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   })
 
-/** Whether the secret opens the database's sealed values. True if the database has no sealed value. */
+/** Whether the secret decrypts the database's sealed values. True if the database contains no sealed value. */
 export const fits = (environment: EnvironmentFacts) =>
   Effect.gen(function* () {
     const sealed = yield* sealedSample

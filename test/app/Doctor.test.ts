@@ -75,7 +75,7 @@ describe("tollgate doctor", () => {
     const nothing = join(folder, "nothing")
     const finished = await command(["doctor", "--json"], { DATA_DIR: nothing })
     expect(finished.code).toBe(1)
-    expect(finished.stdout).toContain(`${nothing} does not exist yet: the first start creates it`)
+    expect(finished.stdout).toContain(`${nothing} does not exist yet; the first start creates it`)
     expect(finished.stdout).not.toContain("is private")
     expect(finished.stdout).toContain("does it exist?")
   })

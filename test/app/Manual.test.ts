@@ -22,7 +22,7 @@ describe("--help", () => {
     expect(lines.slice(0, 4)).toEqual([
       "tollgate operator keys create --scopes text [options]",
       "",
-      "Create a management key; prints the key once",
+      "Create a management key and print it once",
       ""
     ])
     expect(lines.slice(4).map((line) => line.trim().split(/ {2,}/)[0])).toEqual([
@@ -36,7 +36,7 @@ describe("--help", () => {
   it("shows an argument of a command", async () => {
     const [usage, , , , argument] = (await printed("people", "import", "--help")).split("\n")
     expect(usage).toBe("tollgate people import <FILE.csv> [options]")
-    expect(argument).toMatch(/^ {2}<FILE\.csv> +one line per person/)
+    expect(argument).toMatch(/^ {2}<FILE\.csv> +a CSV file/)
   })
 
   it("lists subcommands by what is typed, in their order", async () => {

@@ -256,11 +256,11 @@ describe("an operator", () => {
     const [file] = take("csv", /^email,name,team/)
     const [command] = take("sh", /^tollgate people import class\.csv/)
     writeFileSync(join(scratch, "class.csv"), file!.text)
-    expect(await shell(command!.text)).toBe("2 people: 2 made, 0 known, 2 new keys, 1 new teams\n")
+    expect(await shell(command!.text)).toBe("2 people: 2 created, 0 already known, 2 new keys, 1 new teams\n")
     expect(readFileSync(join(scratch, "keys.csv"), "utf8")).toMatch(
       /^ada@school\.example,Ada,ten_\w+,svc-prod-[0-9a-f]{64}$/m
     )
-    expect(await shell(command!.text)).toBe("2 people: 0 made, 2 known, 0 new keys\n")
+    expect(await shell(command!.text)).toBe("2 people: 0 created, 2 already known, 0 new keys\n")
   })
 
   it("gives a class its allowances, a plan and a code", async () => {
@@ -269,7 +269,7 @@ describe("an operator", () => {
       TOKEN: (await shell("tollgate operator --token")).trim()
     }
     const [commands] = take("sh", /^tollgate allowance set/m)
-    expect(await shell(commands!.text, env)).toContain("gets 20 credits a month, rollover none; 20 are unused")
+    expect(await shell(commands!.text, env)).toContain("gets 20 credits per month, rollover none; 20 are unused")
     const [limit] = take("sh", /^curl \S+ \S+\/operator\/budgets/)
     const [made, listed] = (await shell(limit!.text.replace("\ncurl", "\necho\ncurl"), env)).split("\n")
     expect(JSON.parse(made!).result).toMatchObject({ name: "all students", scope: "everyone", by_operator: true })
@@ -288,7 +288,7 @@ describe("an operator", () => {
     writeFileSync(file, plan!.text)
     expect(
       (await shell(`tollgate allowance set --tenant $TENANT --plan student --config ${file}`, env)).trim()
-    ).toMatch(/gets 20 credits a month \(plan student\), rollover up to 10 USD/)
+    ).toMatch(/gets 20 credits per month \(plan student\), rollover up to 10 USD/)
   })
 
   it("moves the books as e2e/Moving does", () => {

@@ -83,8 +83,8 @@ describe("a wrong configuration", () => {
 
   it.each([
     [{ models: [modelOf("m", ["a"])], aliases: { fast: "x" } }, "aliases.fast: there is no model x"],
-    [{ models: [modelOf("m", ["a"])], aliases: { m: "m" } }, "aliases.m: m is taken"],
-    [{ models: [modelOf("m", ["a"])], aliases: { auto: "m" } }, "aliases.auto: auto is taken"],
+    [{ models: [modelOf("m", ["a"])], aliases: { m: "m" } }, "aliases.m: m is already in use"],
+    [{ models: [modelOf("m", ["a"])], aliases: { auto: "m" } }, "aliases.auto: auto is already in use"],
     [{ models: [modelOf("m", ["a"], { fallbacks: ["x"] })] }, "models.0.fallbacks.0: there is no model x"],
     [{ models: [modelOf("m", ["a"], { fallbacks: ["m"] })] }, "models.0.fallbacks.0: must be a different model"],
     [{ models: [modelOf("m", ["a"], { retries: 0 })] }, "models.0.retries: a whole number from 1 to 10"],

@@ -315,7 +315,7 @@ describe("the operator's commands", () => {
     expect((await buy()).code).toBe(0)
     expect((await buy()).stderr).toContain("is already booked")
     expect(await service.balance(fresh)).toBe(18.5)
-    expect((await command(["rotate-keys"], env())).stdout).toContain("signs from now on")
+    expect((await command(["rotate-keys"], env())).stdout).toContain("which now signs new tokens")
     expect((await service.call("/v1/me", { token: fresh.token })).status).toBe(200)
   })
 })

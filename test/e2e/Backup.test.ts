@@ -221,7 +221,7 @@ describeSqlite("an upgrade", () => {
       ["grant", "--tenant", "ten_x", "--amount", "1"]
     ]) {
       const refused = await command(words, { DATA_DIR })
-      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("an earlier version is serving it")])
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("an earlier version is using it")])
     }
     const before = new Sqlite(`${DATA_DIR}/tollgate.db`, { readonly: true })
     expect(before.prepare("SELECT max(migration_id) AS id FROM tollgate_migrations").get()).toEqual({ id: 11 })

@@ -147,10 +147,10 @@ describe("the executable", () => {
       const service = await run(...inside, "/data")
       expect(await call(service, keyIn(service.text()))).toEqual([200, "hello there"])
       const asked = { env: { PORT: new URL(service.url).port, HOST: "0.0.0.0" }, encoding: "utf8" } as const
-      expect(execFileSync(inside[0], [...inside[1], "health"], asked)).toContain("answers 200")
+      expect(execFileSync(inside[0], [...inside[1], "health"], asked)).toContain("returned 200")
       expect(await service.end("SIGTERM")).toBe(0)
       expect(() => execFileSync(inside[0], [...inside[1], "health"], { ...asked, stdio: "pipe" })).toThrow(
-        /there is no response/
+        /cannot connect to/
       )
       expect(lstatSync(join(bare, "data", "tollgate.db")).uid).toBe(user)
       expect(readdirSync(bare).toSorted()).toEqual(expect.arrayContaining(["data", "tollgate"]))

@@ -198,7 +198,7 @@ describe("migrate --to", () => {
     db.exec("UPDATE tollgate_pooling_selections SET pinned = 'x'")
     db.close()
     const anew = await move(DATA_DIR, again)
-    expect([anew.code, anew.stderr]).toEqual([0, expect.stringContaining("starting again")])
+    expect([anew.code, anew.stderr]).toEqual([0, expect.stringContaining("starting over")])
   })
 
   /** Copies, and is killed when some of the largest table is copied. */
@@ -233,7 +233,7 @@ describe("migrate --to", () => {
       await client.query("DELETE FROM tollgate_idempotency_keys WHERE key = 'l'")
     })
     const { code, stderr, stdout } = await move(DATA_DIR, url)
-    expect([code, stderr]).toEqual([1, expect.stringContaining("will not be served")])
+    expect([code, stderr]).toEqual([1, expect.stringContaining("so no service will use it")])
     expect(stdout).toMatch(/tollgate_ledger_entries seq=\d+: description is not the same in the copy/)
     expect(stdout).toContain("the ledger of bil_big has 3000 entries")
     expect(stdout).toMatch(/tollgate_idempotency_keys has \d+ rows, its copy \d+/)

@@ -53,7 +53,7 @@ describe("the verdict of a soak", () => {
       "retained in life 4, over 28 minutes",
       "MB retained",
       "MB resident",
-      "ms that half of the calls took"
+      "ms of median latency"
     ])
   })
 

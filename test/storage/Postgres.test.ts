@@ -91,9 +91,17 @@ const closed = (one: SocketServer) => new Promise<void>((done) => one.close(() =
 
 describe("a PostgreSQL database that cannot be used", () => {
   it.each<[string, () => string | Promise<string>, RegExp]>([
-    ["an address without a database", () => "postgres://user:hunter2@127.0.0.1/", /DATABASE_URL: postgres:\/\/user/],
-    ["another scheme", () => "mysql://user:hunter2@127.0.0.1/x", /DATABASE_URL: sqlite:<path/],
-    ["an address that is none", () => "postgres://user:hunter2@127.0.0.1:port/x", /DATABASE_URL: postgres:\/\/user/],
+    [
+      "an address without a database",
+      () => "postgres://user:hunter2@127.0.0.1/",
+      /DATABASE_URL: must be postgres:\/\/user/
+    ],
+    ["another scheme", () => "mysql://user:hunter2@127.0.0.1/x", /DATABASE_URL: must be sqlite:<path/],
+    [
+      "an address that is none",
+      () => "postgres://user:hunter2@127.0.0.1:port/x",
+      /DATABASE_URL: must be postgres:\/\/user/
+    ],
     ["a password that is not encoded", () => "postgres://user:hunter#2@127.0.0.1/x", /write .* as %25 %23 %2F %3F/],
     [
       "a user that is not encoded",
@@ -132,11 +140,11 @@ describe("a PostgreSQL database that cannot be used", () => {
   })
 
   it.each([
-    ["DATABASE_READERS", "0", "a whole number from 1 to 1000"],
-    ["DATABASE_READERS", "8.5", "a whole number from 1 to 1000"],
-    ["DATABASE_WRITERS", "33", "a whole number from 1 to 32"],
-    ["DATABASE_CONNECT_TIMEOUT", "-1", "a whole number from 1 to 600"],
-    ["DATABASE_STATEMENT_TIMEOUT", "5s", "a whole number from 1 to 86400"]
+    ["DATABASE_READERS", "0", "must be a whole number from 1 to 1000"],
+    ["DATABASE_READERS", "8.5", "must be a whole number from 1 to 1000"],
+    ["DATABASE_WRITERS", "33", "must be a whole number from 1 to 32"],
+    ["DATABASE_CONNECT_TIMEOUT", "-1", "must be a whole number from 1 to 600"],
+    ["DATABASE_STATEMENT_TIMEOUT", "5s", "must be a whole number from 1 to 86400"]
   ])("is refused with %s=%s", async (name, value, rule) => {
     const { code, stderr } = await commandHere(["migrate"], { DATA_DIR: folder, DATABASE_URL: urlOf(), [name]: value })
     expect([code, stderr]).toEqual([1, expect.stringContaining(`${name}: ${rule}`)])

@@ -1,5 +1,5 @@
-// Drives two builds of the service in turns of a second and prints the effect of a change as ratios. Ratios of adjacent turns are stable within two
-// or three percent, while absolute figures vary by half from minute to minute.
+// Drives two builds of the service in turns of one second and prints the effect of a change as ratios. Ratios of adjacent turns are stable within two
+// or three percent, while absolute figures can change by half from one minute to the next.
 import { join } from "node:path"
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "../calls.ts"
@@ -10,7 +10,7 @@ import { median } from "../numbers.ts"
 import { stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 
-/** Pairs of turns per workload. */
+/** The number of pairs of turns per round. */
 const pairsPerRound = 4
 
 interface Compared {
@@ -29,7 +29,7 @@ const compare = async (
   for (const seconds of [warmup, warmup / 2]) for (const one of [a, b]) await drive(load, one, workload, { seconds })
   const runs = { a: [] as Array<Run>, b: [] as Array<Run> }
   for (let pair = 0; pair < pairs; pair++) {
-    // A B, then B A. A drift of the machine affects both equally.
+    // A B, then B A, so that a drift of the machine affects both equally.
     const turns = [[a, runs.a] as const, [b, runs.b] as const]
     for (const [one, into] of pair % 2 === 0 ? turns : turns.toReversed()) {
       into.push(await drive(load, one, workload, { seconds: 1 }))
@@ -52,7 +52,7 @@ const row = (name: string, { a, b }: Compared): ReadonlyArray<string> => {
   ]
 }
 
-/** `other` is the main file of A, the build to compare with. B is the service that the options name. */
+/** Compares two builds. A is the main file `other`, B is the service under test. */
 export const runAgainst = async (bench: Bench, other: string, workloads: ReadonlyArray<Workload>): Promise<void> => {
   const { cores, directory, options } = bench
   const { load, outside, upstream } = await startOutside(cores)
@@ -60,7 +60,7 @@ export const runAgainst = async (bench: Bench, other: string, workloads: Readonl
     startGateway({ name, main, cores, outside, directory: join(directory, name) })
   const services = [await startOne("A", other), await startOne("B", options.main)] as const
   const callers = Math.max(...workloads.map((workload) => workload.callers))
-  say(`signing ${callers} people in at each`)
+  say(`signing up ${callers} people at each`)
   for (const service of services) await service.addCallers(callers)
   const both = [contender(services[0]), contender(services[1])] as const
   const rows: Array<ReadonlyArray<string>> = []

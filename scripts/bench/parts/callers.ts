@@ -1,4 +1,4 @@
-// Chat by a thousand callers, with frequencies by Zipf's law and four models each, beside one caller in the same rounds.
+// Chat with 1,000 Zipf-distributed callers and four models, alternated with a single caller.
 import { chatCalls, manyCallers } from "../calls.ts"
 import { alternate, halfLoad, inUnit, print, printAdded, printRates, ratio } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"
@@ -17,24 +17,24 @@ const run = async (bench: Bench): Promise<void> => {
   const ofMany = await alternate(bench, load, many!, peer === undefined ? metering : [...metering, peer])
   const added = await halfLoad(bench, load, many!, direct, [gateway, floor], ofMany)
   printRates("POST /v1/chat/completions, one caller, one model", ofOne)
-  printRates(`POST /v1/chat/completions, ${manyCallers} callers by Zipf's law, four models`, ofMany)
-  printAdded("The same", added)
+  printRates(`POST /v1/chat/completions, ${manyCallers} Zipf-distributed callers, four models`, ofMany)
+  printAdded("The same calls", added)
   const kept = (name: string) => ofMany.get(name)!.rate / ofOne.get(name)!.rate
   print(
-    `\n  Of the rate with one caller: the service ${inUnit(kept("gateway"), "x")}, the floor ${inUnit(kept("floor"), "x")}`
+    `\n  Rate relative to one caller: the service ${inUnit(kept("gateway"), "x")}, the floor ${inUnit(kept("floor"), "x")}`
   )
   bench.results.reach({
-    what: "7 chat, a thousand callers, of the floor",
+    what: "7 chat, 1,000 callers: rate relative to the floor",
     measured: ratio(ofMany, "gateway", "floor"),
     unit: "x",
     least: 0.8
   })
   bench.results.reach({
-    what: "7 chat, a thousand callers, added p99 at half load, the floor's own",
+    what: "7 chat, 1,000 callers: added p99 at half load, at most the floor's",
     measured: added.get("gateway")!.addedP99,
     unit: "ms",
     most: added.get("floor")!.addedP99
   })
 }
 
-export const callers: Part = { name: "callers", about: "chat by a thousand callers, and by one", run }
+export const callers: Part = { name: "callers", about: "chat with 1,000 Zipf-distributed callers and with one", run }

@@ -1,4 +1,4 @@
-// Chat by one caller, compared with no gateway, a proxy, the floor and the peer. Then chat by callers with and without budgets.
+// Chat with one caller through the service, the floor, a plain proxy, the peer and no gateway. Then chat with and without budgets.
 import { join } from "node:path"
 import { chatCalls } from "../calls.ts"
 import { alternate, contender, halfLoad, print, printAdded, printRates, ratio } from "../frame.ts"
@@ -15,18 +15,23 @@ const run = async (bench: Bench): Promise<void> => {
   const rates = await alternate(bench, load, chat!, all)
   const added = await halfLoad(bench, load, chat!, direct, [gateway, floor], rates)
   printRates(`POST /v1/chat/completions, one caller, ${chat!.connections} connections`, rates)
-  printAdded("The same", added)
-  bench.results.reach({ what: "1 chat, of the peer", measured: ratio(rates, "gateway", "peer"), unit: "x", least: 7 })
+  printAdded("The same calls", added)
   bench.results.reach({
-    what: "8 chat, of the floor",
+    what: "1 chat: rate relative to the peer",
+    measured: ratio(rates, "gateway", "peer"),
+    unit: "x",
+    least: 7
+  })
+  bench.results.reach({
+    what: "8 chat: rate relative to the floor",
     measured: ratio(rates, "gateway", "floor"),
     unit: "x",
     least: 0.9
   })
   const { addedP99 } = added.get("gateway")!
-  bench.results.reach({ what: "1 chat, added p99 at half load", measured: addedP99, unit: "ms", most: 8 })
+  bench.results.reach({ what: "1 chat: added p99 at half load", measured: addedP99, unit: "ms", most: 8 })
   bench.results.reach({
-    what: "8 chat, added p99 at half load, the floor's own",
+    what: "8 chat: added p99 at half load, at most the floor's",
     measured: addedP99,
     unit: "ms",
     most: added.get("floor")!.addedP99
@@ -34,10 +39,10 @@ const run = async (bench: Bench): Promise<void> => {
   await budgets(bench)
 }
 
-/** Each budget limits USD, tokens, requests and open calls. */
+/** Each of these budgets limits USD, tokens, requests and open calls. */
 const periods = ["month", "minute", "hour", "day", "week", "total"]
 
-/** Callers of one service: without a budget, with one, and with six. */
+/** Compares three callers of the same service: without a budget, with one budget and with six. */
 const budgets = async (bench: Bench): Promise<void> => {
   const { cores, options, results } = bench
   const { load, outside } = await bench.world()
@@ -55,11 +60,11 @@ const budgets = async (bench: Bench): Promise<void> => {
   printRates(`POST /v1/chat/completions, one caller, ${workload.connections} connections, budgets`, rates)
   const due = all.map((one) => one.due[0] ?? 0)
   const served = all.reduce((sum, one) => sum + one.served, 0)
-  print(`\n  The books: ${await checkGateway(service, { ...all[0]!, due, served })}`)
+  print(`\n  Database check: ${await checkGateway(service, { ...all[0]!, due, served })}`)
   await service.stop()
   const reach = (name: string, least: number) =>
     results.reach({
-      what: `33 chat, ${name}, of no budget`,
+      what: `33 chat, ${name}: rate relative to no budget`,
       measured: ratio(rates, name, "no budget"),
       unit: "x",
       least
@@ -68,4 +73,4 @@ const budgets = async (bench: Bench): Promise<void> => {
   reach("six budgets", 0.9)
 }
 
-export const chat: Part = { name: "chat", about: "chat by one caller; latency at half load; with budgets", run }
+export const chat: Part = { name: "chat", about: "chat with one caller; latency at half load; chat with budgets", run }

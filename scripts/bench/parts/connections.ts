@@ -1,4 +1,4 @@
-// Chat over 32 and over 1,000 connections, each with one open call at all times.
+// Chat over 32 and over 1,000 connections, which always have one call open each.
 import { chatCalls } from "../calls.ts"
 import { alternate, printRates } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"

@@ -1,5 +1,5 @@
-// The console's views over the books of `growth`, with the big tenant's calls by 200 people. Measures each view's initial queries, concurrently as in
-// the page, the first time and again. Then measures the latency of calls while a client reads the slowest views.
+// Reads the console's views from a database like that of `growth`, where 200 people make the large tenant's calls. Sends each view's initial queries
+// concurrently, as the page does, for the first time and again. Then measures the latency of calls while a client reads the slowest views.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { fillBooks, peopleOf, untilAtRest } from "../books.ts"
@@ -14,20 +14,20 @@ import { startOutside } from "../world.ts"
 
 const hour = 3_600_000
 const day = 24 * hour
-/** The number of people who call in the big tenant. */
+/** The number of people who make calls in the large tenant. */
 const members = 200
-/** How often each view is read after the first time. */
+/** How often each view is read again. */
 const readings = 5
 
 interface View {
   readonly name: string
-  /** The view's user, who determines the credential. */
+  /** Determines which credential is used. */
   readonly by: "person" | "operator"
-  /** The view's concurrent initial queries. A path after `POST ` is posted. */
+  /** The queries that the view sends concurrently on opening. A path with the prefix `POST ` is sent as a POST. */
   readonly asks: ReadonlyArray<string>
 }
 
-/** Queries of the page's frame and of key names, which accompany every view. */
+/** The queries of the page's frame and of the names of keys, which every view sends as well. */
 const shell = ["/v1/me", "/v1/me/memberships", "/v1/notifications?per_page=1"]
 
 const span = (days: number, step: number): readonly [start: string, end: string] => {
@@ -75,7 +75,7 @@ const usageViews = ({ member, tenant }: Known): ReadonlyArray<View> => {
       ["one provider", "provider=bench-2"],
       ["failures", "success=false"],
       ["failures of one person", `success=false&account_id=${member.account}`],
-      ["a model that nobody called", "model=none"]
+      ["a model without calls", "model=none"]
     ].map(([name, filter]) => view(`records of a year, ${name}`, records(year, filter)))
   ]
 }
@@ -164,16 +164,16 @@ const asking =
     const [method, path] = ask.startsWith("POST ") ? ["POST", ask.slice(5)] : ["GET", ask]
     const asked = () =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${tokens[by]}` } })
-    // Retries once if the service closed an idle connection.
+    // Retries once, because the service may have closed an idle connection.
     const answer = await asked().catch(asked)
     const text = await answer.text()
-    if (!answer.ok) throw new Error(`${ask} answered ${answer.status}: ${text.slice(0, 300)}`)
+    if (!answer.ok) throw new Error(`${ask} returned ${answer.status}: ${text.slice(0, 300)}`)
     return text
   }
 
 type Ask = ReturnType<typeof asking>
 
-/** Milliseconds until all responses of a view have arrived. */
+/** Measures the milliseconds until all of a view's responses have arrived. */
 const timeOf = async (ask: Ask, { asks, by }: View): Promise<number> => {
   const began = performance.now()
   await Promise.all(asks.map((one) => ask(by, one)))
@@ -218,7 +218,7 @@ const untilStopped = async (signal: AbortSignal, look: () => Promise<unknown>): 
   while (!signal.aborted) await look()
 }
 
-/** The latency of calls, alone and while a client reads these views one after another. */
+/** Measures the latency of calls, first alone and then while a client reads each of these views repeatedly. */
 const timeCalls = async (
   bench: Bench,
   load: ChildProcess,
@@ -272,7 +272,7 @@ const run = async (bench: Bench): Promise<void> => {
   }
   const known: Known = { tenant, member, usage_id: newest.result.records[0]!.id }
   print(
-    `\nViews of the console over ${count(books.calls)} calls, ${count(books.firstCalls)} of the viewed tenant, by ${members} people\n`
+    `\nViews of the console over ${count(books.calls)} calls, ${count(books.firstCalls)} of them by ${members} people in the viewed tenant\n`
   )
   const slowest = await timeViews(bench.results, ask, service.pid, [...operatorViews(known), ...personViews(known)])
   await timeCalls(bench, load, contender({ ...service, keys: [people[0]!.key] }), ask, [
@@ -285,6 +285,6 @@ const run = async (bench: Bench): Promise<void> => {
 
 export const consoleViews: Part = {
   name: "console",
-  about: "every view of the console over 5 million calls (minutes; only on request)",
+  about: "every view of the console with 5 million calls (takes minutes; only on request)",
   run
 }

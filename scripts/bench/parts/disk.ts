@@ -1,4 +1,4 @@
-// A slow disk: each commit of floor and service takes 5 ms longer (`slow-commit.mjs`).
+// Simulates a slow disk: each commit of the floor and the service takes 5 ms longer (`slow-commit.mjs`).
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { chatCalls, manyCallers } from "../calls.ts"
@@ -18,10 +18,11 @@ const run = async (bench: Bench): Promise<void> => {
     const name = `slow disk, ${callers === 1 ? "one caller" : "a thousand callers"}`
     const workload = chatCalls({ name, callers, connections: options.connections })
     const rates = await alternate(bench, load, workload, [floor, gateway])
-    printRates(`POST /v1/chat/completions, commits held for 5 ms, ${name}`, rates)
-    if (callers === 1) printAdded("The same", await halfLoad(bench, load, workload, direct, [gateway, floor], rates))
+    printRates(`POST /v1/chat/completions, commits delayed by 5 ms, ${name}`, rates)
+    if (callers === 1)
+      printAdded("The same calls", await halfLoad(bench, load, workload, direct, [gateway, floor], rates))
   }
   await world.close()
 }
 
-export const disk: Part = { name: "disk", about: "chat on a disk where a commit takes 5 ms longer", run }
+export const disk: Part = { name: "disk", about: "chat with every commit delayed by 5 ms", run }

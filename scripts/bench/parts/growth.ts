@@ -1,5 +1,5 @@
-// Growth: books with millions of calls by a thousand tenants over a year, a third of them by one tenant. Measures the cost of a charge at 10
-// thousand, a million and all calls, the latency of each of that tenant's views over HTTP, and the duration of `verify`.
+// Growth: a database with a year of calls from a thousand tenants, a third of them from one tenant. Measures the cost of a charge after 10 thousand,
+// a million and all calls, the latency of each of that tenant's views over HTTP, and the duration of `verify`.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { copyOf, fillBooks, peopleOf, startFill, untilAtRest } from "../books.ts"
@@ -15,7 +15,7 @@ import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
-/** The books are copied at these numbers of calls and at the end. One run can then compare charges. */
+/** The database is copied after each of these numbers of calls and at the end, so that a single run can compare charges. */
 const copiesAt = [10_000, 1_000_000]
 /** How often each view is read. */
 const readings = 15
@@ -28,10 +28,11 @@ interface View {
   readonly sorted: boolean
 }
 
-/** Views of one tag of many, of any value of it, and of one end user. */
+/** Views filtered or grouped by a tag, by any value of that tag, and by an end user. */
 const labelledViews = (usage: string, labels: number): ReadonlyArray<View> => {
   const one = Math.floor(labels / 2)
-  const series = `${usage}/series?start_date=${new Date(Date.now() - 30 * day).toISOString()}`
+  const [from, to] = [30, 0].map((days) => new Date(Date.now() - days * day).toISOString())
+  const series = `${usage}/series?start_time=${from}&end_time=${to}`
   return [
     { name: "records of a tag", path: `${usage}?tag=task=${one}`, sorted: false },
     { name: "records of a tag, any value", path: `${usage}?tag=task`, sorted: false },
@@ -69,7 +70,7 @@ const viewsOf = (
       sorted(`records by ${field}`, `${usage}?sort=${field}`),
       sorted(`records by ${field}, least first`, `${usage}?sort=${field}&direction=asc`)
     ]),
-    // Sorted pages are numbered within the first 20,000 records only.
+    // Only the first 20,000 sorted records can be read by page number.
     sorted("records by cost, page 400", `${usage}?sort=cost&page=${Math.min(400, pages)}`),
     sorted("records by cost, by cursor", `${usage}?sort=cost&cursor=${encodeURIComponent(sortedCursor)}`),
     sorted("records by cost, of 30 days", `${usage}?sort=cost&start_date=${ago(60)}&end_date=${ago(30)}`),
@@ -152,7 +153,7 @@ const readViews = async (
 }
 
 const reachViews = (results: Results, slowest: { readonly plain: number; readonly sorted: number }): void => {
-  results.reach({ what: "5 slowest view but for sorted pages, p50", measured: slowest.plain, unit: "ms", most: 20 })
+  results.reach({ what: "5 slowest view except sorted pages, p50", measured: slowest.plain, unit: "ms", most: 20 })
   results.reach({ what: "9 slowest sorted page, p50", measured: slowest.sorted, unit: "ms", most: 50 })
 }
 
@@ -166,7 +167,7 @@ const timeVerify = async (results: Results, service: Gateway): Promise<void> => 
 
 // ---- charging -----------------------------------------------------------------------------------------------------------
 
-/** Charges at the present time, in turns at each size of the books. */
+/** Charges at the present time, taking turns between databases of each size. */
 const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string, { calls, sizes }: Books) => {
   const sides = await Promise.all(sizes.map((size) => startFill(cores.served, folder, copyOf(folder, size))))
   const rates = sizes.map((): Array<number> => [])
@@ -189,10 +190,10 @@ const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string,
     median(costs[i]!).toFixed(1),
     inUnit(medians[0]! / medians[i]!, "x")
   ]
-  print("\nCharges at the ledger, a thousand callers, 256 at a time, by the number of calls in the books\n")
-  print(table([["calls", "charges/s", "CPU µs", "cost, of the smallest's"], ...sizes.map(row)]))
+  print("\nCharges at the ledger, a thousand callers, 256 at a time, by the number of calls in the database\n")
+  print(table([["calls", "charges/s", "CPU µs", "cost relative to the smallest"], ...sizes.map(row)]))
   results.reach({
-    what: `5 cost of a charge at ${count(calls)}, of that at ${count(sizes[0]!)}`,
+    what: `5 cost of a charge at ${count(calls)} calls, relative to ${count(sizes[0]!)}`,
     measured: medians[0]! / medians.at(-1)!,
     unit: "x",
     most: 1.2
@@ -215,7 +216,7 @@ const run = async (bench: Bench): Promise<void> => {
     directory: join(folder, "gateway")
   })
   const seconds = await untilAtRest(service.pid)
-  print(`\nThe service came to rest ${seconds.toFixed(0)} s after its start on the filled books`)
+  print(`\nThe service became idle ${seconds.toFixed(0)} s after its start on the filled database`)
   await readViews(bench, load, service, books, first!)
   await timeVerify(bench.results, service)
   await service.stop()
@@ -225,6 +226,6 @@ const run = async (bench: Bench): Promise<void> => {
 
 export const growth: Part = {
   name: "growth",
-  about: "5 million calls over a year: charges, every view, verify (minutes; only on request)",
+  about: "5 million calls over a year: charges, every view, verify (takes minutes; only on request)",
   run
 }

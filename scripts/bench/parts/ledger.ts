@@ -1,4 +1,4 @@
-// The ledger alone: charges by one caller and by a thousand, against raw loops that keep the same books for the same callers.
+// Measures the ledger alone: charges by one caller and by a thousand, compared with raw loops that write the same tables for the same callers.
 import { mkdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { manyCallers } from "../calls.ts"
@@ -54,26 +54,31 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
     return [title, count(rate), median(costs).toFixed(1), inUnit(rate / raw, "x"), inUnit(rate / one, "x")]
   }
   print(
-    "\nCharges at the ledger, reserve then settle, durable, 64 at a time; a thousand callers by Zipf's law, four models each\n"
+    "\nCharges at the ledger, reserve then settle, durable, 64 at a time; 1,000 Zipf-distributed callers, four models each\n"
   )
   print(
     table([
-      ["side", "charges/s", "CPU µs", "of raw", "of its own with one caller"],
+      ["side", "charges/s", "CPU µs", "relative to raw", "relative to one caller"],
       row(0, "one caller: raw better-sqlite3, groups of 64", rawOne, rawOne),
       row(1, "one caller: our ledger, 64 fibers", rawOne, oursOne),
       row(2, "a thousand: raw better-sqlite3, groups of 64", rawMany, rawOne),
       row(3, "a thousand: our ledger, 64 fibers", rawMany, oursOne)
     ])
   )
-  results.reach({ what: "8 ledger, one caller, of the raw loop", measured: oursOne / rawOne, unit: "x", least: 0.85 })
   results.reach({
-    what: "7 ledger, a thousand callers, of the raw loop",
+    what: "8 ledger, one caller: rate relative to the raw loop",
+    measured: oursOne / rawOne,
+    unit: "x",
+    least: 0.85
+  })
+  results.reach({
+    what: "7 ledger, 1,000 callers: rate relative to the raw loop",
     measured: oursMany / rawMany,
     unit: "x",
     least: 0.7
   })
   results.reach({
-    what: "7 ledger, a thousand callers, of its own rate with one",
+    what: "7 ledger, 1,000 callers: rate relative to one caller",
     measured: oursMany / oursOne,
     unit: "x",
     least: 0.6

@@ -1,4 +1,4 @@
-// Resident memory of each process: at rest some seconds after the start, and the peak under load.
+// Measures each process's resident memory: at rest, some seconds after it starts, and at its peak under load.
 import { join } from "node:path"
 import { chatCalls, manyCallers } from "../calls.ts"
 import { drive, inUnit, print, say, table, titles } from "../frame.ts"
@@ -6,14 +6,14 @@ import type { Bench, Part } from "../frame.ts"
 import { memory as residentOf, sleep } from "../processes.ts"
 import { openWorld } from "../world.ts"
 
-/** The first seconds of rest collect the startup garbage. */
+/** Long enough for the service to collect the garbage from its start. */
 const restMs = 20_000
 const loadSeconds = 8
 
 const run = async ({ cores, directory, options, results }: Bench): Promise<void> => {
   const world = await openWorld(cores, options, { directory: join(directory, "memory"), peer: options.peer })
   const { floor, gateway, load, peer, plain, welcome } = world
-  say(`memory: ${restMs / 1000} s of rest`)
+  say(`memory: ${restMs / 1000} s at rest`)
   await sleep(restMs)
   const all = [plain, floor, gateway, peer].filter((one) => one !== undefined)
   const atRest = all.map(({ pid }) => residentOf(pid))

@@ -1,4 +1,4 @@
-// Ten thousand open streams, each with a chunk every two seconds: memory per stream, and of the whole process.
+// Memory per stream and for the whole process, with 10,000 open streams that each receive a chunk every two seconds.
 import { readFileSync } from "node:fs"
 import { chatCalls, trickleEvery, trickling } from "../calls.ts"
 import { drive, inUnit, print, say, table, titles } from "../frame.ts"
@@ -10,10 +10,10 @@ import type { World } from "../world.ts"
 const wanted = 10_000
 /** Streams started per second. */
 const beginning = 2_000
-/** The time that all streams are open before memory is read, in milliseconds. */
+/** How long all streams stay open before memory is read, in milliseconds. */
 const holdMs = 16_000
 
-/** A stream takes two sockets of the relaying process. Node raises the soft limit to the hard one itself. */
+/** A stream uses two sockets in the relaying process. Node raises the soft limit to the hard limit itself. */
 const possible = (): number => {
   const limit = Number(/Max open files +\d+ +(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024)
   return Math.min(wanted, Math.floor((limit - 400) / 2))
@@ -22,7 +22,7 @@ const possible = (): number => {
 interface Held {
   readonly before: number
   readonly during: number
-  /** Share of a core. */
+  /** As a share of one core. */
   readonly busy: number
 }
 
@@ -39,7 +39,7 @@ const hold = async ({ load, upstream }: World, at: Contender, streams: number): 
   let opened = 0
   while (opened < streams && Date.now() < deadline && !(await Promise.race([failed, sleep(1_000)]))) {
     opened = await open()
-    say(`open: ${at.name} has ${opened} of ${streams} streams`)
+    say(`open: ${at.name} ${opened} of ${streams} streams are open`)
   }
   const spent = cpu(at.pid)
   await sleep(holdMs)
@@ -47,15 +47,15 @@ const hold = async ({ load, upstream }: World, at: Contender, streams: number): 
   const busy = (cpu(at.pid) - spent) / 1000 / holdMs
   await ask(upstream, { end: true } satisfies TrickleOrder)
   const { calls } = await done
-  if (calls !== streams) throw new Error(`${at.name}: ${calls} of ${streams} streams were open`)
+  if (calls !== streams) throw new Error(`${at.name}: ${calls} of ${streams} streams completed`)
   return { before, during, busy }
 }
 
 const run = async (bench: Bench): Promise<void> => {
   const world = await bench.world()
   const streams = possible()
-  if (streams < wanted) say(`open: ${streams} streams, since a process may open no more files here`)
-  const rows: Array<ReadonlyArray<string>> = [["through", "before", "open", "kB a stream", "of a core"]]
+  if (streams < wanted) say(`open: ${streams} streams only, because of this machine's limit on open files`)
+  const rows: Array<ReadonlyArray<string>> = [["through", "before", "open", "kB per stream", "of a core"]]
   for (const one of [world.floor, world.gateway]) {
     const { before, busy, during } = await hold(world, one, streams)
     const each = (during - before) / streams
@@ -68,14 +68,14 @@ const run = async (bench: Bench): Promise<void> => {
     ])
     if (one !== world.gateway) continue
     bench.results.reach({
-      what: `10 memory with ${wanted} open streams${streams < wanted ? ` (from ${streams})` : ""}`,
+      what: `10 memory with ${wanted} open streams${streams < wanted ? ` (extrapolated from ${streams})` : ""}`,
       measured: before + each * wanted,
       unit: "MB",
       most: 1_000
     })
   }
-  print(`\n${streams} open streams, a chunk every ${trickleEvery / 1000} s each\n`)
+  print(`\n${streams} open streams, each receiving a chunk every ${trickleEvery / 1000} s\n`)
   print(table(rows))
 }
 
-export const open: Part = { name: "open", about: "10,000 open streams at a trickle", run }
+export const open: Part = { name: "open", about: "memory with 10,000 slow open streams", run }

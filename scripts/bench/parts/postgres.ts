@@ -1,5 +1,5 @@
-// The service over PostgreSQL, with the server on the same machine. Compares charges of two writers with pgbench's TPC-B, chat with chat on SQLite,
-// and two nodes with one. Measures the delay until one node refuses a key that another node revoked.
+// Runs the service over PostgreSQL, with the server on the same machine. Compares charges by two writers with pgbench's TPC-B, chat with chat on
+// SQLite, and two nodes with one. Measures how long one node still accepts a key that was revoked at another.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
@@ -17,11 +17,11 @@ import { ask, cpu, startPart, stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 import type { Round } from "../writers.ts"
 
-/** The number of accounts charged at random. */
+/** The number of accounts that charges are spread over at random. */
 const accounts = 10_000
 
 const run = async (bench: Bench): Promise<void> => {
-  // If this runs as root, the server runs as another user.
+  // If the benchmark runs as root, the server runs as another user.
   chmodSync(bench.directory, 0o755)
   const server = await startServer(["max_wal_size=4GB"], bench.directory)
   try {
@@ -41,7 +41,7 @@ const create = async ({ url }: Server, name: string): Promise<string> => {
   return url.replace(/postgres$/, name)
 }
 
-/** CPU time of the server so far, over all its processes, in µs. */
+/** CPU time that all of the server's processes have used so far, in µs. */
 const serverCpu = (server: Server): number => {
   const main = server.pid()
   const childrenOf = readdirSync("/proc").filter((name) => {
@@ -51,7 +51,7 @@ const serverCpu = (server: Server): number => {
   return [main, ...childrenOf.map(Number)].reduce((sum, pid) => sum + cpu(pid), endedCpu(main))
 }
 
-/** CPU time of the ended children of a process, in µs. */
+/** CPU time of a process's children that have exited, in µs. */
 const endedCpu = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")
@@ -70,7 +70,7 @@ const findPgbench = (): string | undefined => {
   return folders.map((folder) => join(folder, "pgbench")).find((file) => existsSync(file))
 }
 
-/** Prepares pgbench's TPC-B with 16 clients. Returns a function that runs a round and returns its transactions per second. */
+/** Prepares pgbench's TPC-B with 16 clients. The returned function runs one round and returns its transactions per second. */
 const startPgbench = async (server: Server): Promise<((seconds: number) => number) | undefined> => {
   const file = findPgbench()
   if (file === undefined) {
@@ -97,12 +97,12 @@ interface Side {
   readonly rates: Array<number>
 }
 
-/** Two writer processes over one database, in alternated rounds with pgbench. */
+/** Drives two writer processes on one database, alternating with pgbench. */
 const charges = async (bench: Bench, server: Server): Promise<void> => {
   const { options, results } = bench
   const pgbench = await startPgbench(server)
   const url = await create(server, "charges")
-  // Sequentially, because the first process creates the tables.
+  // One after the other, because the first process creates the tables.
   const writers: Array<ChildProcess> = []
   for (const place of ["0", "1"]) {
     const child = startPart(undefined, "writers.ts", [url, place, String(accounts)])
@@ -111,7 +111,7 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   }
   say(`charges: opening ${accounts} accounts`)
   await ask(writers[0]!, { open: true })
-  // The first call of an account writes or loads the account's shared data.
+  // An account's first call writes or loads the data that all of its calls share.
   await Promise.all(writers.map((child) => ask(child, { each: true })))
   let acknowledged: ReadonlyArray<Round> = []
   const charging = (of: number) => async (seconds: number) => {
@@ -149,27 +149,34 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   const of = (name: string) =>
     tps === undefined ? undefined : median(sides.find((side) => side.name === name)!.rates) / tps
   results.reach({
-    what: "1 charges over 10,000 accounts, of TPC-B",
+    what: "1 charges over 10,000 accounts, relative to TPC-B",
     measured: of("many accounts"),
     unit: "x",
     least: 2
   })
-  results.reach({ what: "1 charges on one account, of TPC-B", measured: of("one account"), unit: "x", least: 1 })
+  results.reach({
+    what: "1 charges on one account, relative to TPC-B",
+    measured: of("one account"),
+    unit: "x",
+    least: 1
+  })
 }
 
 const printCharges = (
   sides: ReadonlyArray<Side>,
   costs: ReadonlyMap<string, { readonly nodes: ReadonlyArray<number>; readonly server: ReadonlyArray<number> }>
 ): void => {
-  print("\nCharges over PostgreSQL, reserve then settle, two writer processes on one server, fsync on, beside TPC-B\n")
+  print(
+    "\nCharges over PostgreSQL, reserve then settle, two writer processes on one server, fsync on, compared with TPC-B\n"
+  )
   const titles: Readonly<Record<string, string>> = {
-    pgbench: "TPC-B of pgbench, prepared, 16 clients",
+    pgbench: "pgbench's TPC-B, prepared statements, 16 clients",
     "many accounts": `charges over ${accounts} accounts`,
     "one account": "charges on one account"
   }
   print(
     table([
-      ["side", "a second", "lowest..highest", "CPU µs, writers", "CPU µs, server", "of TPC-B"],
+      ["side", "per second", "lowest..highest", "CPU µs, writers", "CPU µs, server", "relative to TPC-B"],
       ...sides.map(({ name, rates }) => [
         titles[name]!,
         count(median(rates)),
@@ -182,7 +189,7 @@ const printCharges = (
   )
 }
 
-/** Every acknowledged charge must be in the books, by account. */
+/** Checks that each account's ledger contains every charge that was acknowledged. */
 const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<void> => {
   const client = new Client(url)
   await client.connect()
@@ -199,20 +206,20 @@ const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<
     total += made
     if (Number(records) === made && Number(due) === made * callPrice) continue
     throw new Error(
-      `WRONG CHARGE: ${made} charges of ${id} were acknowledged, its books have ${records} and ${due} nano-USD`
+      `WRONG CHARGE: ${made} charges of ${id} were acknowledged, but its ledger shows ${records} and ${due} nano-USD`
     )
   }
-  say(`charges: ${count(total)} acknowledged, all in the books`)
+  say(`charges: ${count(total)} acknowledged, all of them in the ledger`)
 }
 
 // ---- over HTTP ----------------------------------------------------------------------------------------------------------
 
-/** The number of revoked keys. */
+/** How many keys are revoked. */
 const revocations = 50
-/** For calls through two nodes. The number keeps each node busy. */
+/** The number of connections for calls through two nodes. It is high enough to keep both nodes busy. */
 const manyConnections = 512
 
-/** Timeout of a revocation, in milliseconds. */
+/** How long to wait for a revocation to take effect, in milliseconds. */
 const patience = 5_000
 
 const overHttp = async (bench: Bench, server: Server): Promise<void> => {
@@ -256,7 +263,7 @@ const overHttp = async (bench: Bench, server: Server): Promise<void> => {
   for (const child of [load, otherLoad, upstream]) await stop(child)
 }
 
-/** Chat through a service on SQLite and through a node on PostgreSQL. */
+/** Compares chat through a service on SQLite with chat through a node on PostgreSQL. */
 const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender, node: Contender): Promise<void> => {
   const chat = chatCalls({ name: "chat on PostgreSQL", connections: bench.options.connections })
   const rates = await alternate(bench, load, chat, [file, node])
@@ -271,19 +278,19 @@ const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender,
   print(`\nPOST /v1/chat/completions, one caller, ${chat.connections} connections\n`)
   print(
     table([
-      ["books", "requests/s", "lowest..highest", "CPU µs of the service", "p50 ms", "p99 ms"],
-      row("a file of SQLite", rates.get(file.name)!),
+      ["database", "requests/s", "lowest..highest", "CPU µs of the service", "p50 ms", "p99 ms"],
+      row("a SQLite file", rates.get(file.name)!),
       row("PostgreSQL", rates.get(node.name)!)
     ])
   )
   bench.results.reach({
-    what: "2 chat on PostgreSQL, of the same on SQLite",
+    what: "2 chat on PostgreSQL, relative to SQLite",
     measured: ratio(rates, node.name, file.name),
     unit: "x",
     least: 0.5
   })
   bench.results.reach({
-    what: "2 CPU of a node a call, of the service's on SQLite",
+    what: "2 CPU per call of a node, relative to the service on SQLite",
     measured: rates.get(node.name)!.cpu / rates.get(file.name)!.cpu,
     unit: "x",
     most: 1.5
@@ -293,9 +300,9 @@ const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender,
 type Pair = readonly [Contender, Contender]
 
 interface Cost {
-  /** Calls per second, over all nodes. */
+  /** Calls per second of all nodes together. */
   readonly rate: number
-  /** µs of CPU time per call. */
+  /** CPU time per call, in µs. */
   readonly nodes: number
   readonly server: number
 }
@@ -303,7 +310,7 @@ interface Cost {
 interface Comparison {
   readonly bench: Bench
   readonly server: Server
-  /** In all. */
+  /** The total over all nodes. */
   readonly connections: number
   readonly loads: readonly [ChildProcess, ChildProcess]
   readonly nodes: Pair
@@ -311,11 +318,11 @@ interface Comparison {
 }
 
 /**
- * Compares one node with two nodes that share the same number of connections. As a control, it compares one service on SQLite with two, which share
- * only the core. The cost of two independent processes is not a cost of nodes.
+ * Compares one node with two nodes that share the same number of connections. As a control, it compares one service on SQLite with two that share
+ * nothing but the core, because what two independent processes cost is not a cost of running nodes.
  *
- * The target applies if each node is busy. The cost of an event loop iteration, a batch and its commit does not depend on the number of calls, and
- * each of two nodes gets half the calls.
+ * The target applies when each node is busy. An event loop iteration, a batch and its commit cost the same for any number of calls, and each of two
+ * nodes gets half of the calls.
  */
 const compareNodes = async ({ bench, connections, loads, nodes, server, services }: Comparison): Promise<void> => {
   const { options } = bench
@@ -341,7 +348,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
       server: (serverCpu(server) - before) / calls
     }
   }
-  // The second node and service have served no calls yet.
+  // The second node and the second service have not served any calls yet.
   for (const at of [nodes[1], services[1]]) await drive(loads[1], at, all, { seconds: options.warmup })
   for (const { work } of sides) await work()
   for (let round = 1; round <= options.rounds; round++) {
@@ -350,13 +357,13 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
     say(`nodes, ${connections} connections: round ${round} of ${options.rounds}: ${rates.join(", ")}`)
   }
   const of = (place: number, what: keyof Cost) => median(sides[place]!.costs.map((cost) => cost[what]))
-  /** The ratio to the CPU time of one node or service in the same round. */
+  /** The CPU time relative to one node or service in the same round. */
   const ratioTo = (place: number, one: number) =>
     median(sides[place]!.costs.map(({ nodes: cost }, round) => cost / sides[one]!.costs[round]!.nodes))
-  print(`\nChat through one and through two processes on the same core, ${connections} connections in total\n`)
+  print(`\nChat through one process and through two on the same core, ${connections} connections in total\n`)
   print(
     table([
-      ["through", "requests/s", "CPU µs a call", "lowest..highest", "of one", "CPU µs a call, server"],
+      ["through", "requests/s", "CPU µs per call", "lowest..highest", "relative to one", "CPU µs per call, server"],
       ...sides.map(({ costs, title }, place) => [
         title,
         count(of(place, "rate")),
@@ -369,17 +376,17 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
   )
   if (connections !== manyConnections) return
   const [shared, control] = [ratioTo(1, 0), ratioTo(3, 2)]
-  const what = `3 CPU a call of two nodes, of one, ${connections} connections`
+  const what = `3 CPU per call of two nodes, relative to one, ${connections} connections`
   bench.results.reach({ what, measured: shared, unit: "x", most: 1.1 })
   bench.results.reach({
-    what: `3 the same, of the ratio of two services that share nothing (x ${control.toFixed(2)})`,
+    what: `3 the same, relative to the ratio for two services that share nothing (x ${control.toFixed(2)})`,
     measured: shared / control,
     unit: "x",
     most: 1.1
   })
 }
 
-/** Revokes keys at one node. Measures how long the other node still accepts them after the response. */
+/** Revokes keys at one node and measures how long after the response the other node still accepts them. */
 const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Contender): Promise<void> => {
   const token = await at.tokenOf(0)
   const [base, further] = [`http://127.0.0.1:${at.port}`, `http://127.0.0.1:${other.port}`]
@@ -396,7 +403,7 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
       }
       return response.status
     }
-    if ((await status()) !== 200) throw new Error(`a key created at one node is refused by the other`)
+    if ((await status()) !== 200) throw new Error(`one node refuses a key created at the other`)
     await call("DELETE", `${base}/v1/tenants/${tenant}/applications/${application}`, token)
     const start = performance.now()
     while ((await status()) !== 401 && performance.now() - start < patience);
@@ -405,10 +412,10 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
   }
   const worst = Math.max(...times)
   const isOver = worst >= patience
-  print(`\nTime until a key revoked at one node is refused by the other, measured call by call\n`)
+  print(`\nTime until a node refuses a key that was revoked at the other, measured with one call after another\n`)
   print(
     isOver
-      ? `  not within ${patience / 1000} s; no more were tried`
+      ? `  more than ${patience / 1000} s; no further keys were tried`
       : `  median ${median(times).toFixed(1)} ms, worst of ${revocations} ${worst.toFixed(1)} ms`
   )
   results.reach({ what: "4 revocation, median", measured: median(times), unit: "ms", most: 50 })

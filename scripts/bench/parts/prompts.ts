@@ -1,10 +1,10 @@
-// Chat with prompts of 0.4, 8 and 200 kB. Measures the cost of reading, bounding and relaying a longer body.
+// Chat with prompts of 0.4, 8 and 200 kB, to measure what it costs to read, bound and relay a longer body.
 import { chatCalls } from "../calls.ts"
 import { alternate, printRates } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"
 
 export const workloads = ({ connections }: Bench["options"]) =>
-  [400, 8_000, 200_000].map((bytes) => chatCalls({ name: `prompt of ${bytes / 1000} kB`, connections, bytes }))
+  [400, 8_000, 200_000].map((bytes) => chatCalls({ name: `prompts of ${bytes / 1000} kB`, connections, bytes }))
 
 const run = async (bench: Bench): Promise<void> => {
   const { direct, floor, gateway, load } = await bench.world()

@@ -1,8 +1,8 @@
-// Messages and responses beside chat, relayed to an upstream with the same protocol or translated, with and without streaming, by one caller and by a
-// thousand. The floor relays the client's own protocol, regardless of the service's upstream.
+// Compares messages and responses with chat: relayed to an upstream with the same protocol or translated, streamed or not, with one caller and with a
+// thousand. The floor always relays the client's own protocol, whatever the service's upstream speaks.
 //
-// Drives all workloads once before the first measurement, at the floor and at the service. V8 compiles on the measured core. A new kind of call takes
-// a third of a second, and shared code is recompiled.
+// Before the first measurement, each workload runs once on both the floor and the service. V8 compiles on the measured core, where a new kind of call
+// takes a third of a second and causes shared code to be recompiled.
 import { callsIn, manyCallers } from "../calls.ts"
 import type { Spoken, Workload } from "../calls.ts"
 import { alternate, printRates, ratio, warmUp } from "../frame.ts"
@@ -34,7 +34,7 @@ const run = async (bench: Bench): Promise<void> => {
       const rates = await alternate(bench, load, workload, [floor, gateway], warmup / 2)
       printRates(`POST ${workload.path}, ${workload.name}`, rates)
       bench.results.reach({
-        what: `11 ${workload.name}, of the floor`,
+        what: `11 ${workload.name}: rate relative to the floor`,
         measured: ratio(rates, "gateway", "floor"),
         unit: "x",
         least: pair[0] === pair[1] ? 0.7 : 0.4
@@ -45,6 +45,6 @@ const run = async (bench: Bench): Promise<void> => {
 
 export const protocols: Part = {
   name: "protocols",
-  about: "messages and responses, passed through and translated, beside chat",
+  about: "messages and responses, relayed or translated, compared with chat",
   run
 }

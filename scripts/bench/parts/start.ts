@@ -1,5 +1,5 @@
-// The time from the spawn of the process to its first 200 at /healthz and at /readyz, on a folder with books, compared with an empty `node:http`
-// server on the same runtime. Measures the executable too, if it was built.
+// Measures the time from spawning the process to its first 200 from /healthz and from /readyz, on a folder with a database. Compares it with an empty
+// `node:http` server on the same runtime. Measures the executable too, if it has been built.
 import { execFileSync, spawn } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
@@ -12,20 +12,20 @@ import { median } from "../numbers.ts"
 import { freePort, memory, nodeOptions, root, sleep, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
-/** Starts of each contender per round. */
+/** How often each contender starts per round. */
 const perRound = 3
 
 interface Startable {
   readonly name: string
   readonly command: ReadonlyArray<string>
   readonly times: Array<number>
-  /** Milliseconds until the first 200 at /readyz. */
+  /** Milliseconds until the first 200 from /readyz. */
   readonly ready: Array<number>
-  /** Resident memory when ready, in MB. */
+  /** Resident memory once ready, in MB. */
   readonly sizes: Array<number>
 }
 
-/** Whether the port responds with 200. */
+/** Checks whether the port responds with 200. */
 const answers = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" })
@@ -48,7 +48,7 @@ const startOnce = async ({ command, name, ready, sizes, times }: Startable, env:
   })
   const first = async (path: string): Promise<number> => {
     while (!(await answers(port, path))) {
-      if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`)
+      if (child.exitCode !== null) throw new Error(`${name} exited with ${child.exitCode}`)
       await sleep(1)
     }
     return performance.now() - began
@@ -63,7 +63,7 @@ const startOnce = async ({ command, name, ready, sizes, times }: Startable, env:
 
 const executable = join(root, "out", `tollgate-linux-${process.arch}`)
 
-/** An empty server in one file, built like the service's executable (`scripts/binary.ts`), so it uses the same runtime. */
+/** Builds an empty server into one file, like the service's executable (`scripts/binary.ts`), so that both use the same runtime. */
 const emptyExecutable = async (directory: string): Promise<string | undefined> => {
   const cache = join(root, "node_modules", ".cache", "tollgate-binary")
   if (!existsSync(cache) || !existsSync(executable)) return undefined
@@ -92,7 +92,7 @@ const emptyExecutable = async (directory: string): Promise<string | undefined> =
 const run = async ({ cores, directory, options, results }: Bench): Promise<void> => {
   const folder = join(directory, "start")
   mkdirSync(folder)
-  // Runs once to create the books, because the part measures a restart, not the creation of a database.
+  // Runs the service once to create the database, because this part measures restarts.
   const { load, outside, upstream } = await startOutside(cores)
   const service = await startGateway({ name: "gateway", main: options.main, cores, outside, directory: folder })
   await service.stop()
@@ -117,7 +117,7 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
           one("the service's executable", executable, ...serve)
         ])
   ]
-  if (empty === undefined) say("start: no executable here (npm run binary)")
+  if (empty === undefined) say("start: skipping the executable, which has not been built (npm run binary)")
   const env = {
     NODE_ENV: "production",
     HOST: "127.0.0.1",
@@ -127,7 +127,7 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
     MALLOC_ARENA_MAX: "2"
   }
   for (let round = 0; round <= options.rounds * perRound; round++) for (const each of all) await startOnce(each, env)
-  // Each contender's first start reads its files from the disk.
+  // On its first start, each contender reads its files from the disk.
   for (const { ready, times } of all) {
     times.shift()
     ready.shift()
@@ -141,20 +141,23 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
     inUnit(median(ready), "ms", 0),
     inUnit(median(sizes), "MB", 0)
   ])
-  print("\nFrom the spawn to the first 200 of /healthz and of /readyz, restarts on a folder with books\n")
+  print("\nFrom the spawn to the first 200 from /healthz and from /readyz, restarts on a folder with a database\n")
   print(
-    table([["process", "first answer", "fastest..slowest", "of the empty server", "ready", "memory then"], ...rows])
+    table([
+      ["process", "first response", "fastest..slowest", "relative to the empty server", "ready", "memory when ready"],
+      ...rows
+    ])
   )
   for (const { name, ready, times } of all) results.measurements.push({ part: "start", contender: name, times, ready })
   const [, , emptyOne, ours] = all
   const first = ours && median(ours.times)
   results.reach({
-    what: "10 executable's first answer, of an empty server's",
+    what: "10 executable's first response, relative to an empty server",
     measured: first && first / median(emptyOne!.times),
     unit: "x",
     most: 2
   })
-  results.reach({ what: "10 executable's first answer", measured: first, unit: "ms", most: 200 })
+  results.reach({ what: "10 executable's first response", measured: first, unit: "ms", most: 200 })
 }
 
-export const start: Part = { name: "start", about: "the first answer after a start", run }
+export const start: Part = { name: "start", about: "the first response after a start", run }

@@ -1,4 +1,4 @@
-// Streamed chat, relayed as it arrives and charged before its last event, in streams of 30 and of 1,000 chunks.
+// Chat in streams of 30 and of 1,000 chunks. Events are relayed as they arrive, and the call is charged before the last one.
 import { chatCalls, inPieces, paced, pause } from "../calls.ts"
 import { alternate, drive, inUnit, print, printRates, ratio, table, titles } from "../frame.ts"
 import type { Bench, Contender, Part } from "../frame.ts"
@@ -10,14 +10,14 @@ export const workloads = ({ connections }: Bench["options"]) =>
     chatCalls({ name: `stream of ${chunks} chunks`, connections, stream: true, manner: inPieces(chunks) })
   )
 
-/** The error of the peer's response to a single stream. On Node 20, its npm build 1.15 responds to every stream with 500. */
+/** Returns how the peer fails on a single stream, if it does. On Node 20, its npm build 1.15 responds to every stream with 500. */
 const faultOf = ({ load }: World, peer: Contender): Promise<string | undefined> =>
   drive(load, peer, chatCalls({ name: "stream", connections: 1, stream: true }), { seconds: 2, calls: 1 }).then(
     () => undefined,
     (error: unknown) => String(error).trim().split("\n").at(-1)!.trim()
   )
 
-/** Milliseconds to the first byte and to the end of a stream in which the upstream pauses after its first bytes. */
+/** Milliseconds to the first byte and to the end of a stream whose upstream pauses after its first bytes. */
 const firstByte = async ({ load }: World, at: Contender) => {
   const calls = chatCalls({ name: "paced stream", connections: 1, stream: true, manner: paced })
   const runs = []
@@ -34,17 +34,17 @@ const run = async (bench: Bench): Promise<void> => {
     const rates = await alternate(bench, world.load, workload, all)
     printRates(`POST /v1/chat/completions, one caller, ${workload.name}`, rates)
     bench.results.reach({
-      what: `8 ${workload.name}, of the floor`,
+      what: `8 ${workload.name}: rate relative to the floor`,
       measured: ratio(rates, "gateway", "floor"),
       unit: "x",
       least: 0.85
     })
   }
   if (fault !== undefined) {
-    print(`\n  The peer is omitted, because it responds to a stream on Node ${process.version} with ${fault}`)
-    print("  Streams are compared with the floor and with the plain proxy instead.")
+    print(`\n  The peer is left out, because on Node ${process.version} it responds to a stream with ${fault}`)
+    print("  Streams are compared with the floor and the plain proxy instead.")
   }
-  print(`\nA single stream in which the upstream pauses for ${pause} ms after its first bytes\n`)
+  print(`\nA single stream whose upstream pauses for ${pause} ms after its first bytes\n`)
   const rows: Array<ReadonlyArray<string>> = [["through", "first byte", "end"]]
   for (const one of all) {
     const { end, first } = await firstByte(world, one)
@@ -55,4 +55,8 @@ const run = async (bench: Bench): Promise<void> => {
   print(table(rows))
 }
 
-export const stream: Part = { name: "stream", about: "streamed chat, 30 and 1,000 chunks; the first byte", run }
+export const stream: Part = {
+  name: "stream",
+  about: "chat in streams of 30 and 1,000 chunks; time to the first byte",
+  run
+}

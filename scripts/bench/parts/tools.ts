@@ -1,4 +1,4 @@
-// Decisions and search by one caller.
+// Decisions and search with one caller.
 import { decisionCalls, searchCalls } from "../calls.ts"
 import { alternate, printRates, ratio } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"
@@ -11,7 +11,7 @@ const run = async (bench: Bench): Promise<void> => {
     const rates = await alternate(bench, load, workload, [floor, gateway])
     printRates(`${workload.method} ${workload.path}, one caller`, rates)
     bench.results.reach({
-      what: `4 ${workload.name}, of the floor`,
+      what: `4 ${workload.name}: rate relative to the floor`,
       measured: ratio(rates, "gateway", "floor"),
       unit: "x",
       least: 0.8

@@ -1,19 +1,19 @@
-/** Clients' calls to hostile vendors, in each protocol over each vendor, with and without streaming, and to each tool. */
+/** The calls that clients make to hostile vendors: each protocol over each vendor, streamed or not, and each tool. */
 export interface Call {
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
-  /** The shape of the client's errors. */
+  /** The format in which the client expects errors. */
   readonly shape: "plain" | "messages" | "openai"
-  /** The protocol of its stream, if any. */
+  /** The protocol of its stream, if it has one. */
   readonly stream?: "chat" | "messages" | "responses" | "other"
-  /** A body that contains this text. */
+  /** Builds a body that contains this string. */
   readonly json?: (text: string) => object
   readonly form?: (text: string) => FormData
   readonly query?: (text: string) => string
-  /** The kind of job that it begins, which further requests poll. */
+  /** The kind of job that the call starts and that further requests poll. */
   readonly follow?: "media" | "image"
-  /** It waits up to five minutes for its images. */
+  /** Set if the call waits up to five minutes for its images. */
   readonly waits?: true
 }
 

@@ -1,4 +1,4 @@
-/** Faults of a vendor's response, as data that can be stored and as changes to the bytes of a correct response. */
+/** Faults in a vendor's response, as data that can be stored and as changes to the bytes of a correct response. */
 import fc from "fast-check"
 import { gzipSync } from "node:zlib"
 import { frame } from "../../../src/sandbox/Bedrock.ts"
@@ -64,7 +64,7 @@ const counts = fc.constantFrom(
   "1"
 )
 
-/** One change of a vendor's response. */
+/** Generates one change to a vendor's response. */
 export const changes: fc.Arbitrary<Change> = fc.oneof(
   fc.record({
     kind: fc.constant("bytes" as const),
@@ -288,7 +288,7 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** Chunks of bytes, and the action after them. */
+/** The chunks to send, and what to do after them. */
 export interface Delivery {
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
@@ -312,11 +312,11 @@ const eventsOf = (answer: Answer): ReadonlyArray<Buffer> => {
   return frames
 }
 
-/** An event with other data. */
+/** Replaces an event's data. */
 const eventWith = (answer: Answer, event: Buffer, change: (data: string) => string): Buffer => {
   if (!isFrames(answer))
     return Buffer.from(event.toString().replace(/^data: ?(.*)$/m, (_, data: string) => `data: ${change(data)}`))
-  // Another change has removed it.
+  // Another change has already removed the event.
   if (event.length < 16) return event
   const head = event.readUInt32BE(4)
   const type = /:event-type[^A-Za-z]..([A-Za-z]+)/s.exec(event.toString("latin1", 12, 12 + head))?.[1] ?? "messageStart"
@@ -331,7 +331,7 @@ const eventWith = (answer: Answer, event: Buffer, change: (data: string) => stri
 
 const mark = "\u27e8literal\u27e9"
 
-/** A JSON text with this literal instead of the value that `which` selects. */
+/** Replaces the value that `which` selects in a JSON string with this literal. */
 const withLiteral = (
   text: string,
   place: number,
@@ -354,7 +354,7 @@ const withLiteral = (
   try {
     return JSON.stringify(json).replace(JSON.stringify(mark), () => literal)
   } catch {
-    // An earlier change nested it deeper than the stack.
+    // An earlier change nested the value deeper than the stack.
     return text
   }
 }
@@ -411,7 +411,7 @@ const withHeader = ({ headers, ...answer }: Answer, name: string, value: string 
   headers: [...headers.filter(([one]) => one !== name), ...(value === undefined ? [] : [[name, value] as const])]
 })
 
-/** A correct response with changed content. */
+/** Changes the content of a correct response. */
 const changedAnswer = (answer: Answer, change: Change): Answer => {
   switch (change.kind) {
     case "value":
@@ -445,7 +445,7 @@ const changedAnswer = (answer: Answer, change: Change): Answer => {
 const lengthBy = (value: string, length: number): string =>
   /^[+-]\d\d/.test(value) ? String(Math.max(0, length + Number(value))) : value
 
-/** The bytes of a response with these changes, and their delivery. */
+/** Applies these changes to a response, and returns its bytes and how to deliver them. */
 export const delivered = (right: Answer, all: ReadonlyArray<Change>): Delivery => {
   const answer = all.reduce(changedAnswer, right)
   const of = <K extends Change["kind"]>(kind: K) =>

@@ -1,4 +1,4 @@
-/** A proxy in front of the sandbox's vendors, which corrupts the responses to marked requests. */
+/** A proxy in front of the sandbox's vendors, which corrupts their responses to marked requests. */
 import { createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import { delivered } from "./Fault.ts"
@@ -6,11 +6,11 @@ import type { Answer, Change } from "./Fault.ts"
 
 export interface Proxy {
   readonly url: string
-  /** Changes of responses, by a text in their request. The same text always gets the same changes. */
+  /** How to change responses, by a string in the request. The same string always gets the same changes. */
   readonly faults: Map<string, ReadonlyArray<Change>>
-  /** Changes of responses to requests without such a text, which are polls of a job. */
+  /** How to change responses to requests without such a string, which are polls of a job. */
   ambient: ReadonlyArray<Change>
-  /** Ends all connections. */
+  /** Closes all connections. */
   readonly hangUp: () => void
   readonly close: () => void
 }
@@ -44,7 +44,7 @@ export const make = async (target: string): Promise<Proxy> => {
   return proxy
 }
 
-/** Reads requests from a connection, one after another. */
+/** Reads the requests on a connection one after another. */
 const serve = (socket: Socket, target: string, proxy: Proxy): void => {
   let bytes: Buffer = Buffer.alloc(0)
   let busy = false

@@ -1,4 +1,4 @@
-/** Makes every call to hostile vendors, and judges the client's responses. */
+/** Makes every call to hostile vendors and judges the responses that the client gets. */
 import fc from "fast-check"
 import { misfit } from "../Schema.ts"
 import { calls } from "./Calls.ts"
@@ -7,7 +7,7 @@ import { changes } from "./Fault.ts"
 import type { Change } from "./Fault.ts"
 import type { World } from "./World.ts"
 
-/** A call and its vendor's faults. */
+/** A call, with the faults in its vendor's responses. */
 export interface Plan {
   readonly call: string
   readonly changes: ReadonlyArray<Change>
@@ -26,22 +26,22 @@ export interface Counts {
   slowest_ms: number
 }
 
-/** Timeout of a call, in milliseconds. A vendor is silent for at most two seconds, and failovers try another one. */
+/** How long a call may take, in milliseconds. A vendor is silent for at most two seconds, and failovers try another vendor. */
 const limit_ms = 75_000
-/** The service waits five minutes for images if polls fail. Other calls' faults also affect the polls. */
+/** If polls fail, the service waits five minutes for images. The faults of other calls affect the polls too. */
 const waiting_ms = 330_000
 
-/** Texts that must not reach a client: the vendor's key, and internal details. */
+/** Matches what must not reach a client: the vendor's key and internal details. */
 const secret =
   /sk-vendor-key|\n\s+at [\w.<>]+ ?\(|node_modules|is not a function|Cannot read propert|UND_ERR|ECONNRE|HPE_/
 
 export const isSecret = (text: string, sent: ReadonlyArray<Change>): boolean => {
   const found = secret.exec(text)?.[0]
-  // A vendor's own text within a response is relayed.
+  // Text that the vendor itself wrote in its response is relayed.
   return found !== undefined && !JSON.stringify(sent).includes(found)
 }
 
-/** The fault of a stream, or `undefined`. A stream must end by its protocol, with an error in its shape, or by a cut. */
+/** Returns what is wrong with a stream, or `undefined`. It must end the way its protocol requires, with an error in its own format, or by a cut. */
 const wrongInStream = (protocol: NonNullable<Call["stream"]>, text: string, isCut: boolean): string | undefined => {
   if (protocol === "other" || isCut) return undefined
   const events = text.split(/\r?\n\r?\n/).flatMap((event) => {
@@ -49,7 +49,7 @@ const wrongInStream = (protocol: NonNullable<Call["stream"]>, text: string, isCu
     return data.length === 0 ? [] : [data.join("\n")]
   })
   const last = events.at(-1)
-  if (last === undefined) return "it has no event"
+  if (last === undefined) return "it contains no event"
   if (protocol === "chat")
     return last === "[DONE]" || /"error"/.test(last) ? undefined : `its last event is ${last.slice(0, 200)}`
   const type = /"type":"(message_stop|error|response\.completed|response\.incomplete|response\.failed)"/.exec(last)
@@ -63,12 +63,12 @@ const wrongInShape = (shape: Call["shape"], body: unknown): string | undefined =
       ? typeof error === "string"
       : typeof (error as { message?: unknown } | undefined)?.message === "string" &&
         (shape !== "messages" || (body as { type?: unknown }).type === "error")
-  return isRight ? undefined : "an error in a different shape from its protocol's"
+  return isRight ? undefined : "an error that is not in the protocol's format"
 }
 
 let asked = 0
 
-/** Makes one call with these changes. Returns the fault. */
+/** Makes one call with these changes, and returns what is wrong. */
 export const send = async (
   world: World,
   plan: Plan,
@@ -106,7 +106,7 @@ export const send = async (
     if (isSecret(body, plan.changes) && type !== "audio/mpeg")
       return wrong("a secret of the vendor, or an internal detail", body)
     const route = routes.find(({ name }) => name === `${call.method} ${call.path}`)!
-    // Any 2xx of the decision model is relayed, by the specification.
+    // The specification has any 2xx of the decision model relayed.
     const status = call.name === "decisions" && response.ok ? 200 : response.status
     const documented = route.responses[String(status)]?.content
     if (documented === undefined) return wrong(`${response.status} is not documented`, body)
@@ -116,15 +116,15 @@ export const send = async (
       const found = wrongInStream(call.stream, body, isCut)
       return found === undefined ? undefined : wrong("a stream with a wrong end", found)
     }
-    // Audio is relayed as it arrives, so a broken input breaks the response.
-    if (isCut) return type.startsWith("audio/") ? undefined : wrong("a truncated answer", "")
+    // Audio is relayed as it arrives, so a broken input breaks the response too.
+    if (isCut) return type.startsWith("audio/") ? undefined : wrong("a truncated response", "")
     if (
       documented[type] === undefined &&
       documented["application/json"] !== undefined &&
       route.path !== "/v1/speech" &&
       !/audio|speech|transcriptions/.test(route.path)
     )
-      return wrong(`an answer of ${type}`, body)
+      return wrong(`a response of type ${type}`, body)
     if (call.follow !== undefined) await follow(world, call, body)
     return undefined
   } catch (error) {
@@ -160,7 +160,7 @@ const judgedError = (
   return found === undefined ? undefined : wrong(`${status} violates its schema`, `${found}: ${text}`)
 }
 
-/** Polls a job while its vendor is hostile, and then abandons it. */
+/** Polls a job while its vendor is hostile, then abandons the job. */
 const follow = async ({ key, service }: World, call: Call, body: string): Promise<void> => {
   const answer = JSON.parse(body) as { request_id?: string; result?: { request_id?: string } }
   const request_id = encodeURIComponent(answer.request_id ?? answer.result?.request_id ?? "none")
@@ -168,11 +168,11 @@ const follow = async ({ key, service }: World, call: Call, body: string): Promis
   for (const path of paths) {
     const { body, status } = await service.call(`${path}?request_id=${request_id}`, { token: key })
     if (status === 500 && body.code !== "upstream_error")
-      throw new Error(`${path} answered ${status} ${JSON.stringify(body)}`)
+      throw new Error(`${path} returned ${status} ${JSON.stringify(body)}`)
   }
 }
 
-/** Calls with their vendor's faults. */
+/** Generates calls together with their vendors' faults. */
 export const plans = (named: string, patient: boolean): fc.Arbitrary<Plan> =>
   fc.record({
     call: fc.constantFrom(

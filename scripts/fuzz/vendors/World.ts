@@ -1,4 +1,4 @@
-/** A deployment with hostile vendors: the service in a separate process, and a proxy that corrupts the responses of the sandbox's vendors. */
+/** A deployment with hostile vendors: the service in a separate process, with a proxy that corrupts the responses of the sandbox's vendors. */
 import { Effect, Exit, Scope } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -19,14 +19,14 @@ export interface World {
   readonly routes: ReadonlyArray<Route>
   readonly person: Person
   readonly key: string
-  /** The faults at rest: the faults from `restOf`, and sums that differ from the cost of calls. */
+  /** Reports faults at rest: those that `restOf` finds, and totals that differ from the cost of calls. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
 
 type Json = Record<string, unknown>
 
-/** Seconds without a byte after which a vendor times out. */
+/** A vendor times out after this many seconds without a byte. */
 const silence = 2
 
 /** The person's initial credit, in USD. */
@@ -64,7 +64,7 @@ const configurationOf = (sandbox: Sandbox.Sandbox, url: string): Json => {
   }))
   return {
     ...rest,
-    // Identity provider and payment processor are not hostile here.
+    // The identity provider and the payment processor are not hostile here.
     identity: whole["identity"],
     registration: { open: true },
     payments: whole["payments"],
@@ -88,7 +88,7 @@ export const make = async (): Promise<World> => {
   const service = await start({ port: await freePort(), args: ["--config", file], env: { LOG_LEVEL: "error" } })
   const { id_token } = (await service.call(`${sandbox.issuer}/token`, { json: { email: "ada@example.com" } })).body
   const signedIn = await service.call("/v1/auth/google", { json: { id_token, client_id: sandbox.client_id } })
-  if (signedIn.status !== 200) throw new Error(`sign-in answered ${signedIn.status}: ${JSON.stringify(signedIn.body)}`)
+  if (signedIn.status !== 200) throw new Error(`sign-in returned ${signedIn.status}: ${JSON.stringify(signedIn.body)}`)
   const { access_token: token, refresh_token } = signedIn.body.result.token_response
   const { account } = (await service.call("/v1/me", { token })).body.result
   const person = {
@@ -125,7 +125,7 @@ export const make = async (): Promise<World> => {
   }
 }
 
-/** Faults of sums. The remaining credit must be the initial credit minus the calls' cost, and no call may cost more than its reservation. */
+/** Checks totals. The remaining credit must be the initial credit minus what the calls cost, and no call may cost more than its reservation. */
 const sumsOf = async (service: Service, { tenant_id, token }: Person): Promise<ReadonlyArray<string>> => {
   const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
   let cost = 0n

@@ -1,4 +1,4 @@
-/** Sends events of the payment processor. Unsigned events must change nothing. Signed events must take effect once, in any order. */
+/** Sends the payment processor's events. Unsigned events must not change anything. Signed events must take effect once, in any order. */
 import fc from "fast-check"
 import type { Answer } from "../../../test/support/Service.ts"
 import { hostileTexts, literals, placesIn } from "../Hostile.ts"
@@ -135,7 +135,7 @@ const nonsense = (body: string): fc.Arbitrary<string> => {
 
 interface Life {
   readonly events: ReadonlyArray<string>
-  /** The final remainder, in cents. */
+  /** The amount that remains at the end, in cents. */
   readonly left: number
 }
 
@@ -228,7 +228,7 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
   const live = async () => {
     const { events, left } = sample(lives(payer.tenant_id))
     due += left
-    // Sends them in concurrent pairs.
+    // Sends the events in concurrent pairs.
     for (let at = 0; at < events.length; at += 2)
       await Promise.all(
         events.slice(at, at + 2).map(async (body) => {
@@ -247,8 +247,8 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
     }
   }
   const [after, paidAfter] = [await cents(honest), await cents(payer)]
-  if (after !== before) found.push(`forged events moved ${after - before} cents`)
+  if (after !== before) found.push(`forged events changed a balance by ${after - before} cents`)
   if (paidAfter - paidBefore !== due)
-    found.push(`${due} cents are due from signed events, ${paidAfter - paidBefore} were credited`)
+    found.push(`${due} cents are due from signed events, but ${paidAfter - paidBefore} were credited`)
   return { counts, found }
 }

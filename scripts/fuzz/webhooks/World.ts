@@ -1,4 +1,4 @@
-/** A sandbox's service, with the people of the payment processor's events. */
+/** A service in its sandbox, with the people to whom the payment processor's events refer. */
 import { createHmac } from "node:crypto"
 import { webhookSecret } from "../../../src/sandbox/PaymentWorld.ts"
 import { start } from "../../../test/support/Service.ts"
@@ -8,14 +8,14 @@ import type { AtRest } from "../Rest.ts"
 
 export interface World {
   readonly service: Service
-  /** Only unsigned events name `honest`, who must get no credit. `payer` has payments, refunds and disputes. Signed nonsense names `nonsense`. */
+  /** Only unsigned events name `honest`, who must not get credit. `payer` has payments, refunds and disputes. Signed nonsense names `nonsense`. */
   readonly people: Readonly<Record<"honest" | "payer" | "nonsense", Person>>
   readonly deliver: (body: Buffer | string, signature: string | undefined) => Promise<Answer>
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
 
-/** The signature of a body with a secret, at a time in seconds. */
+/** Signs a body with a secret, at a time in seconds. */
 export const signatureOf = (body: Buffer | string, at: number, secret = webhookSecret): string =>
   createHmac("sha256", secret).update(`${at}.`).update(body).digest("hex")
 

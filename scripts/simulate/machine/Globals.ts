@@ -1,5 +1,6 @@
 /**
- * The implicit inputs of simulated code: time, timers and randomness of JavaScript and Node. The machine replaces them permanently in this process.
+ * Replaces the implicit inputs of simulated code: the time, timers and randomness of JavaScript and Node. The replacement is permanent in this
+ * process.
  */
 import { createRequire, syncBuiltinESMExports } from "node:module"
 import type { Machine, Timer } from "./Machine.ts"
@@ -9,7 +10,7 @@ const require = createRequire(import.meta.url)
 
 type Callback = (...args: ReadonlyArray<unknown>) => void
 
-/** The part of a Node timer that the service uses. */
+/** Implements the part of a Node timer that the service uses. */
 class Timeout {
   private timer: Timer | undefined
   private readonly machine: Machine
@@ -20,7 +21,7 @@ class Timeout {
   constructor(machine: Machine, callback: () => void, millis: number, repeats: boolean) {
     this.machine = machine
     this.callback = callback
-    // As in Node, an invalid or too large delay becomes one millisecond.
+    // As in Node, a delay that is invalid or too large becomes one millisecond.
     this.millis = millis >= 1 && millis <= 2 ** 31 - 1 ? Math.trunc(millis) : 1
     this.repeats = repeats
     this.refresh()
@@ -57,9 +58,9 @@ class Timeout {
 
 const timersOf = (machine: Machine) => {
   let immediates = new Map<object, () => void>()
-  /** The immediates of this turn. An immediate can clear another before it runs. */
+  /** The immediates of this turn. An immediate may clear another one before it runs. */
   let due = new Map<object, () => void>()
-  /** Runs all immediates in one turn, in order, like Node. */
+  /** Runs all immediates in order within one turn, as Node does. */
   const runImmediates = () => {
     due = immediates
     immediates = new Map()
@@ -158,7 +159,7 @@ const replaceChance = (machine: Machine, seed: string): void => {
   const web = globalThis.crypto
   Object.defineProperty(web, "getRandomValues", { value: fill })
   Object.defineProperty(web, "randomUUID", { value: uuid })
-  // WebCrypto computes on other threads, so each result is a turn.
+  // WebCrypto computes on other threads, so each result arrives in a turn.
   const { subtle } = web
   const prototype = Object.getPrototypeOf(subtle) as Record<string, (...args: Array<unknown>) => Promise<unknown>>
   for (const name of Object.getOwnPropertyNames(prototype)) {
@@ -170,7 +171,7 @@ const replaceChance = (machine: Machine, seed: string): void => {
   }
 }
 
-/** Node compiles HTTP parsers on other threads. Here they are compiled immediately. */
+/** Makes HTTP parsers compile immediately. Node would compile them on other threads. */
 const replaceCompiler = (): void => {
   const { Instance, Module } = WebAssembly
   Object.assign(WebAssembly, {
@@ -184,7 +185,9 @@ const replaceCompiler = (): void => {
 
 type Compressed = (error: unknown, bytes?: Buffer) => void
 
-/** zlib computes immediately instead of on other threads, and its callback is a turn. zlib streams are unchanged, because no story uses them. */
+/**
+ * Makes zlib compute immediately, with the callback in a turn, instead of on other threads. Its streams are unchanged, because no story uses them.
+ */
 const replaceCompression = (machine: Machine): void => {
   const zlib = require("node:zlib") as Record<string, unknown>
   for (const [name, work] of Object.entries(zlib)) {
@@ -202,7 +205,7 @@ const replaceCompression = (machine: Machine): void => {
   }
 }
 
-/** Replaces all of them. Code that was loaded earlier keeps its imported names. */
+/** Replaces all of them. Code that was loaded earlier keeps the functions it has imported. */
 export const replace = (machine: Machine, seed: string): void => {
   replaceCompiler()
   replaceTimers(machine)

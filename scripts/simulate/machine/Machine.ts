@@ -1,13 +1,13 @@
 /**
- * A simulation's machine: its time, its timers, and the order of all work. A turn is one unit of work (a fiber, a packet, a timer). The machine
- * drains Node's own queues between two turns, so only the seed decides the order.
+ * The machine that a simulation runs on: its time, its timers and the order of all work. A turn is one unit of work (a fiber, a packet, a timer).
+ * Between two turns, the machine drains Node's own queues, so that only the seed determines the order.
  */
 import { random } from "./Random.ts"
 import type { Random } from "./Random.ts"
 
 export type Turn = () => void
 
-/** Node's own function, before the replacement (`Globals`). */
+/** Node's own function, saved before it is replaced (`Globals`). */
 const realImmediate = setImmediate
 
 export interface Timer {
@@ -15,28 +15,28 @@ export interface Timer {
   readonly fire: Turn
 }
 
-/** The start time of a simulation: 2027-01-10T00:00:00Z. */
+/** When every simulation starts: 2027-01-10T00:00:00Z. */
 const beginning = Date.UTC(2027, 0, 10)
 
-/** The probability that a timer that is due soon runs before available work, as on a slow machine. */
+/** How likely a timer that is due soon is to run before work that is ready, as on a slow machine. */
 const slowness = 1 / 200
 const slowMax = 100
 
-/** The maximum number of turns, ten times the turns of any story. More turns mean an endless loop. */
+/** The maximum number of turns, ten times what any story needs. More turns than this mean an endless loop. */
 const turnsMax = 500_000
 
 export class Machine {
   /** Milliseconds since the machine started. */
   now = 0
-  /** The offset of the wall clock. */
+  /** How far the wall clock is off, in milliseconds. */
   offset = 0
   turns = 0
-  /** The number of turns that the seed chose among several. */
+  /** The number of turns that the seed picked from several. */
   choices = 0
   random: Random
   private readonly ready: Array<Turn> = []
   private readonly timers = new Heap()
-  /** Work on Node's own threads that must end before the next turn. */
+  /** How much work on Node's own threads must end before the next turn. */
   private outside = 0
   private results: Array<Turn | undefined> = []
 
@@ -44,7 +44,7 @@ export class Machine {
     this.random = random(seed)
   }
 
-  /** The wall clock. */
+  /** The time on the wall clock. */
   wall(): number {
     return beginning + Math.floor(this.now) + this.offset
   }
@@ -66,7 +66,7 @@ export class Machine {
     this.timers.remove(timer)
   }
 
-  /** Waits for work on Node's other threads. Each result is a separate turn, in the order of the calls. */
+  /** Waits for work on Node's other threads. Each result arrives in a separate turn, in the order of the calls. */
   native<A>(work: Promise<A>): Promise<A> {
     return new Promise((resolve, reject) => {
       const place = this.results.push(undefined) - 1
@@ -82,11 +82,11 @@ export class Machine {
     })
   }
 
-  /** Runs turns until the condition holds, no work is left, or the time is over. Returns whether the condition holds. */
+  /** Runs turns until the condition holds, no work is left, or time has run out. Returns whether the condition holds. */
   async run(until: () => boolean, millisMax = Number.POSITIVE_INFINITY): Promise<boolean> {
     const end = this.now + millisMax
     for (;;) {
-      if (this.turns > turnsMax) throw new Error("it never comes to rest")
+      if (this.turns > turnsMax) throw new Error("the simulation never becomes idle")
       await this.settle()
       if (until()) return true
       const next = this.timers.first()
@@ -139,7 +139,7 @@ interface Entry extends Timer {
   place: number
 }
 
-/** Timers ordered by due time. Timers due at the same time run in order of creation. */
+/** Timers in the order in which they are due. Timers that are due at the same time run in the order of their creation. */
 class Heap {
   private readonly entries: Array<Entry> = []
   private made = 0

@@ -1,6 +1,6 @@
 /**
- * A simulated network in place of Node's sockets, for `net.connect` and `net.Server.listen`. The seed decides in which chunks and at which times
- * written data arrives. Sockets of a dead owner are reset.
+ * A simulated network that replaces Node's sockets, for `net.connect` and `net.Server.listen`. The seed determines in which chunks and when written
+ * data arrives. Sockets whose owner has died are reset.
  */
 import http from "node:http"
 import { createRequire, syncBuiltinESMExports } from "node:module"
@@ -10,19 +10,19 @@ import type { Machine } from "./Machine.ts"
 
 const require = createRequire(import.meta.url)
 
-/** The owner of a socket or port, which ends with its owner. `undefined` is the outside world, which never ends. */
+/** The owner of a socket or port, which ends together with its owner. `undefined` is the outside world, which never ends. */
 export type Owner = object | undefined
 
 type Connect = (...args: ReadonlyArray<unknown>) => Socket
 
-/** The probability that an arriving chunk is smaller than the written data, and that it has all waiting data. */
+/** How likely it is that a chunk contains less than was written, and that it contains all data that is waiting. */
 const pieces = { part: 0.1, all: 0.5 }
-/** The bytes that one end buffers before the other end has to wait. */
+/** How many bytes one end buffers before the other end has to wait. */
 const windowBytes = 64 * 1024
 
 const problem = (code: string): Error => Object.assign(new Error(code), { code, syscall: "simulated" })
 
-/** Ends a connection after its client has sent or received this many bytes. */
+/** Ends a connection once its client has sent or received this many bytes. */
 export interface Cut {
   readonly sent?: number | undefined
   readonly received?: number | undefined
@@ -71,7 +71,7 @@ export class Socket extends Duplex {
     return this.connecting ? "opening" : this.destroyed ? "closed" : "open"
   }
 
-  /** Both ends are connected. */
+  /** Called once both ends are connected. */
   opened(): void {
     this.connecting = false
     this.emit("connect")
@@ -88,9 +88,9 @@ export class Socket extends Duplex {
     const written = typeof bytes === "string" ? Buffer.from(bytes, encoding) : bytes
     this.bytesWritten += written.length
     this.active()
-    // No other end is left to receive it.
+    // There is no other end left to receive the data.
     if (!this.connecting && this.peer === undefined) return done()
-    // The sender's buffer accepts the data. Beyond its capacity, the writer waits.
+    // The sender's buffer accepts the data. If the buffer is full, the writer waits.
     if (this.writableLength < windowBytes) {
       this.waiting.push({ bytes: written, taken: undefined })
       done()
@@ -109,7 +109,7 @@ export class Socket extends Duplex {
     const { peer } = this
     this.peer = undefined
     if (peer !== undefined) {
-      // Data written before a normal end still arrives. Otherwise the other end sees a reset.
+      // Data that was written before a normal end still arrives. In any other case, the other end sees a reset.
       const orderly = this.writableFinished && error === null
       if (orderly) this.lastWords(peer)
       else this.machine.add(() => peer.gone())
@@ -118,7 +118,7 @@ export class Socket extends Duplex {
     this.machine.add(() => this.emit("close_simulated"))
   }
 
-  /** The other end disappeared without a close. */
+  /** The other end has disappeared without closing the connection. */
   gone(): void {
     if (this.destroyed) return
     this.peer = undefined
@@ -134,7 +134,7 @@ export class Socket extends Duplex {
     })
   }
 
-  /** Delivers the next chunk to the other end, in a separate turn. */
+  /** Delivers the next chunk to the other end, in a turn of its own. */
   flow(): void {
     if (this.arriving || this.connecting || this.waiting.length === 0 || this.peer === undefined || this.peer.full)
       return
@@ -188,7 +188,7 @@ export class Socket extends Duplex {
     this.bytesRead += taken.length
     if (taken.length > 0 && !this.push(taken)) this.full = true
     if (room >= bytes.length) return
-    // Here the client leaves.
+    // At this point the client disconnects.
     const client = mine === room ? this : this.peer
     this.machine.add(() => client?.destroy(problem("ECLIENTLEFT")))
   }
@@ -244,11 +244,11 @@ interface Listener {
 export class Network {
   /** The presumed owner of the code that requests a socket or port. */
   owner: Owner
-  /** Ports of the outside world. By default, a client that connects to one is the service. */
+  /** The ports of the outside world. Unless stated otherwise, a client that connects to one of them is the service. */
   readonly listeners = new Map<number, Listener>()
   readonly sockets = new Set<Socket>()
   readonly machine: Machine
-  /** The last assigned port. */
+  /** The port that was assigned last. */
   port = 20_000
 
   constructor(machine: Machine) {
@@ -300,7 +300,7 @@ export const install = (network: Network): void => {
   const connect: Connect = (...args) => {
     const { callback, port } = addressIn(args)
     const isOutside = network.listeners.get(port)?.owner === undefined
-    // Code of an ended life cannot connect.
+    // Code of a life that has ended cannot connect.
     const isReachable = !isOutside || network.owner !== undefined
     const socket = network.connect(isReachable ? port : 0, isOutside ? network.owner : undefined)
     if (callback !== undefined) socket.once("connect", callback)
@@ -346,7 +346,7 @@ export const install = (network: Network): void => {
   syncBuiltinESMExports()
 }
 
-/** The used signatures of `connect` and `listen`. */
+/** Handles those signatures of `connect` and `listen` that are used. */
 const addressIn = (
   args: ReadonlyArray<unknown>
 ): { readonly port: number; readonly callback: (() => void) | undefined } => {

@@ -1,10 +1,10 @@
-/** Seeded randomness. The same seed gives the same numbers on every machine. */
+/** Seeded randomness. The same seed produces the same numbers on every machine. */
 import { createHash } from "node:crypto"
 
 export interface Random {
-  /** From 0 to below 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly next: () => number
-  /** A whole number from 0 to below `count`. */
+  /** Returns a whole number from 0 up to, but not including, `count`. */
   readonly below: (count: number) => number
   /** Returns true with this probability. */
   readonly chance: (probability: number) => boolean
@@ -12,7 +12,7 @@ export interface Random {
   readonly bytes: (count: number) => Buffer
 }
 
-/** The generator sfc32. Its initial state is a hash of the seed. */
+/** Creates the generator sfc32, whose initial state is a hash of the seed. */
 export const random = (seed: string): Random => {
   const state = createHash("sha256").update(seed).digest()
   let [a, b, c, d] = [0, 4, 8, 12].map((at) => state.readInt32LE(at)) as [number, number, number, number]

@@ -1,15 +1,15 @@
-/** The disk beneath the real SQLite driver. Files are in memory. Faults occur at the statements of the writer thread's connection. */
+/** The disk beneath the real SQLite driver. Files are in memory. Faults happen at the statements of the writer thread's connection. */
 import Sqlite from "better-sqlite3"
 import { copyFileSync, existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Machine } from "./Machine.ts"
 
-/** A point in a writer's transaction. `after_commit`: the commit is complete, regardless of the reported result. */
+/** A point in a writer's transaction. At `after_commit`, the commit is complete, whatever result is reported. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
-/** The event at that point. */
+/** The fault that happens at that point. */
 export type Mishap =
-  /** The disk or another process causes this SQLite code. */
+  /** The disk or another process causes an error with this SQLite code. */
   | { readonly error: string }
   /** The process ends. */
   | "crash"
@@ -18,19 +18,19 @@ export type Mishap =
 
 export interface StorageFault {
   readonly moment: Moment
-  /** How many such points pass first. */
+  /** How many such points to let pass first. */
   readonly after: number
   readonly mishap: Mishap
 }
 
-/** Thrown in a dead process. Code that catches it can have no further effect. */
+/** Thrown in a process that has ended. Code that catches it can have no further effect. */
 export class Gone extends Error {}
 
 export class Storage {
-  /** Called when the process, or the thread, must die. */
+  /** Called when the process or the thread has to end. */
   onCrash: () => void = () => {}
   onThreadDeath: () => void = () => {}
-  /** Called for each mishap, with its moment. */
+  /** Called for each mishap, with the moment at which it happens. */
   onMishap: (moment: Moment | "read", mishap: Mishap) => void = () => {}
   commits = 0
   private armed: Array<StorageFault & { left: number }> = []
@@ -38,9 +38,9 @@ export class Storage {
   private reads: Array<{ left: number; readonly until: number; readonly error: string }> = []
   private holds: Array<{ readonly until: number; readonly way: "to" | "from" }> = []
   private readonly machine: Machine
-  /** The writer's connections, open or gone. */
+  /** The writer's connections, and whether each is still open. */
   readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
-  /** Read connections of services. */
+  /** The services' read connections. */
   readonly readers = new WeakSet<Sqlite.Database>()
   private writer: Sqlite.Database | undefined
 
@@ -54,17 +54,17 @@ export class Storage {
     this.armed.push({ ...fault, left: fault.after })
   }
 
-  /** Every such point fails for this period. */
+  /** Makes every such point fail for this long. */
   failFor(millis: number, moment: Moment, error: string): void {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
-  /** A read fails after this many other reads. With a period, every later read in the period fails. */
+  /** Makes a read fail after this many other reads and, if there is a period, every later read within it. */
   failReads(after: number, millis: number, error: string): void {
     this.reads.push({ left: after, until: this.machine.now + millis, error })
   }
 
-  /** Delays messages to or from the thread for this period, as a hanging fsync does. */
+  /** Delays messages to or from the thread for this long, as an fsync that hangs would. */
   holdFor(millis: number, way: "to" | "from"): void {
     this.holds.push({ until: this.machine.now + millis, way })
   }
@@ -83,7 +83,7 @@ export class Storage {
     this.holds = []
   }
 
-  /** The driver's class for the writer's thread. */
+  /** The class of the driver for the writer's thread. */
   get writerDriver(): unknown {
     return driver((db) => {
       this.writers.set(db, "lives")
@@ -91,12 +91,12 @@ export class Storage {
     })
   }
 
-  /** The driver's class for the serving thread. */
+  /** The class of the driver for the serving thread. */
   get readerDriver(): unknown {
     return driver((db) => this.readers.add(db))
   }
 
-  /** Copies the files on disk into a new folder. Earlier connections lose them. */
+  /** Copies the files on the disk into a new folder. Connections that were opened earlier lose them. */
   survive(file: string, folder: string): string {
     mkdirSync(folder, { recursive: true })
     const copy = join(folder, "tollgate.db")
@@ -107,7 +107,7 @@ export class Storage {
     return copy
   }
 
-  /** Whether commits are durable before their response. Other commits are lost with the power. */
+  /** Whether commits are durable before they are acknowledged. If they are not, they are lost when the power fails. */
   private isDurable(): boolean {
     const { writer } = this
     if (writer === undefined || !writer.open) return true
@@ -115,17 +115,17 @@ export class Storage {
     return writer.pragma("synchronous", { simple: true }) === 2
   }
 
-  /** The connection's thread has ended. */
+  /** Called when the connection's thread has ended. */
   threadEnded(): void {
     if (this.writer === undefined) return
     const db = this.writer
     this.writers.set(db, "gone")
     this.writer = undefined
-    // Closing the connection rolls back the thread's transaction. It must not happen during a statement.
+    // Closing the connection rolls back the thread's transaction, so it must not happen during a statement.
     this.machine.add(() => db.close())
   }
 
-  /** Runs a statement of the writer, with its faults. */
+  /** Runs a statement of the writer, with any faults due at it. */
   meet(source: string, run: () => unknown): unknown {
     const moment: Moment = source.startsWith("BEGIN") ? "begin" : source === "COMMIT" ? "commit" : "statement"
     if (source === "ROLLBACK" || source.startsWith("PRAGMA")) return run()
@@ -138,7 +138,7 @@ export class Storage {
     return result
   }
 
-  /** Runs a statement of the read connection. */
+  /** Runs a statement of a read connection, with any faults due at it. */
   meetRead(source: string, run: () => unknown): unknown {
     if (this.reads.length > 0 && !/^(PRAGMA|ROLLBACK)/.test(source)) {
       const { now } = this.machine
@@ -187,7 +187,7 @@ const driver = (opened: (db: Sqlite.Database) => void): unknown =>
     return db
   }, Sqlite)
 
-/** Intercepts every statement of the driver. */
+/** Intercepts all of the driver's statements. */
 const install = (storage: Storage): void => {
   const db = new Sqlite(":memory:")
   const prototype = Object.getPrototypeOf(db.prepare("SELECT 1")) as Record<

@@ -1,13 +1,15 @@
-/** `node:worker_threads` within this thread. A worker's script is evaluated again. Ports carry copies, each message in a separate turn. */
+/**
+ * Implements `node:worker_threads` within this thread. Each worker evaluates its script again. Ports pass copies, each message in a separate turn.
+ */
 import { EventEmitter } from "node:events"
 import type { Machine } from "./Machine.ts"
 
-/** Runs a script with the modules for its `require`. */
+/** Runs a script. `threads` are the modules that its `require` returns. */
 export type RunScript = (threads: object) => void
 
-/** The storage faults (`Storage`) that delay the thread's messages. */
+/** The storage faults (`Storage`) that delay a thread's messages. */
 export interface Patience {
-  /** The time until which messages to, or from, a thread are held. */
+  /** Until when messages to or from a thread are held. */
   readonly holdUntil: (way: "to" | "from") => number
 }
 
@@ -39,7 +41,7 @@ class Port extends EventEmitter {
     other.schedule()
   }
 
-  /** The next message, for synchronous reading before delivery. */
+  /** Takes the next message before it is delivered, for reading synchronously. */
   take(): { readonly message: unknown } | undefined {
     return this.messages.length === 0 ? undefined : { message: this.messages.shift() }
   }
@@ -49,7 +51,7 @@ class Port extends EventEmitter {
     this.scheduled = true
     const until = this.patience.holdUntil(this.way)
     const tell = () => {
-      // A delay may have begun in the meantime.
+      // A delay may have started in the meantime.
       if (!this.dead && this.patience.holdUntil(this.way) > this.machine.now) {
         this.scheduled = false
         return this.schedule()
@@ -60,7 +62,7 @@ class Port extends EventEmitter {
       try {
         this.emit("message", message)
       } catch (error) {
-        // The error was not caught, so the thread or process ends.
+        // The error was not caught, so the thread or the process ends.
         if (this.onThrown === undefined) throw error
         this.onThrown(error as Error)
       }
@@ -75,7 +77,7 @@ class Port extends EventEmitter {
     this.dead = true
     this.machine.add(() => this.emit("close"))
     const { other } = this
-    // Earlier messages are delivered first.
+    // Messages that were sent earlier are delivered first.
     this.machine.add(() => other?.closeWhenHeard())
   }
 
@@ -111,13 +113,13 @@ export class Threads {
     this.runScript = runScript
   }
 
-  /** Ends the process with its threads. */
+  /** Ends the process with all of its threads. */
   lose(): void {
     this.dead = true
     for (const worker of this.workers) worker.lose()
   }
 
-  /** Ends a thread, as if it ran out of memory. Its undelivered messages are lost. */
+  /** Ends a thread, as if it had run out of memory. Its undelivered messages are lost. */
   endOne(): void {
     const [worker] = this.workers
     if (worker === undefined) return
@@ -136,7 +138,7 @@ export class Threads {
   }
 }
 
-/** The module, for the code of a service. */
+/** Builds the module for a service's code. */
 export const moduleOf = (threads: Threads): object => ({
   ...threads.real,
   MessageChannel: class {
@@ -144,7 +146,7 @@ export const moduleOf = (threads: Threads): object => ({
     readonly port2: Port
 
     constructor() {
-      // The second port goes to the thread.
+      // The thread gets the second port.
       this.port1 = new Port(threads.machine, threads.patience, "from")
       this.port2 = new Port(threads.machine, threads.patience, "to")
       this.port1.other = this.port2
@@ -160,7 +162,7 @@ export const moduleOf = (threads: Threads): object => ({
   receiveMessageOnPort: (port: Port) => port.take()
 })
 
-/** For a worker's own messages, which are never delayed. */
+/** Used for a worker's own messages, which are never delayed. */
 const noPatience: Patience = { holdUntil: () => 0 }
 
 class SimulatedWorker extends EventEmitter {
@@ -187,7 +189,7 @@ class SimulatedWorker extends EventEmitter {
       if (!(port instanceof Port)) continue
       this.handed.push(port)
       port.onThrown = (error) => this.end(error, 1)
-      // A thread without open ports ends by itself.
+      // A thread ends by itself once it has no open ports.
       port.once("close", () => this.end(undefined, 0))
     }
   }

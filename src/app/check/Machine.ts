@@ -1,11 +1,12 @@
 /**
- * The checks of `tollgate doctor`: files, disk, clock, versions, secret and backups. They change nothing.
+ * The checks that `tollgate doctor` makes on its machine: files, disk, clock, versions and backups. They change nothing.
  *
  * Where the specification is silent:
- * - Less than 1 GB of free disk is a warning, less than 100 MB a failure. SQLite needs room for its log, and a full disk stops every call.
+ * - Less than 1 GB of free disk space is a warning and less than 100 MB is a failure. SQLite needs space for its log, and a full disk stops every
+ *   call.
  * - The clock is compared with the `Date` of responses from the configured upstreams. A difference above 5 s is a warning. Above 60 s it is a
  *   failure, because sign-in tokens and signatures are then rejected.
- * - The newest file of the backup folder counts as the newest backup. An age above 26 hours is a warning.
+ * - The newest file in the backup folder counts as the newest backup. It is a warning if that file is more than 26 hours old.
  */
 import { Either, Effect } from "effect"
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs"
@@ -18,7 +19,7 @@ import * as Files from "../../storage/sqlite/Files.ts"
 export interface Examined {
   readonly subject: string
   readonly result: "ok" | "warning" | "failure"
-  /** The finding, with a remedy if one is known. */
+  /** The result of the check, and how to fix a problem if that is known. */
   readonly finding: string
 }
 
@@ -26,19 +27,19 @@ const ok = (subject: string, finding: string): Examined => ({ subject, result: "
 const warning = (subject: string, finding: string): Examined => ({ subject, result: "warning", finding })
 const failure = (subject: string, finding: string): Examined => ({ subject, result: "failure", finding })
 
-/** Permissions of the data folder and its files. */
+/** Checks the permissions of the data folder and its files. */
 export const permissions = (facts: EnvironmentFacts): Examined => {
   if (!existsSync(facts.data_dir))
-    return warning("permissions", `${facts.data_dir} does not exist yet: the first start creates it`)
+    return warning("permissions", `${facts.data_dir} does not exist yet; the first start creates it`)
   const open = Files.shared(DataFolder.placeOf(facts))
   return open.length === 0
     ? ok("permissions", `${facts.data_dir} is private`)
-    : warning("permissions", `other users have access to ${open.join(", ")}: the next start removes it`)
+    : warning("permissions", `other users have access to ${open.join(", ")}; the next start removes that access`)
 }
 
 const MB = 1_000_000
 
-/** Free space at the database's path. Disks of remote servers are not checked. */
+/** Checks the free space where the database is stored. The disk of a remote server is not checked. */
 export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
   const folder = database.engine === "sqlite" ? dirname(database.path) : data_dir
   let free: number
@@ -50,45 +51,44 @@ export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
   }
   const finding = `${Math.floor(free / MB)} MB are free at ${folder}`
   if (free >= 1_000 * MB) return ok("disk", finding)
-  return (free < 100 * MB ? failure : warning)("disk", `${finding}: make room, a full disk stops every call`)
+  return (free < 100 * MB ? failure : warning)("disk", `${finding}; free some space: a full disk stops every call`)
 }
 
-/** The database: its engine's version and its migrations. */
+/** Checks whether the database can be opened and which migrations it has. */
 export const database = ({ database: location }: EnvironmentFacts): Effect.Effect<Examined> =>
   Effect.map(Effect.either(Engine.look(location, { writing: false })), (found) => {
     const newest = Engine.newest(location)
     if (Either.isLeft(found)) return failure("database", found.left.message)
     const applied = found.right ?? 0
-    if (applied === 0)
-      return warning("database", `${location.shown} contains no books yet: the first start creates them`)
+    if (applied === 0) return warning("database", `${location.shown} has no tables yet; the first start creates them`)
     if (applied < newest)
       return warning(
         "database",
-        `${location.shown} is at migration ${applied} of ${newest}: the next start upgrades it; make a backup first`
+        `${location.shown} is at migration ${applied} of ${newest}: make a backup, because the next start upgrades it`
       )
     return ok("database", `${location.shown} is at migration ${applied}`)
   })
 
-/** The version of Node.js that runs. */
+/** Reports the versions of Tollgate and Node.js. */
 export const runtime = (version: string): Examined =>
   ok("versions", `tollgate ${version}, Node.js ${process.versions.node}`)
 
-/** The difference between this clock and the upstreams' clocks, by their `Date` headers. */
+/** Compares this machine's clock with the upstreams' clocks, as their `Date` headers show them. */
 export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now: number }>): Examined => {
-  if (dates.length === 0) return warning("clock", "no upstream sent a date to compare with")
-  // A `Date` has whole seconds, and the response's latency adds to the difference, so the smallest difference counts.
+  if (dates.length === 0) return warning("clock", "no upstream sent a date to compare it with")
+  // A `Date` states whole seconds, and a response's latency adds to the difference, so the smallest difference is the most accurate.
   const seconds = Math.min(...dates.map(({ date, now }) => Math.abs(now - date))) / 1_000
   const finding = `it differs from the upstreams' clocks by ${Math.round(seconds)} s`
   if (seconds <= 5) return ok("clock", finding)
-  return (seconds > 60 ? failure : warning)("clock", `${finding}: let the system set its time (NTP)`)
+  return (seconds > 60 ? failure : warning)("clock", `${finding}; set the system clock with NTP`)
 }
 
 const hour = 3_600_000
 const backupHoursMax = 26
 
-/** The age of the newest backup. */
+/** Checks the age of the newest backup. */
 export const backups = (folder: string | undefined, now: number): Examined => {
-  if (folder === undefined) return warning("backups", "not examined: name their folder with --backups")
+  if (folder === undefined) return warning("backups", "not checked; pass the backup folder with --backups")
   let times: ReadonlyArray<number>
   try {
     times = readdirSync(folder).flatMap((name) => {
@@ -99,9 +99,9 @@ export const backups = (folder: string | undefined, now: number): Examined => {
     return failure("backups", `${folder} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   if (times.length === 0)
-    return failure("backups", `there is no file in ${folder}: tollgate backup --to FILE creates one`)
+    return failure("backups", `${folder} contains no files; create a backup with tollgate backup --to FILE`)
   const hours = Math.floor((now - Math.max(...times)) / hour)
   return hours <= backupHoursMax
-    ? ok("backups", `the newest in ${folder} is ${hours} h old`)
-    : warning("backups", `the newest in ${folder} is ${hours} h old: does the daily backup still run?`)
+    ? ok("backups", `the newest one in ${folder} is ${hours} h old`)
+    : warning("backups", `the newest one in ${folder} is ${hours} h old; check that the daily backup still runs`)
 }

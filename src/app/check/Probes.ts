@@ -1,11 +1,11 @@
 /**
- * Tests the connections that a configuration names. The probes cost nothing.
+ * Tests every connection that a configuration sets up. The probes cost nothing.
  *
  * Where the specification is silent:
- * - The probe of an upstream requests its list of models with its key. A rejected key (401, 403) or a missing response fails the check. Any other
- *   response passes, because some vendors have no such list. Upstreams with AWS, Google Cloud or Entra credentials, the mail server and the payment
- *   processor only get a connection test.
- * - Each probe has ten seconds.
+ * - The probe of an upstream requests its list of models, using its key. A rejected key (401, 403) or a missing response fails the check. Any other
+ *   response passes, because some vendors have no such list. For the mail server, the payment processor and upstreams with AWS, Google Cloud or Entra
+ *   credentials, the probe only opens a connection.
+ * - Each probe times out after ten seconds.
  */
 import * as GitHub from "../../upstream/identity/GitHub.ts"
 import { Clock, Effect, Redacted } from "effect"
@@ -14,13 +14,13 @@ import type { ConfigFile } from "../Config.ts"
 import { headerOf, usualHeader } from "../../upstream/models/Credential.ts"
 
 export interface Probed {
-  /** The entry of the configuration, such as `upstreams.openai`. */
+  /** Where the configuration sets it up, such as `upstreams.openai`. */
   readonly entry: string
-  /** The address that was tried. */
+  /** The address that the probe tried. */
   readonly address: string
-  /** The fault and its remedy; `undefined` if the probe succeeded. */
+  /** The problem and how to fix it; `undefined` if the probe succeeded. */
   readonly fault: string | undefined
-  /** The server's clock in Unix milliseconds, if its response had a date, and our clock at that moment. */
+  /** The server's clock in Unix milliseconds, if its response carried a date, then our clock at that moment. */
   readonly date?: number | undefined
   readonly now: number
 }
@@ -46,7 +46,7 @@ interface Asked extends Pick<Outcome, "date"> {
   readonly status: number
 }
 
-/** Opens a connection and closes it. */
+/** Opens a connection and closes it again. */
 const reach = (host: string, port: number, signal: AbortSignal): Promise<Outcome> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host, port })
@@ -59,7 +59,7 @@ const reach = (host: string, port: number, signal: AbortSignal): Promise<Outcome
 
 const portIn = (url: URL): number => Number(url.port || (url.protocol === "http:" ? 80 : 443))
 
-/** A URL's host without the brackets of IPv6. */
+/** Returns a URL's host, without the brackets around an IPv6 address. */
 const hostIn = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "")
 
 const connects = (entry: string, address: string): Probe => {
@@ -96,7 +96,7 @@ const issuer = (name: string, address: string): Probe => {
     address: url,
     run: async (signal) => {
       const { date, status } = await ask(url, {}, signal)
-      return { fault: status === 200 ? undefined : `responds with ${status}: is this the issuer's address?`, date }
+      return { fault: status === 200 ? undefined : `returned ${status}; check the issuer's address`, date }
     }
   }
 }
@@ -131,12 +131,12 @@ const faultOf = (error: unknown): string => {
 
 const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
   Effect.tryPromise({ try: run, catch: faultOf }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `does not respond within ${patience}` }),
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `did not respond within ${patience}` }),
     Effect.merge,
     Effect.map((outcome) => (typeof outcome === "string" ? { fault: outcome } : outcome)),
     Effect.zipWith(Clock.currentTimeMillis, (outcome, now) => ({ entry, address, ...outcome, now }))
   )
 
-/** Runs all probes concurrently. `variables` is the environment. */
+/** Runs all probes concurrently. `variables` are the environment variables. */
 export const probe = (file: ConfigFile, variables: Variables): Effect.Effect<ReadonlyArray<Probed>> =>
   Effect.forEach(probesOf(file, variables), probed, { concurrency: "unbounded" })

@@ -1,4 +1,4 @@
-/** `tollgate allowance`: credit that a tenant gets each week or month. */
+/** `tollgate allowance`: manages the credit that a tenant receives each week or month. */
 import { Command, Options } from "@effect/cli"
 import { Console, Duration, Effect, Layer, Option } from "effect"
 import { toDecimal } from "../../kernel/Money.ts"
@@ -18,7 +18,7 @@ import { amountOf, json, noTenant, printed, tenantOption } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const config = Options.text("config").pipe(
-  Options.withDescription("the service's configuration file, for its plans"),
+  Options.withDescription("the service's configuration file, which defines the plans"),
   Options.optional
 )
 
@@ -44,7 +44,7 @@ const print = (allowance: Allowance, asJson: boolean) => {
   const { amount_usd, granted_at, granted_usd, period, plan, renews_at, rollover, tenant_id, unused_usd } = allowance
   if (!asJson)
     return Console.log(
-      `${tenant_id} gets ${toDecimal(amount_usd)} credits a ${period}${plan === null ? "" : ` (plan ${plan})`}, rollover ${rolloverInWords(rollover)}; ` +
+      `${tenant_id} gets ${toDecimal(amount_usd)} credits per ${period}${plan === null ? "" : ` (plan ${plan})`}, rollover ${rolloverInWords(rollover)}; ` +
         `${toDecimal(unused_usd)} are unused. It renews at ${toIso(renews_at)}`
     )
   return printed({
@@ -68,7 +68,7 @@ const rolloverOf = (text: string): Effect.Effect<Rollover, ReturnType<typeof ref
     : Effect.succeed({ up_to_usd })
 }
 
-/** The allowance's terms from the options: a plan, or an amount and a period. */
+/** Reads the allowance's terms from the options: either a plan, or an amount and a period. */
 const termsOf = Effect.fnUntraced(function* (asked: {
   readonly amount: Option.Option<string>
   readonly period: Option.Option<"week" | "month">
@@ -78,11 +78,11 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   const { amount, period, plan, rollover } = asked
   if (Option.isSome(plan)) {
     if (Option.isSome(amount) || Option.isSome(period) || Option.isSome(rollover))
-      return yield* refuse("--plan sets amount, period and rollover: omit them")
+      return yield* refuse("--plan already sets the amount, the period and the rollover; omit those options")
     return { plan: plan.value } satisfies NewAllowance
   }
   if (Option.isNone(amount) || Option.isNone(period))
-    return yield* refuse("give --amount and --period, or --plan and --config")
+    return yield* refuse("pass --amount and --period, or --plan and --config")
   return {
     amount_usd: yield* amountOf(amount.value),
     period: period.value,
@@ -102,10 +102,10 @@ const allowanceSet = Command.make(
       Options.optional
     ),
     rollover: Options.text("rollover").pipe(
-      Options.withDescription("how much unused credit is kept: none (the default), all, or at most an amount"),
+      Options.withDescription("how much unused credit is carried over: none (the default), all, or a maximum amount"),
       Options.optional
     ),
-    plan: Options.text("plan").pipe(Options.withDescription("a plan of the configuration"), Options.optional),
+    plan: Options.text("plan").pipe(Options.withDescription("a plan from the configuration"), Options.optional),
     config,
     json
   },
@@ -142,7 +142,8 @@ const allowanceSet = Command.make(
   )
 )
 
-const none = (tenant: string) => refuse(`--tenant ${tenant}: it has no allowance (add --config to see a plan's)`)
+const none = (tenant: string) =>
+  refuse(`--tenant ${tenant}: this tenant has no allowance (pass --config to see the one in its plan)`)
 
 const allowanceShow = Command.make("show", { tenant: tenantOption, config, json }, ({ config, json, tenant }) =>
   Effect.gen(function* () {
@@ -159,7 +160,7 @@ const allowanceEnd = Command.make(
   "end",
   {
     tenant: tenantOption,
-    takeBack: Options.boolean("take-back").pipe(Options.withDescription("take the unused part back"))
+    takeBack: Options.boolean("take-back").pipe(Options.withDescription("take back the unused part"))
   },
   ({ takeBack, tenant }) =>
     Effect.gen(function* () {
@@ -179,6 +180,6 @@ const allowanceEnd = Command.make(
 export const subcommands = [allowanceSet, allowanceShow, allowanceEnd] as const
 
 export const command = Command.make("allowance").pipe(
-  Command.withDescription("Credit that a tenant gets each week or month"),
+  Command.withDescription("Manage the credit that a tenant receives each week or month"),
   Command.withSubcommands(subcommands)
 )

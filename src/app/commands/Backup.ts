@@ -1,4 +1,4 @@
-/** `tollgate backup`: a copy of the database. */
+/** `tollgate backup`: copies the database to a file. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
@@ -16,7 +16,7 @@ export const command = Command.make(
       yield* Backup.backup(yield* fileOf(facts, "pg_dump"), to)
       yield* Console.log(
         `${facts.database.shown} was copied to ${to}. Its keys and tokens are useless without the deployment's secret: ` +
-          (facts.secret === undefined ? `keep ${facts.data_dir}/secret with it.` : "keep TOLLGATE_SECRET too.")
+          (facts.secret === undefined ? `store ${facts.data_dir}/secret with it.` : "store TOLLGATE_SECRET too.")
       )
     })
-).pipe(Command.withDescription("Copy the database while it is served"))
+).pipe(Command.withDescription("Copy the database while the service is running"))

@@ -1,4 +1,4 @@
-/** `tollgate check`: explains a configuration and tests the connections that it names. */
+/** `tollgate check`: explains a configuration and tests every connection that it sets up. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"
@@ -13,7 +13,7 @@ const config = Options.text("config").pipe(Options.withDescription("the configur
 
 const listOf = (names: ReadonlyArray<string>): string => (names.length === 0 ? "none" : names.join(", "))
 
-/** One line for each part of a configuration, in the terms of its file. */
+/** Explains a configuration part by part, one line each, in the file's own terms. */
 const meaningOf = (file: ConfigFile, public_url: string): ReadonlyArray<readonly [part: string, meaning: string]> => [
   ["models", listOf([...file.models, ...file.embeddings, ...file.rerank].map(({ id }) => id))],
   ["tools", listOf(Object.entries(file.tools).flatMap(([kind, providers]) => (providers.length === 0 ? [] : [kind])))],
@@ -40,7 +40,7 @@ export const command = Command.make("check", { config, json }, ({ config, json }
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const file = yield* Config.readFile(config)
-    // Fails if a variable that the file names is unset or empty.
+    // Fails if the file refers to an environment variable that is unset or empty.
     yield* Effect.scoped(Layer.build(Config.layer(facts, file)))
     const meaning = meaningOf(file, file.public_url ?? Config.listeningUrl(facts))
     const probes = yield* Probes.probe(file, process.env)
@@ -53,4 +53,4 @@ export const command = Command.make("check", { config, json }, ({ config, json }
     if (!Config.servesSomething(file)) return yield* refuse(Config.noModel(config))
     if (faults.length > 0) return yield* refuse(`${listOf(faults.map(({ entry }) => entry))}: see above`)
   })
-).pipe(Command.withDescription("Explain a configuration and test every connection that it names"))
+).pipe(Command.withDescription("Explain a configuration and test every connection that it sets up"))

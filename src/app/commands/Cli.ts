@@ -1,4 +1,4 @@
-/** The command line: all commands, their names and help. */
+/** The command line: defines all commands, their names and their help. */
 import { CliConfig, Command } from "@effect/cli"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as ValidationError from "@effect/cli/ValidationError"
@@ -68,7 +68,7 @@ const commands = [
 ] as const
 
 const tollgate = Command.make("tollgate").pipe(
-  Command.withDescription("Metered access to AI models: who calls, whether they can pay, what the call cost"),
+  Command.withDescription("Meter access to AI models: who is calling, whether they can pay, and what each call costs"),
   Command.withSubcommands(commands)
 )
 
@@ -97,20 +97,20 @@ const namesOf = (some: Entries): CommandLine.Commands =>
 
 const allNames = namesOf(entries)
 
-/** Shown below the list of commands. */
+/** Printed below the list of commands. */
 const environmentHelp = [
   "\u001b[1mENVIRONMENT\u001b[0m",
   CommandLine.table(
     variables.map(([name, preset, meaning]) => [`  ${name}`, preset === "" ? meaning : `${meaning} (${preset})`])
   ),
-  "tollgate help lists the guides: start with tollgate help first-hour."
+  "To list the guides, run tollgate help. To get started, run tollgate help first-hour."
 ].join("\n\n")
 
 const cli = Command.run(tollgate, { name: "Tollgate", version })
 
 const root: Entry = { descriptor: tollgate.descriptor, below: entries }
 
-/** The help of the named command. */
+/** Renders the help of the command with this name. */
 const helpOf = (name: string): string => {
   const entry = name
     .split(" ")
@@ -124,7 +124,7 @@ const helpOf = (name: string): string => {
 const asksForHelp = (words: ReadonlyArray<string>): boolean =>
   words.length === 0 || words.includes("--help") || words.includes("-h")
 
-/** Platform services of the commands. */
+/** The platform services that the commands need. */
 const platform = Layer.mergeAll(
   CliConfig.layer({ showBuiltIns: false }),
   NodeFileSystem.layer,
@@ -138,7 +138,7 @@ const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
     ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]
     : argv
 
-/** Options that may be repeated. */
+/** Options that may be given more than once. */
 const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag"])
 
 /** Runs a command line. */
@@ -147,9 +147,10 @@ export const run = (given: ReadonlyArray<string>) =>
     const argv = startedQuickly(given)
     const words = argv.slice(2)
     const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && !repeatable.has(flag))
-    if (twice !== undefined) return yield* refuse(`${twice} is given twice`)
+    if (twice !== undefined) return yield* refuse(`${twice} was given more than once`)
     const { known, name, unknown } = CommandLine.meant(allNames, words)
-    if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}; it has ${known.join(", ")}`)
+    if (unknown !== undefined)
+      return yield* refuse(`${name} has no command ${unknown}; its commands are ${known.join(", ")}`)
     if (asksForHelp(words)) return yield* Console.log(helpOf(name))
     yield* cli(argv).pipe(
       // The library has already printed the error.

@@ -1,4 +1,4 @@
-/** `tollgate client`: registered applications, which sign people in or serve a website's contact form. */
+/** `tollgate client`: manages registered applications, which sign people in or serve a website's contact form. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -17,19 +17,19 @@ const clientCreate = Command.make(
   {
     kind: Options.choice("kind", ["app", "oauth", "web"]).pipe(
       Options.withDescription(
-        "app: signs in with a provider's token; oauth: with the code or device flow; web: a contact form"
+        "app: signs people in with a provider's token; oauth: signs them in with the code or device flow; web: serves a contact form"
       )
     ),
-    name: Options.text("name").pipe(Options.withDescription("shown to people")),
+    name: Options.text("name").pipe(Options.withDescription("the name that people see")),
     redirect: Options.text("redirect-uri").pipe(
-      Options.withDescription("oauth only: redirect URI of the code flow; may be repeated"),
+      Options.withDescription("oauth only: a redirect URI for the code flow; may be repeated"),
       Options.repeated
     ),
     device: Options.boolean("device").pipe(
-      Options.withDescription("oauth only: allow the device flow, for command lines and devices without a browser")
+      Options.withDescription("oauth only: allow the device flow, for command-line tools and devices without a browser")
     ),
     trusted: Options.boolean("trusted").pipe(
-      Options.withDescription("oauth only: your own application; it may do everything that the person may")
+      Options.withDescription("oauth only: marks your own application, which may do everything that its user may do")
     )
   },
   ({ device, kind, name, redirect, trusted }) =>
@@ -37,21 +37,24 @@ const clientCreate = Command.make(
       const facts = yield* fromEnvironment
       const title = yield* oneLine("--name", name)
       if (kind === "oauth" && redirect.length === 0 && !device) {
-        return yield* refuse("--redirect-uri: an oauth client needs one, or --device")
+        return yield* refuse("an oauth client needs --redirect-uri or --device")
       }
-      if (kind !== "oauth" && device) return yield* refuse("--device: only for oauth clients")
-      if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only for oauth clients")
-      if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only for oauth clients")
+      if (kind !== "oauth" && device) return yield* refuse("--device: only oauth clients can use this option")
+      if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only oauth clients can use this option")
+      if (kind !== "oauth" && redirect.length > 0)
+        return yield* refuse("--redirect-uri: only oauth clients can use this option")
       const wrong = redirect.find((uri) => !isRedirectAddress(uri))
       if (wrong !== undefined) {
-        return yield* refuse(`--redirect-uri ${wrong}: must be a URI without a fragment, and not javascript: or file:`)
+        return yield* refuse(
+          `--redirect-uri ${wrong}: must be a URI without a fragment and must not use javascript: or file:`
+        )
       }
       const client = yield* Effect.gen(function* () {
         const clients = yield* Clients
         const same = (yield* clients.list).find((one) => one.kind === kind && one.name === title)
         if (same !== undefined)
           return yield* refuse(
-            `--name ${title}: ${same.client_id} already has this name; choose another, or revoke it first`
+            `--name ${title}: ${same.client_id} already has this name; choose another name, or revoke that client first`
           )
         const act = { action: "client.create", details: { kind, name: title, trusted, device } }
         const entry = yield* auditedAt
@@ -61,7 +64,7 @@ const clientCreate = Command.make(
       }).pipe(Effect.provide(clientsOf(facts)))
       yield* Console.log(client.client_id)
     })
-).pipe(Command.withDescription("Register an application; prints its client id"))
+).pipe(Command.withDescription("Register an application and print its client id"))
 
 const clientList = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {
@@ -88,10 +91,12 @@ const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id })
     const done = yield* Effect.flatMap(Clients, (clients) => clients.revoke(id, [entry])).pipe(
       Effect.provide(clientsOf(facts))
     )
-    if (!done) return yield* refuse(`--id ${id}: no such client, or it is in the configuration file`)
+    if (!done) return yield* refuse(`--id ${id}: there is no such client, or the configuration file defines it`)
     yield* Console.log(`revoked ${id}`)
   })
-).pipe(Command.withDescription("Remove an application and end its sign-ins; a running service notices within a minute"))
+).pipe(
+  Command.withDescription("Remove an application and end its sign-ins; a running service applies this within a minute")
+)
 
 export const subcommands = [clientCreate, clientList, clientRevoke] as const
 

@@ -1,15 +1,15 @@
-/** Helpers for the terminal: colors, tables, safe text, and the lookup of a command's name. */
+/** Helpers for the terminal: colors, tables, safe strings, and the lookup of a command's name. */
 import { Effect } from "effect"
 import type { Console } from "effect"
 
 // oxlint-disable-next-line no-control-regex -- the escape sequences of terminal colors
 const colors = /\u001b\[[0-9;]*m/g
 
-/** Whether the stream shows colors (no-color.org). */
+/** Whether the stream displays colors (no-color.org). */
 const shows = (stream: NodeJS.WriteStream): boolean =>
   stream.isTTY && (process.env.NO_COLOR ?? "") === "" && process.env.TERM !== "dumb"
 
-/** Removes colors from output that does not show them. */
+/** Removes colors from output to streams that do not display them. */
 export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.consoleWith((console) => {
     const plain =
@@ -23,18 +23,18 @@ export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
     })
   })
 
-/** A command line's flags without their values. */
+/** Returns a command line's flags, without their values. */
 export const flags = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.flatMap((word) => /^--[a-z][a-z-]*/i.exec(word)?.[0].toLowerCase() ?? [])
 
-/** Commands by name, each with its subcommands. */
+/** Maps command names to their subcommands. */
 export interface Commands {
   readonly [name: string]: Commands
 }
 
 /**
- * The longest command that the words name. If the next word is not a subcommand although one is required, the result includes that word and the
- * known subcommands.
+ * Finds the longest command that the words spell out. If that command needs a subcommand and the next word is not one, the result includes that word
+ * and the known subcommands.
  */
 export const meant = (
   commands: Commands,
@@ -52,7 +52,7 @@ export const meant = (
   return { name: found.join(" "), unknown: undefined, known: Object.keys(at) }
 }
 
-/** Aligned columns. The last column is not padded. */
+/** Aligns rows in columns. The last column is not padded. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? "").length)))
   return rows
@@ -60,7 +60,7 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
     .join("\n")
 }
 
-/** User-chosen text for a terminal: one line, without control characters. */
+/** Makes a string from a user safe for a terminal: on one line and without control characters. */
 export const printable = (text: string, max = 200): string =>
-  // oxlint-disable-next-line no-control-regex -- control characters are what it removes
+  // oxlint-disable-next-line no-control-regex -- the expression removes control characters
   text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").slice(0, max)

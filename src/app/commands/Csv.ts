@@ -1,25 +1,25 @@
-/** Reads and writes CSV (RFC 4180), for commands. */
+/** Reads and writes CSV (RFC 4180) for commands. */
 
-/** A cell with the line on which it begins. */
+/** The cells of a row and the line on which the row starts. */
 export interface Row {
   readonly line: number
   readonly cells: ReadonlyArray<string>
 }
 
-/** The position and the reason of a CSV error. */
+/** Where a CSV error is and what is wrong. */
 export interface Malformed {
   readonly line: number
-  /** From 1. */
+  /** Counted from 1. */
   readonly column: number
   readonly fault: string
 }
 
 export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
 
-/** The first of these characters in the header separates columns. Spreadsheets write semicolons if the decimal separator is a comma. */
+/** Picks the first of these characters in the header as the separator. Where the decimal separator is a comma, spreadsheets write semicolons. */
 const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
 
-/** Parses the rows of a CSV file, without empty lines. */
+/** Parses the rows of a CSV file and skips empty lines. */
 export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
   const separator = separatorOf(text)
   const ends = `${separator}\r\n`
@@ -35,7 +35,7 @@ export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
     let cell = ""
     const isQuoted = text[at] === '"'
     if (isQuoted) {
-      const opened = { line, column: cells.length + 1, fault: "a quote is not closed" }
+      const opened = { line, column: cells.length + 1, fault: "the closing quote is missing" }
       for (at++; ; at++) {
         if (at >= text.length) return opened
         if (text[at] === '"' && text[++at] !== '"') break
@@ -46,7 +46,7 @@ export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
     let plain = ""
     while (at < text.length && !ends.includes(text[at]!)) plain += text[at++]!
     if (isQuoted && plain.trim() !== "")
-      return { line, column: cells.length + 1, fault: 'there is text after the closing quote (write " as "")' }
+      return { line, column: cells.length + 1, fault: 'the closing quote is followed by more text (write " as "")' }
     cells.push((isQuoted ? cell : plain).trim())
     if (text[at] === separator) {
       at++
@@ -62,7 +62,7 @@ export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
   }
 }
 
-/** Escapes a cell so that no spreadsheet reads it as a formula. */
+/** Escapes a cell so that no spreadsheet treats it as a formula. */
 export const cell = (text: string): string => {
   const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain

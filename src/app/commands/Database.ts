@@ -1,4 +1,4 @@
-/** The database that a command works on. */
+/** Opens the database for a command. */
 import { Duration, Effect, FiberRef, Layer, LogLevel } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -8,22 +8,22 @@ import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Applies missing migrations and returns them. It needs exclusive use of the database, because an upgrade changes tables that a running earlier
- * version still writes.
+ * Applies the missing migrations and returns them. This needs exclusive use of the database, because an upgrade changes tables to which a running
+ * earlier version still writes.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
     if (applied < Engine.newest(facts.database)) {
       yield* Effect.catchTag(Engine.lock(facts.database), "AlreadyServed", () =>
         refuse(
-          `${facts.database.shown} must be upgraded first, but an earlier version is serving it: stop it, or use the command of that version`
+          `${facts.database.shown} must be upgraded first, but an earlier version is using it; stop that version, or run its own command`
         )
       )
     }
     return yield* Engine.migrate(facts.database)
   }).pipe(Effect.scoped)
 
-/** Upgrades an existing database. A service of this version may be running. Only `migrate` creates a new database. */
+/** Upgrades an existing database, even while a service of this version is running. Only `migrate` creates a new database. */
 export const upToDate = (facts: EnvironmentFacts) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -33,7 +33,7 @@ export const upToDate = (facts: EnvironmentFacts) =>
     })
   )
 
-/** The database's layer. Its log is shown only at `LOG_LEVEL=debug`: the command reports failures itself. */
+/** The database's layer. It logs only at `LOG_LEVEL=debug`, because the command reports failures itself. */
 export const database = (facts: EnvironmentFacts) =>
   Database.layerAt(facts.database).pipe(
     LogLevel.lessThan(facts.log_level, LogLevel.Info)
@@ -42,14 +42,14 @@ export const database = (facts: EnvironmentFacts) =>
     Layer.provide(upToDate(facts))
   )
 
-/** The database file, for commands that work on files. `instead` names PostgreSQL's equivalent tool. */
+/** Returns the database file, for commands that work on files. `instead` names the equivalent tool for PostgreSQL. */
 export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
   database.engine === "sqlite"
     ? Effect.succeed(database.path)
-    : refuse(`${database.shown} is not a file: use ${instead}, or your provider's tool`)
+    : refuse(`${database.shown} is not a file; use ${instead} or your provider's tool`)
 
-/** On SQLite, a service notices a change when its cache expires. PostgreSQL notifies nodes (`storage/engine/Signals`), and nodes also poll. */
+/** Says when a running service applies a change: on SQLite when its cache expires, on PostgreSQL after a notification (`storage/engine/Signals`). */
 export const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"
-    ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`
+    ? `a running service applies this within ${Duration.toMinutes(cacheLifetime)} min`
     : "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"

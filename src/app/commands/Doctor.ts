@@ -1,4 +1,4 @@
-/** `tollgate doctor`: examines the machine and the deployment, and suggests a remedy for each finding. */
+/** `tollgate doctor`: checks the machine and the deployment, and suggests a remedy for each problem. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Option } from "effect"
 import * as Config from "../Config.ts"
@@ -15,31 +15,34 @@ import { fromEnvironment, refuse } from "./Report.ts"
 
 const options = {
   config: Options.text("config").pipe(
-    Options.withDescription("the configuration file; without it no upstream is tried"),
+    Options.withDescription("the configuration file; without it, no upstreams are tested"),
     Options.optional
   ),
-  backups: Options.text("backups").pipe(Options.withDescription("the folder of the backups"), Options.optional),
+  backups: Options.text("backups").pipe(
+    Options.withDescription("the folder that contains the backups"),
+    Options.optional
+  ),
   json
 }
 
-/** Whether the secret opens the database's sealed values. The database must be up to date, because the check opens it. */
+/** Checks whether the secret decrypts the database's sealed values. The database must be up to date, because the check opens it. */
 const secret = (facts: EnvironmentFacts): Effect.Effect<Examined> =>
   Secret.fits(facts).pipe(
     Effect.provide(database(facts)),
     Effect.map((fits): Examined =>
       fits
-        ? { subject: "secret", result: "ok", finding: `it opens ${facts.database.shown}` }
+        ? { subject: "secret", result: "ok", finding: `it matches ${facts.database.shown}` }
         : {
             subject: "secret",
             result: "failure",
-            finding: `it is not the one that ${facts.database.shown} was used with: put the earlier one back from your backup`
+            finding: `it does not match ${facts.database.shown}; restore the previous secret from your backup`
           }
     ),
     Effect.catchAllCause((): Effect.Effect<Examined> =>
       Effect.succeed({
         subject: "secret",
         result: "failure",
-        finding: "it could not be tested: see the other findings"
+        finding: "it could not be tested; see the other findings"
       })
     )
   )
@@ -76,6 +79,6 @@ export const command = Command.make("doctor", options, ({ backups, config, json 
   })
 ).pipe(
   Command.withDescription(
-    "Examine permissions, disk, clock, secret, backups, versions and upstreams, and suggest remedies; exit code 1 if a check fails"
+    "Check permissions, disk, clock, secret, backups, versions and upstreams, and suggest remedies; the exit code is 1 if a check fails"
   )
 )

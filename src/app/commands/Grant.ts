@@ -1,4 +1,4 @@
-/** `tollgate grant`: credit from the operator. */
+/** `tollgate grant`: gives a tenant credit from the operator. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
@@ -19,7 +19,7 @@ export const command = Command.make(
       Options.withDescription("in credits (1 credit is 1 USD), at least 0.000000001")
     ),
     note: Options.text("note").pipe(
-      Options.withDescription("shown in the ledger"),
+      Options.withDescription("the description in the ledger"),
       Options.withDefault("granted by the operator")
     )
   },
@@ -55,7 +55,7 @@ export const command = Command.make(
       const { status } = account.value
       yield* Console.log(
         `granted ${toDecimal(nano)} credits to ${tenant}; its balance is ${toDecimal(balanceOf(account.value))}` +
-          (status === "active" ? "" : `. It is ${status} and cannot spend until it is active`)
+          (status === "active" ? "" : `. The tenant is ${status} and cannot spend until it is active`)
       )
     })
-).pipe(Command.withDescription("Give a tenant credit that it can spend but not send on (source: admin)"))
+).pipe(Command.withDescription("Give a tenant credit that it can spend but not transfer (source: admin)"))

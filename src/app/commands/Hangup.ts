@@ -1,10 +1,10 @@
-/** Handles SIGHUP. A signal during the start waits until the service can reload. A signal during the stop does nothing. */
+/** Handles SIGHUP. A signal during startup waits until the service can reload, and a signal during shutdown does nothing. */
 
 let isHeard = false
 let hasCome = false
 let onHangup: (() => void) | undefined
 
-/** After this call SIGHUP does not end the process. */
+/** From this call on, SIGHUP no longer ends the process. */
 export const hear = (): void => {
   if (isHeard) return
   isHeard = true
@@ -14,7 +14,7 @@ export const hear = (): void => {
   })
 }
 
-/** Calls `reload` for each SIGHUP, including one that has already arrived. Returns a function that stops this. */
+/** Calls `reload` for each SIGHUP, including one that has already arrived. The returned function stops this. */
 export const answer = (reload: () => void): (() => void) => {
   hear()
   onHangup = reload

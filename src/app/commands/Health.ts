@@ -1,4 +1,4 @@
-/** `tollgate health`: whether the service is ready. */
+/** `tollgate health`: checks whether the service is ready. */
 import { Command } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { hostOf } from "../Environment.ts"
@@ -10,12 +10,14 @@ export const command = Command.make("health", {}, () =>
     const url = `http://${hostOf(anyAddress[host] ?? host)}:${port}/readyz`
     const status = yield* Effect.tryPromise({
       try: async (signal) => (await fetch(url, { signal })).status,
-      catch: () => refuse(`there is no response from ${url}`)
-    }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => refuse(`${url} does not respond`) }))
-    if (status !== 200) return yield* refuse(`${url} answers ${status}`)
-    yield* Console.log(`${url} answers 200`)
+      catch: () => refuse(`cannot connect to ${url}`)
+    }).pipe(
+      Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => refuse(`${url} did not respond within 5 seconds`) })
+    )
+    if (status !== 200) return yield* refuse(`${url} returned ${status}`)
+    yield* Console.log(`${url} returned 200`)
   })
-).pipe(Command.withDescription("Ask the service at HOST and PORT whether it is ready; exit code 1 if it is not"))
+).pipe(Command.withDescription("Check whether the service at HOST and PORT is ready; the exit code is 1 if it is not"))
 
-/** The address to call if the service listens on all addresses. */
+/** The address to call when the service listens on all addresses. */
 const anyAddress: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "::1" }

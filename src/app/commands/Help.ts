@@ -1,4 +1,4 @@
-/** `tollgate help`: lists the guides or prints one. */
+/** `tollgate help`: lists the guides or prints one of them. */
 import { Args, Command } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { guides, isGuide, textOf } from "../guides/Guides.ts"
@@ -12,9 +12,10 @@ export const command = Command.make("help", { guide }, ({ guide }) =>
     const name = Option.getOrUndefined(guide)
     if (name === undefined) {
       yield* Console.log(table(Object.entries(guides).map(([guide, summary]) => [`tollgate help ${guide}`, summary])))
-      return yield* Console.log("\ntollgate --help lists the commands.")
+      return yield* Console.log("\nTo list the commands, run tollgate --help.")
     }
-    if (!isGuide(name)) return yield* refuse(`no guide is called ${name}: there are ${Object.keys(guides).join(", ")}`)
+    if (!isGuide(name))
+      return yield* refuse(`there is no guide ${name}; the guides are ${Object.keys(guides).join(", ")}`)
     yield* Console.log(textOf(name).trimEnd())
   })
 ).pipe(

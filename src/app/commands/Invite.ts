@@ -1,4 +1,4 @@
-/** `tollgate invite`: mails a link that opens a person's own console, or that joins a tenant. */
+/** `tollgate invite`: emails a link that opens a person's own console or adds them to a tenant. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -11,13 +11,13 @@ import { fromEnvironment, refuse } from "./Report.ts"
 
 const options = {
   email: Options.text("email").pipe(Options.withDescription("the address to send the email to")),
-  name: Options.text("name").pipe(Options.withDescription("the name of the person, if new"), Options.optional),
+  name: Options.text("name").pipe(Options.withDescription("the person's name, if they are new"), Options.optional),
   tenant: Options.text("tenant").pipe(
     Options.withDescription("the tenant to join (ten_…); without it, the link opens the person's own console"),
     Options.optional
   ),
   role: Options.choice("role", ["member", "admin", "owner"]).pipe(
-    Options.withDescription("in the tenant; member by default"),
+    Options.withDescription("their role in the tenant (member by default)"),
     Options.optional
   ),
   config: Options.text("config").pipe(
@@ -30,7 +30,7 @@ export const command = Command.make("invite", options, ({ config, email, json, n
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const by = yield* commander
-    if (Option.isSome(role) && Option.isNone(tenant)) return yield* refuse("--role: needs --tenant")
+    if (Option.isSome(role) && Option.isNone(tenant)) return yield* refuse("--role: requires --tenant")
     const wanted = {
       email: yield* emailOf(email),
       name: Option.isNone(name) ? undefined : yield* oneLine("--name", name.value),
@@ -47,7 +47,7 @@ export const command = Command.make("invite", options, ({ config, email, json, n
     const expires_at = toIso(sent.expires_at)
     if (json) return yield* printed({ ...sent, expires_at })
     yield* Console.log(
-      `an email to ${sent.email} is queued: the running service sends it within a minute; its link works until ${expires_at}`
+      `the email to ${sent.email} is queued, and the running service sends it within a minute; its link works until ${expires_at}`
     )
   })
 ).pipe(Command.withDescription("Mail a link that opens a person's own console or lets them join a tenant"))

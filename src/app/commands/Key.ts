@@ -1,4 +1,4 @@
-/** `tollgate key`: API keys of tenants. */
+/** `tollgate key`: manages the API keys of tenants. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Either, Layer, Option, Schema } from "effect"
 import { randomBytes } from "node:crypto"
@@ -26,12 +26,12 @@ import { fromEnvironment, refuse } from "./Report.ts"
 const keysOf = (facts: EnvironmentFacts) =>
   Applications.layer.pipe(
     Layer.provide(Belonging.layer),
-    // Listing and revoking hash nothing, so they work without the secret.
+    // Listing and revoking do not hash anything, so they work without the secret.
     Layer.provide([DeploymentSecret.layer(randomBytes(32)), serviceInfo(facts, {})]),
     Layer.provideMerge(database(facts))
   )
 
-/** A key as `--json` prints it. Amounts are in USD. Only limited keys have the limit fields. */
+/** Formats a key for `--json`. Amounts are in USD. Only keys with a limit have the limit fields. */
 const keyOf = (key: Application) => ({
   id: key.id,
   name: key.name,
@@ -70,7 +70,7 @@ const rowOf = (key: Key): ReadonlyArray<string> => [
 const pairsOf = (tags: Readonly<Record<string, string>>): ReadonlyArray<string> =>
   Object.entries(tags).map(([name, value]) => `${name}=${value}`)
 
-const periods = { month: "a month", total: "in all" } as const
+const periods = { month: "per month", total: "in total" } as const
 
 const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, tenant }) =>
   Effect.gen(function* () {
@@ -86,7 +86,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   })
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
-/** The services that create a key. A key's hash needs the deployment's secret. */
+/** The services that creating a key requires. Hashing a key requires the deployment's secret. */
 const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   Layer.merge(Applications.layer, Tenants.layer).pipe(
     Layer.provide(
@@ -104,19 +104,23 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
 const limits = {
   limit: Options.text("limit").pipe(Options.withDescription("its spending limit, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
-    Options.withDescription("the period of --limit: each calendar month (UTC), or the key's life (total, the default)"),
+    Options.withDescription(
+      "the period of --limit: each calendar month (UTC), or the key's lifetime (total, the default)"
+    ),
     Options.optional
   ),
   models: Options.text("models").pipe(
-    Options.withDescription("the models it may call, separated by commas; all by default. --config checks the names"),
+    Options.withDescription(
+      "the models that it may call, separated by commas; all by default. --config checks the names"
+    ),
     Options.optional
   ),
   tags: Options.text("tag").pipe(
-    Options.withDescription("name=value, a tag of all its calls; may be repeated"),
+    Options.withDescription("name=value, a tag for all of its calls; may be repeated"),
     Options.repeated
   ),
   expires: Options.text("expires").pipe(
-    Options.withDescription("its last day (2027-01-31, to its end in UTC), or an RFC 3339 time"),
+    Options.withDescription("the last day on which it works (2027-01-31, to its end in UTC), or an RFC 3339 time"),
     Options.optional
   )
 }
@@ -136,7 +140,7 @@ const tagsOf = Effect.fnUntraced(function* (pairs: ReadonlyArray<string>) {
     const end = pair.indexOf("=")
     if (end < 0) return yield* refuse(`${shown}: must be name=value`)
     const name = pair.slice(0, end)
-    if (tags.has(name)) return yield* refuse(`${shown}: the tag ${CommandLine.printable(name)} has a value already`)
+    if (tags.has(name)) return yield* refuse(`${shown}: the tag ${CommandLine.printable(name)} already has a value`)
     tags.set(name, pair.slice(end + 1))
   }
   const read = Schema.decodeUnknownEither(KeyTags)(Object.fromEntries(tags))
@@ -145,7 +149,7 @@ const tagsOf = Effect.fnUntraced(function* (pairs: ReadonlyArray<string>) {
 
 const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period, tags }: Limits) {
   if (Option.isSome(period) && Option.isNone(limit))
-    return yield* refuse(`--period ${period.value}: needs --limit, the spending limit of a period`)
+    return yield* refuse(`--period ${period.value}: requires --limit, the spending limit for each period`)
   const end = Option.isSome(expires) ? yield* endOf(expires.value) : undefined
   const names = Option.map(models, (text) => text.split(",").map((name) => name.trim()))
   if (Option.isSome(names) && names.value.some((name) => name === ""))
@@ -161,10 +165,10 @@ const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period, 
   }
 })
 
-/** The command's option for each field that the service may reject. */
+/** Which option sets each field that the service may reject. */
 const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
 
-/** Converts a refusal to a message about the command's options. */
+/** Words a refusal in terms of the command's options. */
 const inOptions = (problem: InvalidRequest) => {
   const option = optionsOf[problem.field]
   if (option === undefined) return refuse(problem.message)
@@ -175,10 +179,10 @@ const keyCreate = Command.make(
   "create",
   {
     tenant: tenantOption,
-    name: Options.text("name").pipe(Options.withDescription("shown in the list of keys")),
+    name: Options.text("name").pipe(Options.withDescription("the name in the list of keys")),
     ...limits,
     config: Options.text("config").pipe(
-      Options.withDescription("the service's configuration file, for the names of its models"),
+      Options.withDescription("the service's configuration file, to check the names of models"),
       Options.optional
     ),
     json
@@ -207,11 +211,11 @@ const keyCreate = Command.make(
       }).pipe(Effect.catchTag("InvalidRequest", inOptions), Effect.provide(makersOf(facts, config)))
       if (json) return yield* printed({ ...keyOf(key), api_key: key.api_key })
       yield* Console.log(key.api_key)
-      yield* Console.error(`created ${key.id} for ${tenant}: the key is not shown again`)
+      yield* Console.error(`created ${key.id} for ${tenant}: the key will not be shown again`)
       if (Option.isSome(asked.models) && Option.isNone(config))
-        yield* Console.error("--models was not compared with the service's models: --config FILE does so")
+        yield* Console.error("the names in --models were not checked; pass --config FILE to check them")
     })
-).pipe(Command.withDescription("Create an API key for the tenant's owner; prints the key once"))
+).pipe(Command.withDescription("Create an API key for the tenant's owner and print it once"))
 
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {
@@ -235,6 +239,6 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
 export const subcommands = [keyList, keyCreate, keyRevoke] as const
 
 export const command = Command.make("key").pipe(
-  Command.withDescription("API keys of tenants"),
+  Command.withDescription("Manage the API keys of tenants"),
   Command.withSubcommands(subcommands)
 )

@@ -1,14 +1,14 @@
-/** Runs one command as a process. `serve` without options other than `--config` does not load the command-line library. */
+/** Runs one command as a process. `serve` with no options except `--config` does not load the command-line library. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import { serveArguments } from "./ServeArguments.ts"
 import { exitCode, reported } from "./Report.ts"
 import * as Serve from "./Serve.ts"
 
-// New files are private to this user, because the database holds other people's money.
+// Makes new files private to this user, because the database holds other people's money.
 process.umask(0o077)
 
-// A closed pipe (`| head`) is not a failure of the command.
+// If the reader closes the pipe (`| head`), the command has not failed.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error

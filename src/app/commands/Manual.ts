@@ -1,4 +1,4 @@
-/** Prints a command's help: its full name, its purpose, and a line for each subcommand and option. */
+/** Renders a command's help: its full name, its purpose, and a line for each subcommand and option. */
 import { CliConfig } from "@effect/cli"
 import type { HelpDoc, Span } from "@effect/cli"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
@@ -6,7 +6,7 @@ import * as CommandLine from "./CommandLine.ts"
 
 type Descriptor = CommandDescriptor.Command<unknown>
 
-/** A command with its subcommands by name, in the order of the help. */
+/** A command with its subcommands by name, in the order in which the help lists them. */
 export interface Entry {
   readonly descriptor: Descriptor
   readonly below: Entries
@@ -27,7 +27,7 @@ const textOf = (span: Span.Span): string => {
   }
 }
 
-/** The parts of a document, in order. */
+/** Returns the parts of a document, in order. */
 const partsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<HelpDoc.HelpDoc> =>
   doc._tag === "Sequence" ? [...partsOf(doc.left), ...partsOf(doc.right)] : [doc]
 
@@ -35,7 +35,7 @@ const paragraphsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<string> =>
   partsOf(doc).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value)] : []))
 
 interface Term {
-  /** `--limit text`, or `<FILE.csv>`. */
+  /** The option or argument as the help shows it, such as `--limit text` or `<FILE.csv>`. */
   readonly term: string
   readonly meaning: string
   readonly isNeeded: boolean
@@ -44,7 +44,7 @@ interface Term {
 const optional = "This setting is optional."
 const repeated = /^This option (may|must) be repeated/
 
-/** Omits the first paragraph, because it describes the type that the term names. */
+/** Skips the first paragraph, because it only describes the type, which the term already shows. */
 const termOf = ([span, doc]: readonly [Span.Span, HelpDoc.HelpDoc]): Term => {
   const paragraphs = paragraphsOf(doc).slice(1)
   return {
@@ -58,11 +58,11 @@ const config = { ...CliConfig.defaultConfig, showBuiltIns: false }
 
 const helpOf = (command: Descriptor) => partsOf(CommandDescriptor.getHelp(command, config))
 
-/** A command's purpose, from the paragraph of its description. */
+/** Reads a command's purpose from the first paragraph of its description. */
 const purposeOf = (command: Descriptor): string =>
   helpOf(command).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value)] : []))[0] ?? ""
 
-/** Arguments and options of the command itself. Names of subcommands have no dash or bracket. */
+/** Returns the command's own arguments and options. The names of subcommands contain no dash or bracket. */
 const termsOf = (command: Descriptor): ReadonlyArray<Term> =>
   helpOf(command)
     .flatMap((part) => (part._tag === "DescriptionList" ? part.definitions : []))
@@ -79,7 +79,7 @@ const usageOf = (name: string, terms: ReadonlyArray<Term>): string => {
 
 const heading = (text: string): string => `\u001b[1m${text}\u001b[0m`
 
-/** The help of the command with this full name. */
+/** Renders the help of the command with this full name. */
 export const manual = (name: string, { below, descriptor }: Entry): string => {
   const terms = termsOf(descriptor)
   const subcommands = Object.entries(below)
@@ -90,7 +90,7 @@ export const manual = (name: string, { below, descriptor }: Entry): string => {
     blocks.push(
       heading("COMMANDS"),
       indented(subcommands.map(([word, entry]) => [`${name} ${word}`, purposeOf(entry.descriptor)])),
-      `${name} COMMAND --help lists a command's options.`
+      `To list the options of a command, run ${name} COMMAND --help.`
     )
   return blocks.join("\n\n")
 }

@@ -1,4 +1,4 @@
-/** `tollgate migrate`: upgrades the database; with `--to`, copies its books to a database of the other engine. */
+/** `tollgate migrate`: upgrades the database. With `--to`, copies it to a database of the other engine. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Either, Option } from "effect"
 import { verifySince } from "../Checks.ts"
@@ -23,7 +23,7 @@ const to = Options.text("to").pipe(
   Options.optional
 )
 
-/** Creates or upgrades the database. Returns the applied migrations. */
+/** Creates or upgrades the database, and returns the migrations that were applied. */
 const upToDate = Effect.fnUntraced(function* (facts: EnvironmentFacts) {
   yield* DataFolder.make(facts)
   const found = yield* Engine.look(facts.database, { writing: true })
@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Builds a new version's indexes on large tables. The service may start meanwhile. */
+/** Builds the indexes that a new version adds to large tables. The service may start in the meantime. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(
@@ -60,19 +60,19 @@ const withIndexes = (database: Location) =>
 const moveOf = (facts: EnvironmentFacts, to: string) =>
   Effect.gen(function* () {
     const target = yield* Either.match(databaseAt(to), {
-      onLeft: () => refuse("--to: postgres://user:password@host/database, or sqlite:FILE"),
+      onLeft: () => refuse("--to: must be postgres://user:password@host/database or sqlite:FILE"),
       onRight: (location) => Effect.succeed(location)
     })
     const move = Copy.moveOf(facts.database, target)
     if (move !== undefined) return move
     return yield* refuse(
       facts.database.engine === "sqlite"
-        ? "--to copies a SQLite file to PostgreSQL; use backup --to FILE to copy the file"
-        : "--to copies from PostgreSQL to a SQLite file; use pg_dump and pg_restore for another PostgreSQL database"
+        ? "--to copies a SQLite file to PostgreSQL; to copy the file itself, use backup --to FILE"
+        : "--to copies from PostgreSQL to a SQLite file; to copy to another PostgreSQL database, use pg_dump and pg_restore"
     )
   })
 
-/** Both databases, upgraded and locked. */
+/** Opens both databases, upgraded and locked. */
 const open = (facts: EnvironmentFacts, move: Copy.Move) =>
   Effect.gen(function* () {
     yield* DataFolder.appliedMigration(facts)
@@ -84,12 +84,12 @@ const open = (facts: EnvironmentFacts, move: Copy.Move) =>
     yield* Engine.lock(move.to)
     yield* Engine.migrate(move.from)
     yield* Engine.migrate(move.to)
-    // An earlier version may have started the copy.
+    // The copy may have been started by an earlier version.
     yield* withIndexes(move.to)
     return yield* Copy.open(move)
   })
 
-/** Prints the progress and the remaining time on stderr. */
+/** Prints the progress and the estimated remaining time on stderr. */
 const copyProgress = Effect.map(
   everyInterval,
   (print): Copy.Report =>
@@ -103,7 +103,7 @@ const copyProgress = Effect.map(
 const beginnings: Readonly<Record<Copy.Beginning, string | undefined>> = {
   new: undefined,
   resumed: "continuing the interrupted copy",
-  anew: "the source has changed since the copy was interrupted: starting again"
+  anew: "the source has changed since the copy was interrupted; starting over"
 }
 
 const copy = (to: string) =>
@@ -123,12 +123,14 @@ const copy = (to: string) =>
     yield* Effect.forEach(wrong, (line) => Console.log(line), { discard: true })
     if (wrong.length > 0)
       return yield* refuse(
-        `${move.to.shown} differs from ${move.from.shown} and will not be served; ${move.from.shown} is unchanged`
+        `${move.to.shown} differs from ${move.from.shown}, so no service will use it; ${move.from.shown} is unchanged`
       )
     yield* Copy.release(opened)
     for (const line of linesOf(proof, opened.tables.length, move.to)) yield* Console.log(line)
     for (const [column, count] of opened.source.replaced)
-      yield* Console.log(`${column}: a NUL character, which PostgreSQL cannot store, became U+FFFD in ${count} rows`)
+      yield* Console.log(
+        `${column}: NUL characters, which PostgreSQL cannot store, were replaced with U+FFFD in ${count} rows`
+      )
     yield* Console.log(nextSteps(facts, move))
   })
 

@@ -22,20 +22,20 @@ const config = Options.text("config").pipe(
   Options.optional
 )
 const search = Options.text("search").pipe(
-  Options.withDescription("only models whose id or name contains this text"),
+  Options.withDescription("list only models whose id or name contains this string"),
   Options.optional
 )
 
 // ---- lines of prices ----------------------------------------------------------------------------------------------------
 
-/** A price line: USD per million tokens, or per request. */
+/** A price line, in USD per million tokens or per request. */
 interface ShownLine {
   readonly unit: string
   readonly above_prompt_tokens?: number | undefined
   readonly usd: string
 }
 
-/** The longest printed line: it has all prices of a model. */
+/** How long a printed line may be. It must fit all prices of a model. */
 const lineMax = 2_000
 
 const million = 1_000_000n
@@ -46,7 +46,7 @@ const shown = ({ above, price, quantity, unit }: PriceLine): ShownLine => ({
   usd: toDecimal(quantity === "requests" ? price : ((price * million) as UnitPrice))
 })
 
-/** The price lines of a catalogue price. */
+/** Lists the lines of a catalogue price. */
 const linesOfPrice = (price: Price): ReadonlyArray<PriceLine> =>
   linesOf(
     Schema.decodeUnknownSync(ModelSetting)({
@@ -74,7 +74,7 @@ const listed = (lines: ReadonlyArray<PriceLine>): string => {
 
 // ---- differences of a configuration -------------------------------------------------------------------------------------------------
 
-/** A price line that differs. The price is null on the side that lacks the line. */
+/** A price line that differs. The price is null on the side that does not have the line. */
 interface Difference extends Omit<ShownLine, "usd"> {
   readonly configured_usd: string | null
   readonly catalogue_usd: string | null
@@ -94,7 +94,7 @@ const knownOf = (catalogue: Catalogue, file: ConfigFile, { id, routes }: Model):
   return catalogue.find(id)
 }
 
-/** Token prices that differ. Prices per request are the deployment's own and are not compared. */
+/** Compares token prices. Prices per request are the deployment's own and are not compared. */
 const differencesOf = (own: ReadonlyArray<PriceLine>, known: ReadonlyArray<PriceLine>): ReadonlyArray<Difference> => {
   const tokens = (lines: ReadonlyArray<PriceLine>) =>
     new Map(lines.filter(({ quantity }) => quantity !== "requests").map((line) => [nameOf(shown(line)), shown(line)]))
@@ -127,7 +127,7 @@ const verdictOf = ({ differences, known }: Configured): string =>
 
 const differenceText = (difference: Difference): string => {
   const { catalogue_usd, configured_usd } = difference
-  const here = configured_usd === null ? "no line here, so charged at the price of the whole" : `${configured_usd} here`
+  const here = configured_usd === null ? "no line here, so the general price applies" : `${configured_usd} here`
   return `  ${nameOf({ ...difference, usd: "" })}: ${here}, ${catalogue_usd ?? "no line"} in the catalogue`
 }
 
@@ -139,7 +139,7 @@ const configuredTexts = (configured: ReadonlyArray<Configured>): ReadonlyArray<s
     ...(one.known === undefined ? [] : doubtOf(one.known))
   ])
 
-/** Explains that one-hour cache writes are refused, and which price line enables them. */
+/** Explains that one-hour cache writes are refused, and which price line would allow them. */
 const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   const missing = withoutHour(lines)
   if (missing.length === 0) return []
@@ -152,11 +152,11 @@ const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
     ...(tiers.length > 0 ? [`"long_context": [${tiers.join(", ")}]`] : [])
   ]
   return [
-    `  no price for one-hour cache writes: requests with them are refused. To allow them, add ${parts.join(", ")}`
+    `  There is no price for one-hour cache writes, so requests with them are refused. To allow them, add ${parts.join(", ")}`
   ]
 }
 
-/** Differing prices from another of the catalogue's sources. */
+/** Prints prices from another of the catalogue's sources if they differ. */
 const doubtOf = ({ differs }: KnownModel): ReadonlyArray<string> =>
   differs === undefined
     ? []
@@ -186,7 +186,7 @@ export const command = Command.make("models", { config, json, search }, ({ confi
     const file = Option.isNone(config) ? undefined : yield* readFile(config.value)
     const configured = file === undefined ? undefined : configuredOf(catalogue, file)
     const text = Option.getOrUndefined(search)
-    // A comparison lists only configured models.
+    // A comparison lists only the models in the configuration.
     const models = text === undefined && file !== undefined ? undefined : matching(catalogue, text ?? "")
     if (json) return yield* printed(documentOf(catalogue, configured, models))
     const days = Math.floor(((yield* Clock.currentTimeMillis) - parse(catalogue.day)!) / day)
@@ -195,7 +195,7 @@ export const command = Command.make("models", { config, json, search }, ({ confi
       yield* Console.log(CommandLine.printable(line, lineMax))
     if (models === undefined) return
     if (models.length === 0)
-      return yield* Console.log(`no model of the catalogue has ${JSON.stringify(text)} in its id or name`)
+      return yield* Console.log(`no model in the catalogue has ${JSON.stringify(text)} in its id or name`)
     yield* Console.log(CommandLine.table([["model", "context", "answer", "price"], ...models.map(knownRow)]))
   })
 ).pipe(Command.withDescription("List known models with their prices, and show where a configuration's prices differ"))

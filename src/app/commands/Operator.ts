@@ -1,4 +1,4 @@
-/** `tollgate operator`: a sign-in link to the operator's console, a token for scripts, and the list of sessions. */
+/** `tollgate operator`: prints a sign-in link to the operator's console or a token for scripts, and lists sessions. */
 import { Command, Options } from "@effect/cli"
 import { Console, Duration, Effect, Layer, Option } from "effect"
 import * as Config from "../Config.ts"
@@ -18,7 +18,7 @@ import { userName } from "./UserName.ts"
 const sessionsOf = (facts: EnvironmentFacts) =>
   OperatorSessions.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
 
-/** The service's public URL. Sources, in this order: the configuration file, the running service of DATA_DIR, HOST and PORT. */
+/** Finds the service's public URL: in the configuration file, else from the service that runs on DATA_DIR, else from HOST and PORT. */
 const publicUrl = Effect.fnUntraced(function* (facts: EnvironmentFacts, config: Option.Option<string>) {
   const file = Option.isNone(config) ? undefined : yield* Config.readFile(config.value)
   const url = file?.public_url ?? (yield* RunningAddress.find(facts)) ?? Config.listeningUrl(facts)
@@ -46,7 +46,7 @@ const list = Effect.fnUntraced(function* (json: boolean) {
 
 const nameOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
   const name = Option.isNone(given) ? userName() : yield* oneLine("--name", given.value)
-  return name.length > nameMax ? yield* refuse(`--name: up to ${nameMax} characters`) : name
+  return name.length > nameMax ? yield* refuse(`--name: must be at most ${nameMax} characters`) : name
 })
 
 export const subcommands = [Keys.command] as const
@@ -55,21 +55,21 @@ export const command = Command.make(
   "operator",
   {
     name: Options.text("name").pipe(
-      Options.withDescription("your name in the audit log; by default your user name on this machine"),
+      Options.withDescription("your name in the audit log (by default, your user name on this machine)"),
       Options.optional
     ),
     config: Options.text("config").pipe(
       Options.withDescription(
-        "the service's configuration file, for its public_url; by default the URL of the running service of DATA_DIR"
+        "the service's configuration file, for its public_url (by default, the URL of the service that runs on DATA_DIR)"
       ),
       Options.optional
     ),
     token: Options.boolean("token").pipe(
       Options.withDescription("print an access token for scripts, valid for an hour")
     ),
-    list: Options.boolean("list").pipe(Options.withDescription("list open links and sessions")),
+    list: Options.boolean("list").pipe(Options.withDescription("list unused links and open sessions")),
     end: Options.text("end").pipe(
-      Options.withDescription("end the link or session with this id (see --list)"),
+      Options.withDescription("revoke the link or session with this id (see --list)"),
       Options.optional
     ),
     json
@@ -84,7 +84,8 @@ export const command = Command.make(
         if (asked.list) return yield* list(asked.json)
         if (Option.isSome(asked.end)) {
           const ended = yield* sessions.end(asked.end.value, { name, via: "command" })
-          if (!ended) return yield* refuse(`--end ${asked.end.value}: no such link or session, or it has ended`)
+          if (!ended)
+            return yield* refuse(`--end ${asked.end.value}: there is no such link or session, or it has already ended`)
           return yield* Console.log(`ended ${asked.end.value}`)
         }
         if (asked.token) {
@@ -96,7 +97,7 @@ export const command = Command.make(
         if (asked.json) return yield* printed({ link, expires_at: toIso(expires_at), name })
         yield* Console.log(link)
         yield* Console.error(
-          `Opens the console as ${CommandLine.printable(name)}: once, within ${Duration.toMinutes(codeLifetime)} minutes`
+          `Opens the console as ${CommandLine.printable(name)}. Works once, within ${Duration.toMinutes(codeLifetime)} minutes`
         )
       }).pipe(Effect.provide(sessionsOf(facts)))
     })

@@ -1,4 +1,4 @@
-/** `tollgate operator keys`: management keys, which programs use to call the operator's routes. */
+/** `tollgate operator keys`: manages the keys with which programs call the operator's routes. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Layer, Option } from "effect"
 import { day, toIso } from "../../kernel/Moment.ts"
@@ -41,7 +41,7 @@ const scopesIn = (text: string) => {
       )
 }
 
-/** The default lifetime of a key in days. */
+/** The default lifetime of a key, in days. */
 const daysPreset = 90
 
 const keyCreate = Command.make(
@@ -55,7 +55,9 @@ const keyCreate = Command.make(
       Options.withDescription(`what it may do, separated by commas: ${Scope.literals.join(", ")}`)
     ),
     expires: Options.text("expires").pipe(
-      Options.withDescription(`the last day (2027-01-31), or an RFC 3339 time; by default in ${daysPreset} days`),
+      Options.withDescription(
+        `the last day on which it works (2027-01-31), or an RFC 3339 time; by default ${daysPreset} days from now`
+      ),
       Options.optional
     ),
     json
@@ -83,9 +85,9 @@ const keyCreate = Command.make(
       )
       if (json) return yield* printed({ ...shownOf(made), management_key: made.management_key })
       yield* Console.log(made.management_key)
-      yield* Console.error(`created ${made.id}, valid until ${toIso(made.expires_at)}: the key is not shown again`)
+      yield* Console.error(`created ${made.id}, valid until ${toIso(made.expires_at)}: the key will not be shown again`)
     })
-).pipe(Command.withDescription("Create a management key; prints the key once"))
+).pipe(Command.withDescription("Create a management key and print it once"))
 
 const keyList = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {
@@ -104,14 +106,15 @@ const keyList = Command.make("list", { json }, ({ json }) =>
     ])
     yield* Console.log(CommandLine.table([["ID", "KEY", "ENDS", "USED", "SCOPES", "NAME"], ...rows]))
   })
-).pipe(Command.withDescription("List open management keys"))
+).pipe(Command.withDescription("List active management keys"))
 
 const keyEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const by = yield* operator
     const ended = yield* Effect.flatMap(ManagementKeys, (keys) => keys.end(by, id)).pipe(Effect.provide(keysOf(facts)))
-    if (!ended) return yield* refuse(`--id ${CommandLine.printable(id)}: no such key, or it has ended`)
+    if (!ended)
+      return yield* refuse(`--id ${CommandLine.printable(id)}: there is no such key, or it is no longer valid`)
     yield* Console.log(`ended ${id}`)
   })
 ).pipe(Command.withDescription("Revoke a management key immediately"))
@@ -119,6 +122,6 @@ const keyEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
 export const subcommands = [keyCreate, keyList, keyEnd] as const
 
 export const command = Command.make("keys").pipe(
-  Command.withDescription("Management keys of programs"),
+  Command.withDescription("Manage the keys with which programs call the operator's routes"),
   Command.withSubcommands(subcommands)
 )

@@ -1,4 +1,4 @@
-/** Options that several commands share, with their error messages. */
+/** The options that several commands share, with their error messages. */
 import { Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { amountMax, fromDecimal, toDecimal } from "../../kernel/Money.ts"
@@ -8,14 +8,14 @@ import { day, parse } from "../../kernel/Moment.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { refuse } from "./Report.ts"
 
-/** Prints one JSON document, for scripts. */
+/** Selects output as one JSON document, for scripts. */
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
 
 export const printed = (document: object) => Console.log(JSON.stringify(document))
 
 export const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
 
-/** Parses credit to book. Rejects an amount that would be rounded or that the books cannot hold. */
+/** Parses an amount of credit. Rejects amounts that would be rounded or that are too large for the ledger. */
 export const amountOf = (text: string, flag = "--amount"): Effect.Effect<Nano, ConfigProblem> => {
   const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
   return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
@@ -32,7 +32,7 @@ export const tooLarge = (amount: string) => `--amount ${amount}: the balance wou
 
 const textMax = 200
 
-/** Checks one line of text for the ledger or for people. */
+/** Checks a single line of text that the ledger or people will see. */
 export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed
@@ -40,7 +40,7 @@ export const oneLine = (flag: string, text: string): Effect.Effect<string, Confi
     : Effect.succeed(trimmed)
 }
 
-/** Parses a day, as its end, or an instant. Returns Unix milliseconds. */
+/** Parses a day, meaning its end, or a point in time. Returns Unix milliseconds. */
 export const endOf = (text: string, flag = "--expires"): Effect.Effect<number, ConfigProblem> => {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
   const at = parse(isDay ? `${text}T00:00:00Z` : text)

@@ -1,4 +1,4 @@
-/** `tollgate owed`: refunds and disputes that balances could not cover. */
+/** `tollgate owed`: lists refunds and disputes that balances could not cover. */
 import { Command } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { toIso } from "../../kernel/Moment.ts"

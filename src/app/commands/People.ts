@@ -1,4 +1,4 @@
-/** `tollgate people`: creates, lists and suspends people. */
+/** `tollgate people`: creates, lists, imports and suspends people. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -59,7 +59,9 @@ const peopleCreate = Command.make(
       yield* Console.log(`${made.id} ${made.home_tenant_id}`)
       yield* Console.error(`${made.created ? "made" : "found"} ${made.email}`)
     })
-).pipe(Command.withDescription("Create a person with a home tenant; an address with an account changes nothing"))
+).pipe(
+  Command.withDescription("Create a person with a home tenant; does nothing if the address already has an account")
+)
 
 const peopleList = Command.make(
   "list",
@@ -69,7 +71,7 @@ const peopleList = Command.make(
       Options.withDefault(50)
     ),
     before: Options.text("before").pipe(
-      Options.withDescription("continue after this account id (the last one shown)"),
+      Options.withDescription("continue after this account id (the last one that was listed)"),
       Options.optional
     ),
     json
@@ -77,7 +79,7 @@ const peopleList = Command.make(
   ({ before, json, limit }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: from 1 to 1000")
+      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: must be from 1 to 1000")
       const found = yield* Effect.flatMap(Provisioning, ({ people }) =>
         people.list(Option.getOrUndefined(before), limit)
       ).pipe(Effect.provide(provisioningOf(facts)))
@@ -109,9 +111,9 @@ const peopleSuspend = Command.make("suspend", { email: emailOption }, ({ email }
       if (!(yield* people.isKnown(address))) return yield* refuse(`--email ${address}: no person has this address`)
       return yield* people.create(by, { email: address, suspended: true })
     }).pipe(Effect.mapError(worded), Effect.provide(provisioningOf(facts)))
-    yield* Console.log(`${person.id} is suspended, and their sign-ins have ended; ${noticedBy(facts)}`)
+    yield* Console.log(`suspended ${person.id} and ended their sign-ins; ${noticedBy(facts)}`)
   })
-).pipe(Command.withDescription("Suspend a person: their sign-ins end, and their keys are refused"))
+).pipe(Command.withDescription("Suspend a person, which ends their sign-ins and makes the service refuse their keys"))
 
 export const subcommands = [peopleCreate, peopleList, peopleSuspend, peopleImport] as const
 

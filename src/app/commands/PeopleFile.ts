@@ -1,12 +1,12 @@
 /**
- * Reads the file of `tollgate people import`, which has a header line and then one person per line.
+ * Reads the file for `tollgate people import`, which contains a header line and then one person per line.
  *
  * Where the specification is silent:
- * - The first comma, semicolon or tab of the header line is the column separator.
+ * - The first comma, semicolon or tab in the header line is the column separator.
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are rejected.
- * - `team` is a tenant's external id. If the import creates the tenant, `team` is also its name. A later import or a PUT by external id therefore
- *   finds the same team.
- * - Every line is checked before the first person is created. An error names the line and column of the wrong cell.
+ * - `team` is the external id of a tenant. If the import creates that tenant, `team` is also its name. A later import, or a PUT by external id,
+ *   therefore finds the same team.
+ * - Every line is checked before the first person is created. An error names the line and the column of the wrong cell.
  */
 import { Effect, Either, Schema } from "effect"
 import { amountOf } from "../../kernel/Amount.ts"
@@ -28,7 +28,7 @@ export interface Listed {
   readonly name: string
   readonly external_id: string | undefined
   readonly team: string | undefined
-  /** Overrides the command's allowance. */
+  /** Overrides the command's allowance for this person. */
   readonly allowance_usd: Nano | undefined
 }
 
@@ -45,13 +45,13 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
       `${file}, line ${head!.line}, column ${unknown + 1}: "${CommandLine.printable(names[unknown]!, 40)}" is not one of ${columns.join(", ")}`
     )
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
-  if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} occurs twice`)
+  if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} appears twice`)
   const missing = ["email", "name"].find((name) => !names.includes(name))
-  if (missing !== undefined) return refuse(`${file}: its first line has no column ${missing}`)
+  if (missing !== undefined) return refuse(`${file}: the first line does not name the column ${missing}`)
   return Effect.succeed(names as ReadonlyArray<Column>)
 }
 
-/** Reads a row. Left: the wrong column and its rule. */
+/** Reads a row. `Left` holds the wrong column and the rule that its cell breaks. */
 const personOf = (
   cellOf: (column: Column) => string
 ): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
@@ -72,13 +72,13 @@ const personOf = (
   return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
-/** Reads the people of a file. One wrong line rejects the whole file. */
+/** Reads the people in a file. A single wrong line rejects the whole file. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
   if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)
   const head = yield* headOf(file, rows[0])
-  if (rows.length < 2) return yield* refuse(`${file}: no person below its first line`)
-  if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: at most ${peopleMax} people at once`)
+  if (rows.length < 2) return yield* refuse(`${file}: there are no people below the first line`)
+  if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: a file must not list more than ${peopleMax} people`)
   const people: Array<Listed> = []
   const seen = new Map<string, number>()
   for (const { cells, line } of rows.slice(1)) {

@@ -1,4 +1,4 @@
-/** `tollgate people import`: creates the people of a CSV file, with teams, allowances, keys and letters. */
+/** `tollgate people import`: creates the people in a CSV file, with their teams, allowances, keys and letters. */
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readFileSync, writeSync } from "node:fs"
@@ -20,17 +20,17 @@ interface Import {
   readonly people: ReadonlyArray<PeopleFile.Listed>
   readonly allowance: Nano | undefined
   readonly period: Terms["period"]
-  /** The owner of new teams. */
+  /** The person who will own new teams. */
   readonly owner: string | undefined
-  /** The file for keys, open for writing. */
+  /** The file for new keys, open for writing. */
   readonly keys: number | undefined
   readonly letters: boolean
 }
 
-/** The external id of a key created by an import. */
+/** The external id of a key that an import creates. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
-/** Creates the missing teams. Fails before the first one if they have no owner. */
+/** Creates the teams that do not exist yet. If they have no owner, fails before creating any. */
 const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   const { tenants } = yield* Provisioning
   const named = [...new Set(people.flatMap(({ team }) => team ?? []))]
@@ -42,20 +42,20 @@ const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   const missing = yield* Effect.filter(named, isMissing)
   if (missing.length > 0 && owner === undefined)
     return yield* refuse(
-      `--owner: needed for new teams (${CommandLine.printable(missing.join(", "))}): the address of the person who owns them`
+      `--owner: required for new teams (${CommandLine.printable(missing.join(", "))}); pass the address of the person who will own them`
     )
   for (const name of missing) yield* tenants.put(by, name, { name, owner_email: owner! })
   return missing.length
 })
 
-/** Creates a person's key and returns its line of the key file; `undefined` if an earlier import created the key. */
+/** Creates a person's key and returns its line for the key file, or `undefined` if an earlier import created the key. */
 const keyLine = Effect.fnUntraced(function* (by: Operator, name: string, email: string, tenant_id: TenantId) {
   const service = yield* Provisioning
   const { api_key } = yield* service.keys.put(by, keyIdOf(email), { tenant_id, name: "import" })
   return api_key === undefined ? undefined : Csv.line([email, name, tenant_id, api_key])
 })
 
-/** Creates a person with team, letter and key. Returns what was new. */
+/** Creates a person with their team, letter and key, and returns what is new. */
 const importOne = Effect.fnUntraced(function* (asked: Import, listed: PeopleFile.Listed) {
   const service = yield* Provisioning
   const { allowance_usd, email, external_id, name, team } = listed
@@ -68,12 +68,14 @@ const importOne = Effect.fnUntraced(function* (asked: Import, listed: PeopleFile
   return { made: person.created, keyed: line !== undefined, lettered }
 })
 
-/** Creates the people one by one. Each key is in the file before the next person is created, because no later import can show the key. */
+/** Creates people one at a time. Writes each key to the file before creating the next person, because no later import could show that key. */
 const importAll = Effect.fnUntraced(function* (asked: Import) {
   const teams = yield* teamsOf(asked)
   const done = yield* Effect.forEach(asked.people, (listed) =>
     Effect.mapError(importOne(asked, listed), ({ message }) =>
-      refuse(`line ${listed.line}: ${message}. The lines above it are done; correct it and import the file again`)
+      refuse(
+        `line ${listed.line}: ${message}. The lines above it were imported; correct this line and import the file again`
+      )
     )
   )
   const count = (is: (one: (typeof done)[number]) => boolean) => done.filter(is).length
@@ -86,7 +88,7 @@ const importAll = Effect.fnUntraced(function* (asked: Import) {
   }
 })
 
-/** Opens a file that only its owner can read. Keys of earlier imports stay in the file. */
+/** Opens a file that only its owner can read. The keys of earlier imports are kept. */
 const keysFile = (path: string) =>
   Effect.acquireRelease(
     Effect.try({
@@ -97,14 +99,14 @@ const keysFile = (path: string) =>
         if (fstatSync(file).size === 0) writeSync(file, Csv.line(["email", "name", "tenant_id", "api_key"]))
         return file
       },
-      catch: () => refuse(`--keys ${path}: cannot be written (it must be your own file, not a link)`)
+      catch: () => refuse(`--keys ${path}: cannot be written (it must be a file of your own and not a link)`)
     }),
     (file) => Effect.sync(() => closeSync(file))
   )
 
 const options = {
   file: Args.text({ name: "FILE.csv" }).pipe(
-    Args.withDescription("one line per person, below a line with the column names")
+    Args.withDescription("a CSV file with the column names on its first line and one person on each further line")
   ),
   ...allowanceOptions,
   keys: Options.text("keys").pipe(
@@ -122,12 +124,12 @@ const options = {
   json
 }
 
-/** The configuration of an import that sends letters. */
+/** Reads the configuration if the import sends letters. */
 const configOf = (letters: boolean, config: Option.Option<string>) =>
   !letters
     ? Effect.succeed(undefined)
     : Option.isNone(config)
-      ? refuse("--letters: needs --config, the service's configuration file with its mail server")
+      ? refuse("--letters: requires --config, the service's configuration file, which sets the mail server")
       : mailingConfig(config.value, "--letters")
 
 export const peopleImport = Command.make("import", options, ({ config, file, json, letters, ...asked }) =>
@@ -149,11 +151,13 @@ export const peopleImport = Command.make("import", options, ({ config, file, jso
       Effect.provide(provisioningOf(facts, mailing))
     )
     if (json) return yield* printed(done)
-    const counts = [`${done.made} made`, `${done.people - done.made} known`, `${done.keys} new keys`]
+    const counts = [`${done.made} created`, `${done.people - done.made} already known`, `${done.keys} new keys`]
     if (done.teams > 0) counts.push(`${done.teams} new teams`)
     if (letters) counts.push(`${done.letters} emails, which the running service sends within a minute`)
     yield* Console.log(`${done.people} people: ${counts.join(", ")}`)
   }).pipe(Effect.scoped)
 ).pipe(
-  Command.withDescription("Create the people of a CSV file (email,name and optional external_id,team,allowance_usd)")
+  Command.withDescription(
+    "Create the people in a CSV file (columns email,name and optionally external_id,team,allowance_usd)"
+  )
 )

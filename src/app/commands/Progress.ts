@@ -1,10 +1,10 @@
-/** Progress of long commands on stderr. */
+/** Prints the progress of long commands on stderr. */
 import { Clock, Console, Effect } from "effect"
 
-/** The time between two lines of progress, in milliseconds. */
+/** The time between two progress lines, in milliseconds. */
 const interval = 5_000
 
-/** Prints a line at most once per interval. `line` gets the elapsed seconds. */
+/** Prints a line at most once per interval. `line` receives the elapsed seconds. */
 export const everyInterval = Effect.map(Clock.currentTimeMillis, (began) => {
   let printedAt = began
   return (line: (seconds: number) => string): Effect.Effect<void> =>

@@ -1,4 +1,4 @@
-/** Options that the commands of people and tenants share. */
+/** The options that commands for people and tenants share. */
 import { Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
@@ -8,7 +8,7 @@ import * as CommandLine from "./CommandLine.ts"
 import { amountOf, oneLine } from "./Options.ts"
 import { refuse } from "./Report.ts"
 
-/** A refusal with the service's own message. */
+/** Refuses with the service's own message. */
 export const worded = (problem: { readonly message: string }) => refuse(problem.message)
 
 export const emailOf = (text: string, flag = "--email") =>
@@ -17,7 +17,7 @@ export const emailOf = (text: string, flag = "--email") =>
   )
 
 export const externalIdOption = Options.text("external-id").pipe(
-  Options.withDescription("your own id; repeating the command with this id updates the values"),
+  Options.withDescription("your own id for it; repeating the command with the same id updates the values"),
   Options.optional
 )
 

@@ -1,4 +1,4 @@
-/** The provisioning service of a command. It has no price list, so a person created by a command gets no signup credit. */
+/** Provides provisioning for commands. It has no price list, so a person whom a command creates gets no signup credit. */
 import { Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { PriceList } from "../../books/prices/PriceList.ts"
@@ -21,7 +21,7 @@ import { database } from "./Database.ts"
 import { refuse } from "./Report.ts"
 import { userName } from "./UserName.ts"
 
-/** `public_url` is the base of links in letters. The running service sends them, so the command has no mail server. */
+/** `public_url` is the base of the links in letters. The running service sends the letters, so the command has no mail server. */
 export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "service_name" | "public_url"> = {}) =>
   Provisioning.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(Allowances.layer, Applications.layer, Tenants.layer, Outbox.layer)),
@@ -31,17 +31,17 @@ export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "
     Layer.provideMerge(database(facts))
   )
 
-/** The configuration of a service that sends letters. */
+/** Reads the configuration of a service that sends letters. */
 export const mailingConfig = Effect.fnUntraced(function* (path: string, flag: string) {
   const file = yield* Config.readFile(path)
-  if (file.mail === undefined) return yield* refuse(`${flag}: ${path} has no "mail", so no email would be sent`)
+  if (file.mail === undefined) return yield* refuse(`${flag}: ${path} does not set "mail", so no email would be sent`)
   return file
 })
 
-/** The operating-system user who runs the command. */
+/** Identifies the operating-system user who runs the command. */
 export const commander: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** Creates or changes a person, by external id if present. */
+/** Creates or changes a person, by external id if there is one. */
 export const put = (
   { people }: ProvisioningContract,
   by: Operator,

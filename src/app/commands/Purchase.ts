@@ -1,4 +1,4 @@
-/** `tollgate purchase`: books a purchase that was paid outside the service. */
+/** `tollgate purchase`: records a purchase that was paid outside the service. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -14,7 +14,7 @@ import { database } from "./Database.ts"
 import { amountOf, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** `Purchases` without a payment processor. A command may use it while the service runs. */
+/** `Purchases` without a payment processor. A command may use it while the service is running. */
 export const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide([Tenants.layer, Ledger.layer]),
@@ -29,7 +29,7 @@ export const command = Command.make(
     tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
     amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD")),
     reference: Options.text("reference").pipe(
-      Options.withDescription("the invoice or receipt; each reference is booked once")
+      Options.withDescription("the invoice or receipt; each reference is recorded only once")
     )
   },
   ({ amount, reference, tenant }) =>
@@ -46,7 +46,9 @@ export const command = Command.make(
         Effect.provide(purchases(facts))
       )
       if (!booked)
-        return yield* refuse(`--tenant ${tenant}: no such tenant; or --reference ${reference} is already booked`)
+        return yield* refuse(
+          `--tenant ${tenant}: there is no such tenant, or --reference ${reference} is already booked`
+        )
       yield* Console.log(`booked a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
     })
-).pipe(Command.withDescription("Book a purchase that was paid outside the service (source: purchase)"))
+).pipe(Command.withDescription("Record a purchase that was paid outside the service (source: purchase)"))

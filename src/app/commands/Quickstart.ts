@@ -1,12 +1,12 @@
 /**
- * `tollgate quickstart`: writes a configuration, creates a person with credit and an API key, and serves. Its models come from a local server or
- * from vendors with a key in the environment.
+ * `tollgate quickstart`: writes a configuration, creates a person with credit and an API key, and serves. The models come from a local server or from
+ * vendors whose keys are in the environment.
  *
  * Where the specification is silent:
- * - An existing configuration file is served unchanged.
- * - Without a vendor's key in the environment, the command prompts for a key or for a local server's address. It stores a typed key in the
+ * - If the configuration file exists, it is served unchanged.
+ * - If no vendor's key is in the environment, the command prompts for a key or for a local server's address. It stores a key that is typed in the
  *   configuration file, which only its owner can read.
- * - A key is printed once, at the start that creates it. Later starts print how to create another key, and `--json` then has `null`.
+ * - The start that creates a key prints it once. Later starts print how to create another one, and `--json` then returns `null` for it.
  */
 import { Command, Options, Prompt } from "@effect/cli"
 import { Console, Duration, Effect, Option, Redacted } from "effect"
@@ -41,7 +41,7 @@ const options = {
   ),
   email: Options.text("email").pipe(Options.withDescription("the first person's email address"), Options.optional),
   credit: Options.text("credit").pipe(
-    Options.withDescription("the first person's credit in USD"),
+    Options.withDescription("the first person's credit, in USD"),
     Options.withDefault("20")
   ),
   yes: Options.boolean("yes").pipe(Options.withDescription("skip all questions")),
@@ -63,18 +63,18 @@ const askedVendor = Prompt.select<Vendor | undefined>({
   ]
 })
 const askedAddress = Prompt.text({
-  message: "Its address (Ollama: http://127.0.0.1:11434/v1)",
+  message: "Its address (for Ollama, http://127.0.0.1:11434/v1)",
   validate: needed("an address such as http://127.0.0.1:11434/v1")
 })
 const askedKey = ({ name }: Vendor) =>
-  Prompt.password({ message: `Your API key of ${name}`, validate: needed("the key") })
+  Prompt.password({ message: `Your API key for ${name}`, validate: needed("the key") })
 const askedEmail = Prompt.text({
   message: "Your email address",
   default: emailPreset,
   validate: (text) => (isEmail(text) ? Effect.succeed(text) : Effect.fail("must be an email address"))
 })
 
-/** The vendors in the environment and the given local server, as sources of models. */
+/** Lists the vendors in the environment and the given local server, as sources of models. */
 const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, asks: boolean) {
   const known = inEnvironment(process.env)
   if (known.length > 0 || Option.isSome(upstream))
@@ -86,7 +86,7 @@ const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, 
   return { vendors: [{ ...vendor, key: Redacted.value(key) }], local: undefined }
 })
 
-/** Writes the file unless it exists. */
+/** Writes the configuration file unless it exists. */
 const configured = Effect.fnUntraced(function* (path: string, upstream: Option.Option<string>, asks: boolean) {
   if (existsSync(path)) {
     yield* Console.error(`serving the existing ${path}`)
@@ -95,7 +95,7 @@ const configured = Effect.fnUntraced(function* (path: string, upstream: Option.O
   const text = Draft.textOf(yield* sourcesOf(upstream, asks))
   yield* Config.decodeFile(JSON.parse(text), path)
   yield* Effect.try({
-    // Another process may have written it in between.
+    // Another process may have created the file in the meantime.
     try: () => writeFileSync(path, text, { flag: "wx" }),
     catch: (error) => refuse(`--config ${path} could not be written: ${(error as Error).message}`)
   })
@@ -118,7 +118,7 @@ const textOf = ({ api_key, base_url, config, console, credit, model, operator, t
 
   base URL     ${base_url}/v1
   tenant       ${tenant_id}${api_key === undefined ? "" : ` (${credit} USD of credit)`}
-  API key      ${api_key ?? `printed at the first start; tollgate key create --tenant ${tenant_id} creates another`}
+  API key      ${api_key ?? `printed at the first start; create another with tollgate key create --tenant ${tenant_id}`}
 
   A first call:
 

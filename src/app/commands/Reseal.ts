@@ -1,6 +1,6 @@
 /**
- * `tollgate reseal`: continues a deployment under a new secret after the old secret was lost. Balances, ledger, usage, transfers and teams stay.
- * The command ends all values that the old secret protected. The service must be stopped.
+ * `tollgate reseal`: lets a deployment continue under a new secret after the old secret was lost. Balances, ledgers, usage, transfers and teams are
+ * kept. Everything that the old secret protected is invalidated. The service must be stopped.
  */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -31,7 +31,7 @@ import type { Location } from "../../storage/database/Location.ts"
 import { audited } from "./Audited.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** The effect on each kind of protected value; `undefined` if the kind has no row of its own. */
+/** How each kind of protected value is invalidated; `undefined` if the values are part of another kind's row. */
 const endings: Record<Protected, Ending | undefined> = {
   api_key: apiKeysEnd,
   run_key: runKeysEnd,
@@ -40,7 +40,7 @@ const endings: Record<Protected, Ending | undefined> = {
   authorization_code: codesEnd,
   sign_in: linksEnd,
   device_code: devicesEnd,
-  // Part of the device code's row.
+  // Stored in the device code's row.
   user_code: undefined,
   tenant_invite: invitationsEnd,
   transfer_invite: transferLinksEnd,
@@ -48,17 +48,17 @@ const endings: Record<Protected, Ending | undefined> = {
   letter: lettersEnd,
   browser: undefined,
   operator_code: operatorSessionsEnd,
-  // Both are part of the operator code's row.
+  // Both are stored in the operator code's row.
   operator_cookie: undefined,
   operator_token: undefined,
   management_key: managementKeysEnd,
-  // Part of the authorization codes' table.
+  // Stored in the table of authorization codes.
   console_link: undefined
 }
 
 const stored = Object.values(endings).filter((ending) => ending !== undefined)
 
-/** The effects, one line for each kind with rows. */
+/** Describes what will be invalidated, with one line for each kind that has rows. */
 const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -68,7 +68,7 @@ const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(
   return lines.flat()
 }).pipe(Effect.orDie)
 
-/** Applies all effects in one transaction. */
+/** Invalidates everything in one transaction. */
 const run = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
@@ -78,20 +78,20 @@ const run = Effect.gen(function* () {
   yield* writer.submit({ postings: [], statements })
 })
 
-/** Copies a SQLite file. Operators of PostgreSQL create their own copy. */
+/** Makes a copy of a SQLite file. Operators of PostgreSQL make their own copy. */
 const snapshotOf = (location: Location) =>
   Effect.gen(function* () {
     if (location.engine === "postgres") return []
     const snapshot = `${location.path}.before-reseal-${yield* Clock.currentTimeMillis}`
     yield* Backup.backup(location.path, snapshot)
-    return [`The previous database is kept at ${snapshot}`]
+    return [`A copy of the previous database is at ${snapshot}`]
   })
 
 export const command = Command.make(
   "reseal",
   {
     confirm: Options.boolean("confirm").pipe(
-      Options.withDescription("apply the effects; without this flag they are only shown")
+      Options.withDescription("apply the changes; without this flag, the command only lists them")
     )
   },
   ({ confirm }) =>
@@ -106,15 +106,15 @@ export const command = Command.make(
       )
       if (fits) {
         return yield* refuse(
-          `the secret fits ${facts.database.shown}: nothing is lost. To continue under a new one anyway, move ` +
+          `the secret matches ${facts.database.shown}, so nothing is lost. To continue under a new one anyway, move ` +
             `${facts.data_dir}/secret away, or set another TOLLGATE_SECRET`
         )
       }
-      const stays = "Balances, ledgers, usage, transfers, organisations and clients stay."
+      const stays = "Balances, ledgers, usage, transfers, organisations and clients are kept."
       const list = lines.map((line) => `  ${line}`)
       if (!confirm) {
         yield* Console.log([`${stays} Under a new secret:`, ...list].join("\n"))
-        return yield* refuse("nothing was done; add --confirm to do it")
+        return yield* refuse("nothing was changed; pass --confirm to apply this")
       }
       const snapshot = yield* snapshotOf(facts.database)
       yield* Effect.provide(run, Database.layerAt(facts.database))
@@ -123,7 +123,14 @@ export const command = Command.make(
         Layer.provide(Database.layerAt(facts.database))
       )
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
-      const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
+      const now =
+        facts.secret === undefined
+          ? `the secret in ${facts.data_dir}/secret, which you should back up`
+          : "TOLLGATE_SECRET"
       yield* Console.log([`${facts.database.shown} continues under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
     }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Continue without a lost secret: keeps the books, starts keys and sign-ins over"))
+).pipe(
+  Command.withDescription(
+    "Continue after the secret was lost: keeps all balances and records, and invalidates keys and sign-ins"
+  )
+)

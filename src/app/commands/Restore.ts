@@ -10,7 +10,7 @@ import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
   "restore",
-  { from: Options.text("from").pipe(Options.withDescription("a file that backup wrote")) },
+  { from: Options.text("from").pipe(Options.withDescription("a file that tollgate backup wrote")) },
   ({ from }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
@@ -21,7 +21,7 @@ export const command = Command.make(
       yield* DataFolder.keepPrivate(facts)
       yield* Console.log(
         `${facts.database.shown} was restored from ${from}` +
-          (previous === undefined ? "" : `; the previous database is kept at ${previous}`)
+          (previous === undefined ? "" : `; the previous database is now at ${previous}`)
       )
     }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Replace the database with a backup, while the service is stopped"))

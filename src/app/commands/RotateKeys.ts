@@ -13,6 +13,10 @@ export const command = Command.make("rotate-keys", {}, () =>
     const entry = yield* audited({ action: "rotate_keys" })
     const layer = SigningKeys.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
     const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate([entry])).pipe(Effect.provide(layer))
-    yield* Console.log(`${kid} signs from now on; a running service uses it within an hour; existing tokens stay valid`)
+    yield* Console.log(
+      `created ${kid}, which now signs new tokens; a running service uses it within an hour, and existing tokens remain valid`
+    )
   })
-).pipe(Command.withDescription("Create a new signing key for access tokens; serve does so every 30 days"))
+).pipe(
+  Command.withDescription("Create a new signing key for access tokens; the service itself does this every 30 days")
+)

@@ -1,9 +1,9 @@
 /**
- * Runs a service with the outside world in the same process. The outside world starts first and provides the configuration. This module is loaded
- * only if there is no configuration file.
+ * Runs a service together with a simulated outside world, in the same process. The simulation starts first and provides the configuration. This
+ * module is loaded only if there is no configuration file.
  *
  * Where the specification is silent:
- * - A sandbox keeps its demo key in `DATA_DIR/demo.json`, because the service stores only hashes of keys.
+ * - A sandbox stores its demo key in `DATA_DIR/demo.json`, because the service stores only hashes of keys.
  */
 import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"
@@ -22,7 +22,7 @@ export const serve = (facts: EnvironmentFacts) =>
     if (!isLoopback(facts.host)) {
       return yield* new ConfigProblem({
         message:
-          `HOST: a sandbox listens on loopback only, not on ${facts.host}, since anyone can sign in to it. ` +
+          `HOST: a sandbox listens only on loopback, not on ${facts.host}, because anyone can sign in to it. ` +
           "To serve other machines, use a configuration file (--config)."
       })
     }

@@ -1,4 +1,4 @@
-/** `tollgate serve`: runs the service until it is stopped. Without a configuration file it runs a sandbox. */
+/** `tollgate serve`: runs the service until it is stopped. Without a configuration file, it runs a sandbox. */
 import { Effect, Runtime } from "effect"
 import { noModel, readFile, servesSomething } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
@@ -20,7 +20,7 @@ export interface Served {
   readonly file: ConfigFile
 }
 
-/** `greet` runs as soon as the deployment serves. */
+/** Serves a deployment. `greet` runs as soon as it accepts requests. */
 export const serve = <E = never, R = never>(
   config: string | undefined,
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
@@ -55,7 +55,7 @@ const serveDeployment = <E, R>(
     const { url } = yield* NodeServer.Listening
     yield* Effect.logInfo(`serving at ${url}`)
     for (const { address, name } of redirectAddresses(file.identity, file.public_url ?? url))
-      yield* Effect.logInfo(`sign-in with ${name}: its redirect URI is ${address}`)
+      yield* Effect.logInfo(`the redirect URI for sign-in with ${name} is ${address}`)
     yield* reloading
     const store = yield* RunningAddress.note(facts, file.public_url ?? url)
     const { configuration, serving } = yield* Deployment
@@ -64,7 +64,7 @@ const serveDeployment = <E, R>(
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)
 
-/** Reloads the configuration on SIGHUP. A rejected configuration is logged. */
+/** Reloads the configuration on SIGHUP. If the new configuration is rejected, logs why. */
 const reloading = Effect.gen(function* () {
   const { reload } = yield* Deployment
   const run = Runtime.runFork(yield* Effect.runtime<never>())
@@ -74,7 +74,7 @@ const reloading = Effect.gen(function* () {
   )
 })
 
-/** Imports the sandbox dynamically, because a deployment does not need it. */
+/** Imports the sandbox dynamically, because a real deployment does not need it. */
 const serveSandbox = (facts: EnvironmentFacts) =>
   Effect.flatMap(
     Effect.promise(() => import("./Sandbox.ts")),

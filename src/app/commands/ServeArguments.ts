@@ -1,6 +1,6 @@
-/** Recognizes the plain command lines of `serve` before the command-line library is loaded. */
+/** Recognizes the plain forms of `serve` before the command-line library is loaded. */
 
-/** The arguments of `serve` or `serve --config FILE`; `undefined` for any other command line. */
+/** Parses `serve` or `serve --config FILE`. Returns `undefined` for any other command line. */
 export const serveArguments = (words: ReadonlyArray<string>): { readonly config: string | undefined } | undefined => {
   const [command, flag, path, ...more] = words
   if (command !== "serve" || more.length > 0) return undefined

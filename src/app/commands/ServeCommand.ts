@@ -1,10 +1,10 @@
-/** The command `serve` for the command-line library. */
+/** Defines the command `serve` for the command-line library. */
 import { Command, Options } from "@effect/cli"
 import { Option } from "effect"
 import { serve } from "./Serve.ts"
 
 const config = Options.text("config").pipe(
-  Options.withDescription("the configuration file; without it, a sandbox is served"),
+  Options.withDescription("the configuration file; without it, a sandbox runs"),
   Options.optional
 )
 

@@ -29,11 +29,13 @@ export const command = Command.make(
     tenant: tenantOption,
     amount: Options.text("amount").pipe(Options.withDescription("in credits (1 credit is 1 USD)")),
     note: Options.text("note").pipe(
-      Options.withDescription("shown in the ledger"),
+      Options.withDescription("the description in the ledger"),
       Options.withDefault("a grant taken back by the operator")
     ),
     reference: Options.text("reference").pipe(
-      Options.withDescription("makes the command repeatable: a second one with this reference takes nothing"),
+      Options.withDescription(
+        "makes the command safe to repeat: with the same reference, it takes back nothing the second time"
+      ),
       Options.optional
     ),
     json
@@ -56,7 +58,7 @@ export const command = Command.make(
             problem._tag === "TenantNotFound"
               ? noTenant(tenant)
               : problem._tag === "ReferenceUsed"
-                ? `--reference ${credit.reference}: it was booked with another tenant or amount`
+                ? `--reference ${credit.reference}: it was already used with another tenant or amount`
                 : problem.message
           )
         ),

@@ -1,4 +1,4 @@
-/** `tollgate tenants`: lists tenants with owner and balance, and creates one. */
+/** `tollgate tenants`: lists tenants with their owners and balances, and creates tenants. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -29,7 +29,7 @@ const tenantsCreate = Command.make(
   {
     name: Options.text("name").pipe(Options.withDescription("the tenant's name")),
     owner: Options.text("owner").pipe(
-      Options.withDescription("the first owner's address; an unknown person is created")
+      Options.withDescription("the first owner's address; creates that person if necessary")
     ),
     externalId: externalIdOption,
     ...allowanceOptions,
@@ -44,7 +44,7 @@ const tenantsCreate = Command.make(
         owner_email: yield* emailOf(owner, "--owner"),
         allowance: termsOf(yield* givenAmount(allowance, "--allowance"), period)
       }
-      if (wanted.name.length > nameMax) return yield* refuse(`--name: up to ${nameMax} characters`)
+      if (wanted.name.length > nameMax) return yield* refuse(`--name: must be at most ${nameMax} characters`)
       const external_id = yield* externalIdOf(externalId)
       const made = yield* Effect.flatMap(Provisioning, ({ tenants }) =>
         external_id === undefined ? tenants.create(by, wanted) : tenants.put(by, external_id, wanted)
@@ -54,7 +54,11 @@ const tenantsCreate = Command.make(
       yield* Console.log(id)
       yield* Console.error(`${made.created ? "made" : "found"} ${CommandLine.printable(made.name)}`)
     })
-).pipe(Command.withDescription("Create a tenant with its first owner; without an external id, every run creates one"))
+).pipe(
+  Command.withDescription(
+    "Create a tenant with its first owner; without an external id, each run creates another tenant"
+  )
+)
 
 export const subcommands = [tenantsCreate] as const
 
@@ -74,7 +78,7 @@ export const command = Command.make(
   ({ json, limit, search }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: from 1 to 1000")
+      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: must be from 1 to 1000")
       const { found, total } = yield* Effect.gen(function* () {
         const ledger = yield* Ledger
         const { found, total } = yield* tenantsLike(search, limit)
@@ -100,6 +104,6 @@ export const command = Command.make(
       ])
       yield* Console.log(CommandLine.table([["TENANT", "BALANCE", "SINCE", "OWNER", "NAME"], ...rows]))
       if (total > found.length)
-        yield* Console.log(`${found.length} of ${total}: narrow with --search, or raise --limit (up to 1000)`)
+        yield* Console.log(`${found.length} of ${total}: narrow the list with --search, or raise --limit (up to 1000)`)
     })
 ).pipe(Command.withDescription("List tenants with owner and balance"), Command.withSubcommands(subcommands))

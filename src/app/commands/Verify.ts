@@ -1,4 +1,4 @@
-/** `tollgate verify`: checks every invariant of the books. */
+/** `tollgate verify`: checks every invariant of the ledger and the usage records. */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Console, Effect } from "effect"
@@ -14,7 +14,7 @@ import { everyInterval } from "./Progress.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const since = Options.boolean("since").pipe(
-  Options.withDescription("only rows added since the last verification that held; all rows if none did")
+  Options.withDescription("check only rows added since the last successful verification, or all rows if there was none")
 )
 
 /** Prints the progress on stderr. */
@@ -25,7 +25,7 @@ export const progress = Effect.map(
       print((seconds) => `${rows} of ${of} entries and records after ${seconds} s`)
 )
 
-/** Verifies the database and records the result in it. It never writes to a damaged file. */
+/** Verifies the database and stores the result in it. Never writes to a damaged file. */
 const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {
   const sql = yield* SqlClient
   const before = since ? yield* Verifications.lastHeld(sql) : undefined

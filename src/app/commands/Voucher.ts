@@ -1,4 +1,4 @@
-/** `tollgate voucher`: codes for credit. */
+/** `tollgate voucher`: manages codes that can be redeemed for credit. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -18,7 +18,7 @@ const vouchersOf = (facts: EnvironmentFacts) =>
   Vouchers.layer.pipe(Layer.provideMerge(Ledger.layer), Layer.provideMerge(database(facts)))
 
 const within = (flag: string, count: number, max: number) =>
-  count < 1 || count > max ? refuse(`${flag}: from 1 to ${max}`) : Effect.void
+  count < 1 || count > max ? refuse(`${flag}: must be from 1 to ${max}`) : Effect.void
 
 const shownOf = (voucher: Voucher) => ({
   id: voucher.id,
@@ -42,11 +42,11 @@ const voucherCreate = Command.make(
     ),
     count: Options.integer("count").pipe(Options.withDescription("how many codes (1)"), Options.withDefault(1)),
     expires: Options.text("expires").pipe(
-      Options.withDescription("the last day (2027-01-31), or an RFC 3339 time"),
+      Options.withDescription("the last day on which it works (2027-01-31), or an RFC 3339 time"),
       Options.optional
     ),
     note: Options.text("note").pipe(
-      Options.withDescription("shown in the ledger of those who redeem it"),
+      Options.withDescription("the description in the ledger of each tenant that redeems it"),
       Options.withDefault("voucher")
     ),
     json
@@ -70,7 +70,7 @@ const voucherCreate = Command.make(
         return yield* printed({ vouchers: made.map((voucher) => ({ ...shownOf(voucher), code: voucher.code })) })
       for (const { code } of made) yield* Console.log(code)
     })
-).pipe(Command.withDescription("Create codes that are worth credit; they are shown only once"))
+).pipe(Command.withDescription("Create codes that can be redeemed for credit; they are shown only once"))
 
 const voucherList = Command.make(
   "list",
@@ -114,13 +114,13 @@ const voucherEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
       ),
       Effect.provide(vouchersOf(facts))
     )
-    yield* Console.log(`${id} has ended, after ${uses} uses`)
+    yield* Console.log(`ended ${id} after ${uses} uses`)
   })
 ).pipe(Command.withDescription("End a voucher; tenants keep the credit that they redeemed"))
 
 export const subcommands = [voucherCreate, voucherList, voucherEnd] as const
 
 export const command = Command.make("voucher").pipe(
-  Command.withDescription("Codes that are worth credit"),
+  Command.withDescription("Manage codes that can be redeemed for credit"),
   Command.withSubcommands(subcommands)
 )

@@ -18,12 +18,12 @@ export { Mail } from "../../upstream/mail/Mail.ts"
 export { Payments } from "../../upstream/payments/Payments.ts"
 export type { PaymentSettings } from "../../upstream/payments/Payments.ts"
 
-/** Purchases and reloads. Needs a database (its postings trigger reloads), the secret, `Payments`, `Mail` and `PriceList`. */
+/** Purchases and reloads. Requires a database (its postings trigger reloads), the secret, `Payments`, `Mail` and `PriceList`. */
 export const layer = AutoReloads.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer, BillingAccounts.layer)),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`: due charges, alerts and letters. Without the loops, this work happens only during a call. */
+/** The loops of `layer`, which handle due charges, alerts and letters. Without them, this work happens only during a call. */
 export const layerJobs = Layer.mergeAll(AutoReloads.layerJobs, Outbox.layerJobs, Purchases.layerJobs)

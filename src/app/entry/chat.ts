@@ -1,4 +1,4 @@
-/** `tollgate/chat`: metered model calls in each client protocol (chat and text completions, messages, responses), with or without streaming. */
+/** `tollgate/chat`: metered model calls in every client protocol (chat and text completions, messages, responses), streamed or not. */
 import { Layer } from "effect"
 import { Chat } from "../../calls/chat/Chat.ts"
 import { Messages } from "../../calls/messages/Messages.ts"
@@ -28,7 +28,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Every protocol, with admission. Needs a database, `Payers`, `Models` and `Upstreams`. */
+/** Every protocol, with admission. Requires a database, `Payers`, `Models` and `Upstreams`. */
 export const layer = Layer.mergeAll(Chat.layer, Messages.layer, Responses.layer).pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

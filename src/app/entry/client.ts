@@ -13,14 +13,14 @@ type Methods =
     ? HttpApiClient.Client<Groups, E, never>
     : never
 
-/** The methods by group. A named type, because its full declaration is too long for the compiler. */
+/** The client's methods, by group. This type is named because its full declaration is too long for the compiler. */
 export interface Client extends Methods {}
 
-/** A client of the service at this address. Its methods are the routes and fail with the documented errors. */
+/** Creates a client for the service at this address. Its methods correspond to the routes and fail with the documented errors. */
 export const make = (baseUrl: string): Effect.Effect<Client, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
 
-/** Converts a refusal in a protocol's own shape to the problem that the contract declares. */
+/** Converts a refusal from a protocol's own format to the problem that the contract declares. */
 const unshaped = (response: HttpClientResponse.HttpClientResponse) =>
   response.status < 400
     ? Effect.succeed(response)

@@ -1,6 +1,6 @@
 /**
- * `tollgate/contracts`: types only, such as the services' interfaces (`LedgerContract`), requests, results and refusals. The other entry points
- * export the values. Each of them imports this one, so a host's declarations can name every type.
+ * `tollgate/contracts`: only types, such as the services' interfaces (`LedgerContract`), requests, results and refusals. The other entry points
+ * export the values. Each of them imports this one, so that a host's declarations can name every type.
  */
 export type {
   Authorization,

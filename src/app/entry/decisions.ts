@@ -1,4 +1,4 @@
-/** `tollgate/decisions`: typed questions to a decision model, metered. */
+/** `tollgate/decisions`: metered questions to a decision model, with typed answers. */
 import { Layer } from "effect"
 import { Decisions } from "../../calls/decisions/Decisions.ts"
 import { layer as layerGate } from "./gate.ts"
@@ -14,7 +14,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Decisions with admission. Needs a database, `Payers`, `ConfiguredDecisionModel` and `Upstreams`. */
+/** Decisions with admission. Requires a database, `Payers`, `ConfiguredDecisionModel` and `Upstreams`. */
 export const layer = Decisions.layer.pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

@@ -1,4 +1,4 @@
-/** `tollgate/embeddings`: embeddings of texts and tokens, metered. */
+/** `tollgate/embeddings`: metered embeddings of text and tokens. */
 import { Layer } from "effect"
 import { Embeddings } from "../../calls/embeddings/Embeddings.ts"
 import { layer as layerGate } from "./gate.ts"
@@ -16,7 +16,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Embeddings with admission. Needs a database, `Payers`, `EmbeddingModels` and `Upstreams`. */
+/** Embeddings with admission. Requires a database, `Payers`, `EmbeddingModels` and `Upstreams`. */
 export const layer = Embeddings.layer.pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

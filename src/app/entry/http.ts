@@ -8,9 +8,9 @@
  *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
  *     )
  *
- * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front. It listens before the service is built. It holds earlier
- * requests for up to ten seconds and then responds with 503. The router serves the same routes on any other server of the platform, but those
- * servers never respond to requests that arrive before the service is built.
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front of it. It listens before the service is built. Requests that
+ * arrive earlier wait for up to ten seconds and then get a 503. On any other server of the platform, the router serves the same routes, but requests
+ * that arrive before the service is built never get a response.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -33,7 +33,7 @@ export { layerServer } from "../../http/lanes/FastLane.ts"
 export { ConfigProblem } from "../../kernel/Setting.ts"
 export type { EnvironmentFacts } from "../Environment.ts"
 
-/** A path of a host's server: `/ai`. */
+/** A path on the host's server, such as `/ai`. */
 export type Prefix = `/${string}`
 
 /** The service, ready to be mounted. */
@@ -43,16 +43,16 @@ export class Service extends Context.Tag("tollgate/http/Service")<
 >() {}
 
 /**
- * The service as an application of the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts paths
- * with or without the prefix, so the host's router may strip it.
+ * The service as an application on the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts paths
+ * with and without the prefix, so the host's router may strip it.
  */
 export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
   Effect.flatMap(Service, (service) => service.beneath(prefix))
 
 /**
- * The service at a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Under the prefix, the service handles routes, errors,
- * `/openapi.json` and `/docs`. The host handles all other paths with its own routes, documents and `HttpApi` middleware. Middleware of the host's
- * whole server (`HttpApiBuilder.serve(middleware)`) applies to both, but not to the requests of `layerServer`'s fast lane.
+ * The service under a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Under that prefix, the service handles routes, errors,
+ * `/openapi.json` and `/docs`. The host handles all other paths with its own routes, documents and `HttpApi` middleware. Middleware for the host's
+ * whole server (`HttpApiBuilder.serve(middleware)`) applies to both, except to requests in `layerServer`'s fast lane.
  */
 export const mounted = (prefix: Prefix) =>
   HttpApiBuilder.middleware(
@@ -67,7 +67,7 @@ export const mounted = (prefix: Prefix) =>
 const isBeneath = (prefix: Prefix, url: string): boolean =>
   url.startsWith(prefix) && (url.length === prefix.length || "/?".includes(url[prefix.length]!))
 
-/** The services that the routes need. */
+/** The services that the routes require. */
 type Rooms = Layer.Layer.Context<ReturnType<typeof face>>
 
 const beneath =
@@ -89,7 +89,7 @@ const beneath =
     })
 
 /**
- * The service with all rooms and background loops, from a configuration document and the values of the environment. Needs a database
+ * The service with all of its rooms and background loops, built from a configuration document and the values of the environment. Requires a database
  * (`tollgate/database`). `public_url` in the document includes the prefix: `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>

@@ -40,7 +40,7 @@ export * from "../../people/credentials/Problems.ts"
 export * from "../../people/tenants/Problems.ts"
 export * from "../../upstream/identity/Problems.ts"
 
-/** All services of identity. Needs a database, the secret, `IdentityProviders`, `ConfiguredClients`, `PriceList` and `ServiceInfo`. */
+/** All identity services. Requires a database, the secret, `IdentityProviders`, `ConfiguredClients`, `PriceList` and `ServiceInfo`. */
 export const layer = Authorization.layer.pipe(
   Layer.provideMerge(Credentials.layer),
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, Applications.layer, Clients.layer, Identity.layer)),
@@ -48,5 +48,5 @@ export const layer = Authorization.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
 
-/** The loop of `layer`: signing keys are rotated every 30 days. */
+/** The loop of `layer`, which rotates signing keys every 30 days. */
 export const layerJobs = SigningKeys.layerJobs

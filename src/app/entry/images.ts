@@ -1,4 +1,4 @@
-/** `tollgate/images`: generated images, charged once. A call returns when its images are complete. */
+/** `tollgate/images`: image generation, charged once. A call returns when its images are complete. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Images } from "../../calls/images/Images.ts"
@@ -18,8 +18,8 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Images with admission. Needs a database, `Payers`, `ImageProviders` and `Upstreams`. */
+/** Images with admission. Requires a database, `Payers`, `ImageProviders` and `Upstreams`. */
 export const layer = Images.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
-/** The loops of `layer`: poll open jobs, and release reservations of processes that have ended. */
+/** The loops of `layer`, which poll open jobs and release the reservations of processes that have ended. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Jobs.layerJobs)

@@ -1,4 +1,4 @@
-/** `tollgate/ledger`: the books without metering. It has operations on billing accounts, balances and entries. One writer makes them durable. */
+/** `tollgate/ledger`: the ledger without metering, with operations on billing accounts, balances and entries. One writer makes them durable. */
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import "./contracts.ts"
 
@@ -50,5 +50,5 @@ export { billingAccountOf } from "../../kernel/Ids.ts"
 export { amountMax, fromDecimal, toDecimal, usd } from "../../kernel/Money.ts"
 export type { Nano } from "../../kernel/Money.ts"
 
-/** Operations and balances. Needs a database. */
+/** Operations and balances. Requires a database. */
 export const layer = Ledger.layer

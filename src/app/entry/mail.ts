@@ -1,4 +1,4 @@
-/** `tollgate/mail`: letters sent after their transaction commits, and metered letters to oneself. */
+/** `tollgate/mail`: letters that are sent once their transaction has committed, and metered emails to yourself. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Outbox } from "../../people/mail/Outbox.ts"
@@ -19,12 +19,12 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** The outbox, and mail to oneself with admission. Needs a database, the secret, `Mail`, `LetterPrice`, `Payers` and `PriceList`. */
+/** The outbox, and email to yourself with admission. Requires a database, the secret, `Mail`, `LetterPrice`, `Payers` and `PriceList`. */
 export const layer = SelfMail.layer.pipe(
   Layer.provideMerge(Layer.merge(Outbox.layer, layerGate)),
   Layer.provideMerge(Tenants.layer),
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`: send due letters, and release reservations of processes that have ended. */
+/** The loops of `layer`, which send due letters and release the reservations of processes that have ended. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Outbox.layerJobs)

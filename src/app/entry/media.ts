@@ -1,4 +1,4 @@
-/** `tollgate/media`: images and videos by quote, generated asynchronously, charged once. */
+/** `tollgate/media`: images and videos that are quoted first, generated asynchronously and charged once. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Media } from "../../calls/media/Media.ts"
@@ -17,8 +17,8 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Jobs by quote, with admission. Needs a database, `Payers`, `MediaModels` and `Upstreams`. */
+/** Quotes and jobs, with admission. Requires a database, `Payers`, `MediaModels` and `Upstreams`. */
 export const layer = Media.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
-/** The loops of `layer`: poll open jobs, and release reservations of processes that have ended. */
+/** The loops of `layer`, which poll open jobs and release the reservations of processes that have ended. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Jobs.layerJobs)

@@ -1,9 +1,9 @@
-/** `tollgate/notifications`: notifications of an account inside the service. */
+/** `tollgate/notifications`: the notifications that an account receives inside the service. */
 import { Notifications } from "../../people/notifications/Notifications.ts"
 import "./contracts.ts"
 
 export { Notifications }
 export * from "../../people/notifications/Problems.ts"
 
-/** Needs a database. */
+/** Requires a database. */
 export const layer = Notifications.layer

@@ -14,11 +14,11 @@ export * from "../../people/tenants/Organisation.ts"
 export * from "../../people/tenants/Problems.ts"
 export { Mail } from "../../upstream/mail/Mail.ts"
 
-/** Organisations, with accounts and the outbox for invitations. Needs a database, the secret, `Mail`, `PriceList` and `ServiceInfo`. */
+/** Organisations, with accounts and the outbox for invitations. Requires a database, the secret, `Mail`, `PriceList` and `ServiceInfo`. */
 export const layer = Organisations.layer.pipe(
   Layer.provideMerge(Layer.merge(Outbox.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loop of `layer`: sends due letters. */
+/** The loop of `layer`, which sends due letters. */
 export const layerJobs = Outbox.layerJobs

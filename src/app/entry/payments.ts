@@ -1,4 +1,4 @@
-/** `tollgate/payments`: purchases of credit through a payment processor or booked by the operator, refunds and disputes. */
+/** `tollgate/payments`: purchases of credit, through a payment processor or recorded by the operator, with refunds and disputes. */
 import { Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { Purchases } from "../../money/payments/Purchases.ts"
@@ -13,11 +13,11 @@ export { PriceList } from "../../books/prices/PriceList.ts"
 export { Payments } from "../../upstream/payments/Payments.ts"
 export type { PaymentSettings } from "../../upstream/payments/Payments.ts"
 
-/** Purchases. Needs a database, `Payments` and `PriceList`. */
+/** Purchases. Requires a database, `Payments` and `PriceList`. */
 export const layer = Purchases.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loop of `layer`: takes back credit that an earlier version left due. */
+/** The loop of `layer`, which takes back credit that an earlier version left due. */
 export const layerJobs = Purchases.layerJobs

@@ -1,4 +1,4 @@
-/** `tollgate/pooling`: the billing accounts that may pay for a call, in order. */
+/** `tollgate/pooling`: decides which billing accounts may pay for a call, and in which order. */
 import { Layer } from "effect"
 import { BillingAccounts } from "../../money/billing/BillingAccounts.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
@@ -14,7 +14,7 @@ export * from "../../money/pooling/Order.ts"
 export * from "../../money/pooling/Problems.ts"
 export * from "../../money/pooling/Source.ts"
 
-/** Pooling, and the gate's `Payers` derived from it. Needs a database and `PriceList`. */
+/** Pooling, and the gate's `Payers` based on it. Requires a database and `PriceList`. */
 export const layer = Pooling.layerPayers.pipe(
   Layer.provideMerge(Pooling.layer),
   Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),

@@ -1,4 +1,4 @@
-/** `tollgate/rerank`: documents ranked for a query, metered. */
+/** `tollgate/rerank`: metered ranking of documents for a query. */
 import { Layer } from "effect"
 import { Rerank } from "../../calls/rerank/Rerank.ts"
 import { layer as layerGate } from "./gate.ts"
@@ -16,7 +16,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Reranking with admission. Needs a database, `Payers`, `RerankModels` and `Upstreams`. */
+/** Reranking with admission. Requires a database, `Payers`, `RerankModels` and `Upstreams`. */
 export const layer = Rerank.layer.pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

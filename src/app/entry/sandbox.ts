@@ -1,4 +1,4 @@
-/** `tollgate/sandbox`: the outside world in process, for tests of programs built on this package. */
+/** `tollgate/sandbox`: the simulated outside world, in the same process, for testing programs built on this package. */
 import { Context, Layer } from "effect"
 import * as Made from "../../sandbox/Sandbox.ts"
 

@@ -1,4 +1,4 @@
-/** `tollgate/search`: web searches, metered. */
+/** `tollgate/search`: metered web searches. */
 import { Layer } from "effect"
 import { Search } from "../../calls/search/Search.ts"
 import { layer as layerGate } from "./gate.ts"
@@ -15,7 +15,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Searches with admission. Needs a database, `Payers`, `SearchProviders` and `Upstreams`. */
+/** Searches with admission. Requires a database, `Payers`, `SearchProviders` and `Upstreams`. */
 export const layer = Search.layer.pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

@@ -1,4 +1,4 @@
-/** `tollgate/speech`: text to speech, metered. */
+/** `tollgate/speech`: metered text to speech. */
 import { Layer } from "effect"
 import { Speech } from "../../calls/speech/Speech.ts"
 import { layer as layerGate } from "./gate.ts"
@@ -15,7 +15,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Speech with admission. Needs a database, `Payers`, `SpeechProviders` and `Upstreams`. */
+/** Speech with admission. Requires a database, `Payers`, `SpeechProviders` and `Upstreams`. */
 export const layer = Speech.layer.pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

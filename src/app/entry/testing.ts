@@ -1,7 +1,7 @@
 /**
- * `tollgate/testing`: the property suites for your own ledger and transfers, and their parts. They need `fast-check`.
+ * `tollgate/testing`: property suites for your own ledger and transfers, and the parts they are made of. They require `fast-check`.
  *
- * With Effect layers: `Ledger` and `Writer` for a ledger; `Transfers`, `Tenants` and `Ledger` for transfers:
+ * With Effect layers (`Ledger` and `Writer` for a ledger; `Transfers`, `Tenants` and `Ledger` for transfers):
  *
  *     import { checkLedger, checkTransfers, ofLayer, transfersOfLayer } from "tollgate/testing"
  *     it("keeps its books", () => checkLedger({ make: ofLayer(MyLedger.layer) }))
@@ -15,13 +15,13 @@
  *     const transfers = async ({ now }) => ({ create: (email, order) => …, accept: (email, id) => …, … })
  *     it("loses no credit", () => checkTransfers({ make: transfers }))
  *
- * `limits: true` also tests spending limits of keys (`SetLimit`), and `nextMonth` lets months change. `without` names features that a ledger lacks,
- * and `amountMax` is its largest amount:
+ * `limits: true` also tests spending limits of keys (`SetLimit`), and `nextMonth` lets months pass. `without` names features that a ledger does not
+ * have, and `amountMax` is the largest amount it supports:
  *
  *     checkLedger({ make: ledger, without: ["limits", "teams", "escrow"], amountMax: 1_000_000_000_000n })
  *
- * Both suites create a new implementation for each story, run operations concurrently, and reject with the shortest failing story. `stories` and
- * `length` set the amount of work, and `seed` repeats a run.
+ * Both suites create a new implementation for each story, run operations concurrently, and reject with the shortest story that fails. `stories` and
+ * `length` set how much work to do, and `seed` repeats a run.
  */
 import "./contracts.ts"
 export { apply, empty } from "../../testing/LedgerModel.ts"

@@ -1,4 +1,4 @@
-/** `tollgate/transcription`: audio to text, metered. */
+/** `tollgate/transcription`: metered audio to text. */
 import { Layer } from "effect"
 import { Transcription } from "../../calls/transcription/Transcription.ts"
 import { layer as layerGate } from "./gate.ts"
@@ -20,7 +20,7 @@ export { Payers } from "../../books/gate/Payers.ts"
 export { InsufficientCredits, ModelNotAllowed } from "../../books/gate/Problems.ts"
 export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 
-/** Transcriptions with admission. Needs a database, `Payers`, `TranscriptionProviders` and `Upstreams`. */
+/** Transcriptions with admission. Requires a database, `Payers`, `TranscriptionProviders` and `Upstreams`. */
 export const layer = Transcription.layer.pipe(Layer.provideMerge(layerGate))
 
 export { layerJobs } from "./gate.ts"

@@ -18,12 +18,12 @@ export type { Move, TransferId, TransferStatus } from "../../money/transfers/Sta
 export * from "../../money/transfers/Problems.ts"
 export { fields as settings, layer as layerSettings, TransferLimits } from "../../money/transfers/Settings.ts"
 
-/** Transfers, with accounts and the outbox. Needs a database, the secret, `Mail`, `PriceList` and `ServiceInfo`. */
+/** Transfers, with accounts and the outbox. Requires a database, the secret, `Mail`, `PriceList` and `ServiceInfo`. */
 export const layer = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`: end expired transfers, and send due letters. */
+/** The loops of `layer`, which end expired transfers and send due letters. */
 export const layerJobs = Layer.merge(Transfers.layerJobs, Outbox.layerJobs)

@@ -1,4 +1,4 @@
-/** `tollgate/usage`: usage records, sums, rollups, and explanations of charges. */
+/** `tollgate/usage`: usage records, sums, rollups and explanations of charges. */
 import { Layer } from "effect"
 import { SortedIndexer } from "../../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../../books/ledger/totals/TotalsIndexer.ts"
@@ -24,7 +24,7 @@ export type { Window } from "../../money/usage/Window.ts"
 export { HeldKey } from "../../money/usage/HeldKey.ts"
 export { Explanation } from "../../money/usage/Explanation.ts"
 
-/** All services of usage. Needs a database and `PriceList`. */
+/** All usage services. Requires a database and `PriceList`. */
 export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations.layer).pipe(
   Layer.provideMerge(
     Layer.mergeAll(Sums.layer, Series.layer, PriceVersions.layer, SortedIndexer.layer, TotalsIndexer.layer)
@@ -33,5 +33,5 @@ export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`. They update the sorted index and the totals of large tenants' records, which keep pages and series fast. */
+/** The loops of `layer`, which update the sorted index and the totals of large tenants' records. These keep pages and series fast. */
 export const layerJobs = Layer.merge(SortedIndexer.layerJobs, TotalsIndexer.layerJobs)

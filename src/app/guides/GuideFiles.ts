@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs"
 
 const folder = (module: string): string => {
   if (module.endsWith("/GuideFiles.ts")) return "./"
-  // In the package the modules are below the bundle.
+  // In the package, the modules are in a folder below the bundle.
   return module.endsWith("/GuideFiles.js") ? "../../../guides/" : "./guides/"
 }
 
-/** The Markdown of one guide. */
+/** Returns the Markdown of a guide. */
 export const read = (name: string): string =>
   readFileSync(new URL(`${folder(import.meta.url)}${name}.md`, import.meta.url), "utf8")

@@ -1,4 +1,4 @@
-/** The guides as HTML pages, rendered at the first request. */
+/** Renders the guides as HTML pages, each when it is first requested. */
 import { marked } from "marked"
 import { guides, isGuide, textOf } from "./Guides.ts"
 
@@ -12,13 +12,13 @@ table { border-collapse: collapse; display: block; overflow-x: auto }
 th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); padding: 0.35rem 0.75rem 0.35rem 0; text-align: left; vertical-align: top }
 `
 
-/** Links between the pages: the reference at `docs`, and each guide. */
+/** Links to the other pages: the reference at `docs`, and each guide. */
 const navigation = (docs: string): string =>
   `<nav aria-label="Documentation"><a href="${docs}">Reference</a>${Object.keys(guides)
     .map((name) => `<a href="${docs}/guides/${name}">${name}</a>`)
     .join("")}</nav>`
 
-/** Guides link to each other by file. Other relative links point into the repository, which a page cannot reach. */
+/** Rewrites links between guides, which name files. Other relative links point into the repository, which a page cannot reach. */
 const linked = (docs: string, html: string): string =>
   html
     .replace(/<a href="([a-z-]+)\.md">/g, `<a href="${docs}/guides/$1">`)
@@ -28,11 +28,11 @@ const page = (docs: string, title: string, body: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">` +
   `<title>${title}</title><style>${style}</style></head><body>${navigation(docs)}<main>${body}</main></body></html>`
 
-/** A guide as a page; `undefined` for an unknown name. `docs` is the path of the reference, for links. */
+/** Renders a guide as a page, or returns `undefined` for an unknown name. `docs` is the path of the reference, for links. */
 export const guidePage = (name: string, docs: string): string | undefined =>
   isGuide(name) ? page(docs, name, linked(docs, marked.parse(textOf(name), { async: false }))) : undefined
 
-/** The list of guides as a page. */
+/** Renders the list of guides as a page. */
 export const listPage = (docs: string): string =>
   page(
     docs,
@@ -42,6 +42,6 @@ export const listPage = (docs: string): string =>
       .join("")}</ul>`
   )
 
-/** The reference's page with links to the guides above it. */
+/** Adds links to the guides at the top of the reference's page. */
 export const withNavigation = (html: string, docs: string): string =>
   html.replace(/<body([^>]*)>/, (body) => `${body}${navigation(docs)}`)

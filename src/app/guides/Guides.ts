@@ -1,24 +1,24 @@
 /** The guides that ship with this version: `tollgate help GUIDE` prints one, and `/docs/guides` shows them as pages. */
 import { read } from "./GuideFiles.ts"
 
-/** Each guide with a line about it, in reading order. */
+/** Each guide with a line that describes it, in reading order. */
 export const guides = {
   "first-hour": "from the executable to colleagues with their own keys",
   company: "sign-in with the company's own issuer, groups and teams",
-  clients: "call it from SDKs and coding agents; retries, key limits, budgets, OAuth",
+  clients: "calls from SDKs and coding agents; retries, key limits, budgets, OAuth",
   configure: "models, prices, vendors, environment",
   operate: "commands, monitoring, backup, upgrades, payments",
   "class-of-forty": "forty people from a file, credit that renews, plans, and vouchers",
   resell: "sell credit with Stripe, at your own prices",
-  postgres: "PostgreSQL, many nodes, moving the books",
+  postgres: "PostgreSQL, several nodes, moving the database",
   embed: "layers and entry points for host programs",
-  "your-ledger": "the property suites against your own ledger",
-  errors: "statuses, codes, and what to do about each"
+  "your-ledger": "testing your own ledger with the property suites",
+  errors: "statuses, codes and what to do about each"
 } as const
 
 export type GuideName = keyof typeof guides
 
 export const isGuide = (name: string): name is GuideName => Object.hasOwn(guides, name)
 
-/** The Markdown of a guide. */
+/** Returns the Markdown of a guide. */
 export const textOf = (name: GuideName): string => read(name)

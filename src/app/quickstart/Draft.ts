@@ -1,23 +1,23 @@
 /**
- * Writes the configuration of `tollgate quickstart`: one screen of JSON, with a line for each upstream and model.
+ * Writes the configuration for `tollgate quickstart`: one screen of JSON, with a line for each upstream and each model.
  *
  * Where the specification is silent:
- * - A local server's model costs 0.10 USD per million prompt tokens and 0.40 USD per million answer tokens. Without prices, credit and limits would
- *   have no effect. Change the prices in the file.
+ * - A local server's model costs 0.10 USD per million prompt tokens and 0.40 USD per million completion tokens. Without prices, credit and limits
+ *   would have no effect. The operator can change the prices in the file.
  */
 import { vendors } from "./Vendors.ts"
 import type { Vendor } from "./Vendors.ts"
 import type { LocalServer } from "./LocalServer.ts"
 
 export interface Sources {
-  /** `key` is the vendor's key if the environment does not have it. */
+  /** `key` is the vendor's key if it is not in the environment. */
   readonly vendors: ReadonlyArray<Vendor & { readonly key?: string }>
   readonly local: LocalServer | undefined
 }
 
 export const localPrice = { prompt_usd_per_million: "0.10", completion_usd_per_million: "0.40" }
 
-/** The maximum number of local models. More models would make the file longer than a screen. */
+/** The maximum number of local models. With more of them, the file would not fit on one screen. */
 const localMax = 20
 const outputMax = 16_384
 
@@ -37,17 +37,17 @@ const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
     id,
     context_length,
     max_output_tokens: Math.min(outputMax, context_length),
-    // Local servers do not support `max_completion_tokens`.
+    // Local servers do not accept `max_completion_tokens`.
     limit_field: "max_tokens",
     price: localPrice,
     upstreams: [{ upstream: "local", model: id }]
   }))
 ]
 
-/** JSON on one line, with spaces. Strings in JSON contain no line breaks. */
+/** Formats JSON on one line, with spaces. JSON strings never contain line breaks. */
 const lineOf = (value: unknown): string => JSON.stringify(value, null, 1).replaceAll(/\n */g, " ")
 
-/** The text of the file. */
+/** Formats the configuration file. */
 export const textOf = (sources: Sources): string => {
   const upstreams = upstreamsOf(sources).map(([name, entry]) => `    ${JSON.stringify(name)}: ${lineOf(entry)}`)
   const models = modelsOf(sources).map((entry) => `    ${lineOf(entry)}`)
@@ -56,6 +56,6 @@ export const textOf = (sources: Sources): string => {
 
 /** The error message if there is no source of models. */
 export const noSource =
-  "no vendor is known. Set the key of one in the environment " +
-  `(${vendors.map(({ variable }) => variable).join(", ")}), or name a local server: ` +
+  "no vendor is configured. Set a vendor's key in the environment " +
+  `(${vendors.map(({ variable }) => variable).join(", ")}), or pass a local server's address: ` +
   "tollgate quickstart --upstream http://127.0.0.1:11434/v1"

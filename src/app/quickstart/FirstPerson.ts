@@ -1,8 +1,9 @@
 /**
- * The first person of a deployment, with credit and an API key.
+ * Creates the first person in a deployment, with credit and an API key.
  *
  * Where the specification is silent:
- * - The person is created once. A second `tollgate quickstart` with the same address finds the person and key, and grants no further credit.
+ * - The person is created once. If `tollgate quickstart` runs again with the same address, it finds the person and the key, and grants no more
+ *   credit.
  */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -22,14 +23,14 @@ export interface FirstPerson {
   readonly api_key: string | undefined
 }
 
-/** The name of the key, and the description of the credit. */
+/** The key's name, also used as the description of the credit. */
 const made = "quickstart"
 
 export interface Wanted {
   readonly email: string
-  /** In nano-USD. */
+  /** The credit in nano-USD. */
   readonly credit: Nano
-  /** Creates the audit entry of an action. */
+  /** Creates an action's audit entry. */
   readonly audited: (act: Act) => Statement
 }
 
@@ -53,7 +54,7 @@ export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, 
   return { account_id, tenant_id, api_key } satisfies FirstPerson
 })
 
-/** Grants the credit before the key is created, so the next start can complete an interrupted one. */
+/** Grants the credit before the key is created, so that the next start can complete an interrupted one. */
 const giveOnce = Effect.fnUntraced(function* (tenant_id: TenantId, credit: Nano, audited: Wanted["audited"]) {
   const ledger = yield* Ledger
   const account = billingAccountOf(tenant_id)

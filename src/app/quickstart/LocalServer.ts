@@ -1,4 +1,4 @@
-/** Requests the list of models from an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp). */
+/** Asks an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp) which models it serves. */
 import { Effect, Either, ParseResult, Schema } from "effect"
 import { ConfigProblem } from "../../kernel/Setting.ts"
 
@@ -13,9 +13,9 @@ export interface LocalServer {
   readonly models: ReadonlyArray<LocalModel>
 }
 
-/** The context length of servers that do not report one, in tokens. */
+/** The context length to assume for a server that does not report one, in tokens. */
 const contextPreset = 32_768
-/** Limits on the time and size of a server's model list. */
+/** The limits on how long a model list may take and how large it may be. */
 const patience = "10 seconds"
 const bytesMax = 4_000_000
 
@@ -24,16 +24,16 @@ const Listed = Schema.parseJson(
     data: Schema.Array(
       Schema.Struct({
         id: Schema.NonEmptyString,
-        /** vLLM. */
+        /** Reported by vLLM. */
         max_model_len: Schema.optionalWith(Schema.Number, { nullable: true }),
-        /** LM Studio and others. */
+        /** Reported by LM Studio and others. */
         context_length: Schema.optionalWith(Schema.Number, { nullable: true })
       })
     )
   })
 )
 
-/** Embedding models cannot chat. */
+/** Recognizes models that cannot chat, such as embedding models, by name. */
 const isChat = (id: string): boolean => !/embed|rerank|whisper|tts/i.test(id)
 
 const contextOf = (said: number | undefined): number =>
@@ -43,7 +43,7 @@ const modelsIn = (text: string): Either.Either<ReadonlyArray<LocalModel>, string
   Schema.decodeUnknownEither(Listed)(text).pipe(
     Either.mapBoth({
       onLeft: (error) =>
-        `it returns no list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
+        `it did not return a list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
       onRight: ({ data }) =>
         data
           .filter(({ id }) => isChat(id))
@@ -54,7 +54,7 @@ const modelsIn = (text: string): Either.Either<ReadonlyArray<LocalModel>, string
     }),
     Either.filterOrLeft(
       (models) => models.length > 0,
-      () => "it serves no chat model: load one first (ollama pull llama3.2)"
+      () => "it serves no chat model; load one first (ollama pull llama3.2)"
     )
   )
 
@@ -72,15 +72,15 @@ const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, stri
       return `it cannot be reached (${cause?.code ?? cause?.message ?? message})`
     }
   }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `it does not respond within ${patience}` }),
-    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it responds with ${status}`)))
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `it did not respond within ${patience}` }),
+    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it returned ${status}`)))
   )
 
 const withPassword = new ConfigProblem({
   message: "--upstream: the address must not contain a user or password; use api_key_env in the configuration instead"
 })
 
-/** Tries the address itself, then `/v1` below it. */
+/** Tries the address itself, then the address with `/v1` appended. */
 export const ask = (address: string): Effect.Effect<LocalServer, ConfigProblem> => {
   const wrong = (why: string) => new ConfigProblem({ message: `--upstream ${address}: ${why}` })
   const url = address.replace(/\/+$/, "")

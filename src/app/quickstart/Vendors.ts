@@ -1,17 +1,17 @@
 /**
- * Vendors that `tollgate quickstart` knows, each with its key's variable, its upstream and a few models. The catalogue has the models' limits and
- * prices, and a test checks that it contains each model.
+ * The vendors that `tollgate quickstart` knows, each with the variable for its key, its upstream and a few models. Limits and prices come from the
+ * catalogue, and a test checks that the catalogue contains each of these models.
  */
 
 export interface Vendor {
-  /** The upstream's name, and the vendor's name in the catalogue. */
+  /** The name of the upstream, and of the vendor in the catalogue. */
   readonly name: string
   readonly variable: string
   readonly upstream: {
     readonly base_url: string
     readonly speaks?: ReadonlyArray<string>
   }
-  /** Ids of the catalogue, without the vendor's name. The first is the default. */
+  /** Ids in the catalogue, without the vendor's name. The first one is the default. */
   readonly models: ReadonlyArray<string>
 }
 
@@ -66,6 +66,6 @@ export const vendors: ReadonlyArray<Vendor> = [
   }
 ]
 
-/** Vendors whose variable is set. */
+/** Returns the vendors whose variable is set. */
 export const inEnvironment = (environment: { readonly [name: string]: string | undefined }): ReadonlyArray<Vendor> =>
   vendors.filter(({ variable }) => (environment[variable] ?? "").trim() !== "")

@@ -205,7 +205,7 @@ describe("tollgate models", () => {
       `prompt ${price!.prompt}, completion ${price!.completion}, cached prompt ${price!.cached_prompt}`
     )
     expect(await models("--search", unpriced.id)).toContain("no price")
-    expect(await models("--search", "no such thing")).toContain("no model of the catalogue has")
+    expect(await models("--search", "no such thing")).toContain("no model in the catalogue has")
   })
 
   it("says where the prices of a configuration are others", async () => {
@@ -213,9 +213,7 @@ describe("tollgate models", () => {
     expect(text).toContain(`same: same as ${whole.id} (prompt ${price!.prompt}, `)
     expect(text).toContain(`outdated: differs from ${whole.id} (prompt 999, `)
     expect(text).toContain(`  prompt: 999 here, ${price!.prompt} in the catalogue`)
-    expect(text).toContain(
-      `  cached prompt: no line here, so charged at the price of the whole, ${price!.cached_prompt} in`
-    )
+    expect(text).toContain(`  cached prompt: no line here, so the general price applies, ${price!.cached_prompt} in`)
     expect(text).toContain("own: not in the catalogue (prompt 1, completion 2, request 0.5)")
     expect(text).not.toContain("context")
     expect(text).not.toContain("one-hour")
@@ -247,7 +245,8 @@ describe("tollgate models", () => {
       writeFileSync(file, JSON.stringify({ upstreams: { spare: upstream }, models: [entry] }))
       return models("--config", file)
     }
-    const refused = "no price for one-hour cache writes: requests with them are refused. To allow them, add "
+    const refused =
+      "There is no price for one-hour cache writes, so requests with them are refused. To allow them, add "
     const tier = `"long_context": [{ "above_prompt_tokens": ${above}, ${line("…")} }]`
     expect(await of()).toContain(`${refused}${line("…")}, ${tier}\n`)
     expect(await of(JSON.parse(`{ ${line("7")} }`))).toContain(`${refused}${tier}\n`)
