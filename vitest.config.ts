@@ -62,7 +62,8 @@ const onPostgresToo = [
   "test/money/usage/LabelledSums.test.ts",
   "test/money/vouchers/*.test.ts",
   "test/operations/provisioning/Provisioning.test.ts",
-  "test/operations/scim/*.test.ts"
+  "test/operations/scim/*.test.ts",
+  "test/operations/reconciliation/Planted.test.ts"
 ]
 
 /** The files of `npm run test:long`. Most take half a minute or more. */

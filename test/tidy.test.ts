@@ -214,6 +214,8 @@ describe("who may import whom", () => {
  * that says who pays, what is charged, whether money is taken, or who is let in: those are tags, whose absence does not compile.
  */
 const references: Readonly<Record<string, string>> = {
+  BillDrifts: "absent, the metrics have no gauges of vendors' bills",
+  BillingVendors: "absent, no vendor's bill is compared; a comparison moves no money",
   Bytes: "a limit: bytes of bodies",
   CallObserver: "an observer",
   CommitLimit: "a limit: how long a commit may take",

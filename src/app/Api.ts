@@ -20,6 +20,7 @@ import { NotificationsApi } from "../people/notifications/Api.ts"
 import { OperatorApi, OperatorSessionApi } from "../operations/operator/Api.ts"
 import { OperatorBudgetsApi } from "../operations/budgets/Api.ts"
 import { OperatorCreditApi } from "../operations/credit/Api.ts"
+import { ReconciliationsApi } from "../operations/reconciliation/Api.ts"
 import { ProvisioningApi } from "../operations/provisioning/Api.ts"
 import { ScimApi } from "../operations/scim/Api.ts"
 import { OpsApi } from "../operations/ops/Api.ts"
@@ -88,6 +89,7 @@ const routes = contract
   .add(OperatorApi)
   .add(OperatorCreditApi)
   .add(OperatorBudgetsApi)
+  .add(ReconciliationsApi)
   .add(ProvisioningApi)
   .add(ScimApi)
   .add(OpsApi)

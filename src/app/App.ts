@@ -55,6 +55,9 @@ import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
 import { Provisioning } from "../operations/provisioning/Provisioning.ts"
 import { ScimTokenHttp } from "../operations/scim/Bearer.ts"
 import { ScimHttp } from "../operations/scim/Http.ts"
+import { BillDrifts } from "../operations/ops/Gauges.ts"
+import { ReconciliationsHttp } from "../operations/reconciliation/Http.ts"
+import { Reconciliations } from "../operations/reconciliation/Reconciliations.ts"
 import { Scim } from "../operations/scim/Scim.ts"
 import { OperatorActs } from "../operations/operator/Acts.ts"
 import { AuditLog } from "../operations/operator/AuditLog.ts"
@@ -149,7 +152,8 @@ export const domains = Layer.mergeAll(
   Vouchers.layer,
   Layer.provide(Budgets.layer, knownCalls),
   Browser.layer,
-  Contacts.layer
+  Contacts.layer,
+  Reconciliations.layer
 ).pipe(
   Layer.provideMerge(Allowances.layer),
   Layer.provideMerge(Feed.layer),
@@ -220,10 +224,16 @@ export const jobs = Layer.mergeAll(
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,
-  BudgetedRuns.layerJobs
+  BudgetedRuns.layerJobs,
+  Reconciliations.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
 
-/** The handlers of every group in `Api`. */
+const billDrifts = Layer.effect(
+  BillDrifts,
+  Effect.map(Reconciliations, ({ drifts }) => drifts)
+)
+
+/** The handlers of every group of `Api`. */
 export const handlers = Layer.mergeAll(
   merged(partsOf("handlers")),
   AuthHttp,
@@ -244,10 +254,11 @@ export const handlers = Layer.mergeAll(
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),
   Layer.provide(OperatorCreditHttp, OperatorTokenHttp),
   Layer.provide(OperatorBudgetsHttp, OperatorTokenHttp),
+  Layer.provide(ReconciliationsHttp, OperatorTokenHttp),
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,
-  OpsHttp,
+  Layer.provide(OpsHttp, billDrifts),
   OrganisationsHttp,
   PaymentsHttp,
   WebhooksHttp,

@@ -17,6 +17,7 @@ import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
 import * as Ops from "../operations/ops/Settings.ts"
+import * as Reconciliation from "../operations/reconciliation/Settings.ts"
 import * as Scim from "../operations/scim/Settings.ts"
 import * as Telemetry from "../operations/ops/Telemetry.ts"
 import * as Allowances from "../money/allowances/Settings.ts"
@@ -42,6 +43,7 @@ const entries = Schema.Struct({
   ...SignIn.fields,
   ...Registration.fields,
   ...Scim.fields,
+  ...Reconciliation.fields,
   ...Console.fields,
   ...Contact.fields,
   ...Http.fields,
@@ -108,6 +110,17 @@ const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typ
   ...(email_sign_in && mail === undefined ? [{ path: ["mail"], message: "is required for `email_sign_in`" }] : [])
 ]
 
+/** Billed upstreams that do not exist. A vendor without `upstreams` bills the upstream with its name. */
+const billingIssues = ({ reconciliation, upstreams }: typeof entries.Type): ReadonlyArray<Schema.FilterIssue> =>
+  Object.entries(reconciliation).flatMap(([name, vendor]) =>
+    (vendor.upstreams ?? [name])
+      .filter((upstream) => !Object.hasOwn(upstreams, upstream))
+      .map((upstream) => ({
+        path: ["reconciliation", name, "upstreams"],
+        message: `there is no upstream ${upstream}`
+      }))
+  )
+
 export const ConfigFile = entries.pipe(
   Schema.filter((file) => {
     const { upstreams } = file
@@ -117,7 +130,7 @@ export const ConfigFile = entries.pipe(
     ]
       .filter(([, upstream]) => !Object.hasOwn(upstreams, upstream))
       .map(([path, upstream]) => ({ path, message: `there is no upstream ${upstream}` }))
-    return [...issues, ...modelIssues(file), ...signInIssues(file)]
+    return [...issues, ...modelIssues(file), ...signInIssues(file), ...billingIssues(file)]
   })
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
@@ -145,6 +158,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     SignIn.layer(file),
     Registration.layer(file),
     Scim.layer(file),
+    Reconciliation.layer(file),
     Console.layer(file),
     Ops.layer(file),
     Contact.layer(file),

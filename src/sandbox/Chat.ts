@@ -68,10 +68,20 @@ const models: ReadonlyArray<ModelOffer> = [
   }
 ]
 
-export const make: Make = ({ clock, origin }) => {
+/** The vendor's own price of a model; `undefined` for a model that it does not have. */
+export const vendorPriceOf = (model: string): ModelOffer["price"] | undefined => {
+  const offer = models.find(({ id }) => id === model)
+  return offer === undefined ? undefined : (offer.upstreams[0]?.cost ?? offer.price)
+}
+
+type Note = (id: string, model: string, usage: ReturnType<typeof usageOf>) => void
+
+export const make: Make = ({ bills, clock, origin }) => {
   const now = () => Math.floor(clock.now() / 1000)
+  const note: Note = (id, model, { completion_tokens, prompt_tokens }) =>
+    bills.note({ id, at: clock.now(), model, input: prompt_tokens, cached: 0, output: completion_tokens })
   const routes = Object.values(upstreams).flatMap((mount): ReadonlyArray<Route> => [
-    { method: "POST", path: `${mount}/chat/completions`, answer: (received) => chat(bodyOf(received), now()) },
+    { method: "POST", path: `${mount}/chat/completions`, answer: (received) => chat(bodyOf(received), now(), note) },
     { method: "POST", path: `${mount}/completions`, answer: (received) => completion(bodyOf(received), now()) },
     {
       method: "GET",
@@ -201,7 +211,7 @@ function* events(wire: Wire, choices: Iterable<string>): Generator<string> {
   yield "data: [DONE]\n\n"
 }
 
-const chat = (body: Body, created: number): Answer => {
+const chat = (body: Body, created: number, note: Note): Answer => {
   const model = modelOf(body)
   const { messages, stream } = body
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isBody)) {
@@ -222,6 +232,7 @@ const chat = (body: Body, created: number): Answer => {
 
   const head = { id: idOf("chatcmpl"), created, model }
   const usage = usageOf(prompt_tokens, words * n)
+  note(head.id, model, usage)
   if (stream !== true) {
     const finish_reason = reasons[speech.end]
     const message = messageOf(speech)

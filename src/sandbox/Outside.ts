@@ -7,6 +7,7 @@ import type { Effect, Scope } from "effect"
 import type { IncomingHttpHeaders } from "node:http"
 import { parseExact } from "../http/transport/Json.ts"
 import { write } from "../kernel/Decimal.ts"
+import type { Bills } from "./Bills.ts"
 import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
@@ -90,6 +91,8 @@ export interface Surroundings {
   /** For services without HTTP. For all others, the switchboard records calls and applies faults. */
   readonly calls: Calls
   readonly faults: Faults
+  /** The model vendor's bill. */
+  readonly bills: Bills
 }
 
 export type Make = (surroundings: Surroundings) => Effect.Effect<Outside, SandboxFailed, Scope.Scope>

@@ -4,6 +4,7 @@
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
+import * as Bills from "./Bills.ts"
 import * as Calls from "./Calls.ts"
 import * as Control from "./Control.ts"
 import * as Faults from "./Faults.ts"
@@ -100,11 +101,12 @@ export const make = ({
     const clock = yield* SteeredClock.make(data_dir)
     const calls = Calls.make()
     const faults = Faults.make()
+    const bills = Bills.make()
     const runPromise = yield* FiberSet.makeRuntimePromise()
     const { origin, plug } = yield* Switchboard.make({ port, calls, faults })
 
     const services = yield* Effect.forEach(serviceNames, (name) =>
-      Effect.map(world[name]({ origin, data_dir, clock, calls, faults }), (service) => ({ ...service, name }))
+      Effect.map(world[name]({ origin, data_dir, clock, calls, faults, bills }), (service) => ({ ...service, name }))
     )
     for (const { name, routes } of services) plug(routes, name)
     let connected: LeversContract | undefined

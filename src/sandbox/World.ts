@@ -1,4 +1,5 @@
 /** The services of the outside world. Faults, the list of calls and `Settings.without` use these names. */
+import * as Billing from "./Billing.ts"
 import * as Bedrock from "./Bedrock.ts"
 import * as Chat from "./Chat.ts"
 import * as Decisions from "./Decisions.ts"
@@ -32,7 +33,8 @@ export const world = {
   transcription: Transcription.make,
   identity: Issuer.make,
   mail: Mail.make,
-  payments: Payments.make
+  payments: Payments.make,
+  billing: Billing.make
 } satisfies Readonly<Record<string, Make>>
 
 export type ServiceName = keyof typeof world

@@ -248,6 +248,8 @@ describe("the examples", () => {
     "GET /v1/events",
     // A sandbox has no configuration file.
     "POST /v1/operator/reload",
+    // It names no vendor whose bills are compared.
+    "GET /v1/operator/reconciliations/{vendor}/{day}",
     "GET /v1/operator/events",
     "POST /v1/webhooks/stripe",
     "GET /issuer/authorize",

@@ -41,7 +41,8 @@ describe("the usage of an answer", () => {
         cached_tokens: 1,
         cache_write_tokens: 2,
         reasoning_tokens: 3,
-        completion_image_tokens: 4
+        completion_image_tokens: 4,
+        vendor_cost: 0.1
       }
     ],
     [

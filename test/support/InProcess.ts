@@ -1,4 +1,5 @@
 /** The service and its sandbox in this process, on two servers. Only one server has the fast lane. */
+import type { Clock } from "effect"
 import { Context, Effect, Exit, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
 import { domains, face } from "../../src/app/App.ts"
 import * as Config from "../../src/app/Config.ts"
@@ -16,6 +17,10 @@ import { Loops } from "../../src/operations/ops/Loops.ts"
 import { Metrics } from "../../src/operations/ops/Metrics.ts"
 import { Readiness } from "../../src/operations/ops/Readiness.ts"
 import { RoutingLog } from "../../src/operations/ops/RoutingLog.ts"
+import { Reconciliations } from "../../src/operations/reconciliation/Reconciliations.ts"
+import type { ReconciliationsContract } from "../../src/operations/reconciliation/Reconciliations.ts"
+import { BillingVendors } from "../../src/operations/reconciliation/Settings.ts"
+import type { BillingVendor } from "../../src/operations/reconciliation/Settings.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { sqliteFile } from "../../src/storage/database/Location.ts"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -40,6 +45,8 @@ const server = Effect.map(Layer.build(NodeServer.layer(facts)), Context.get(Node
 export interface More {
   readonly upstreams?: Readonly<Record<string, object>>
   readonly models?: ReadonlyArray<object>
+  /** Whether the service follows the sandbox's clock. */
+  readonly steered?: boolean
 }
 
 interface Lists {
@@ -68,13 +75,17 @@ const served = (more: More) =>
       Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })),
       Layer.provideMerge(TestDatabase.writer.pipe(Layer.provideMerge(TestDatabase.sql)))
     )
-    const context = yield* Layer.build(service)
+    const built = Layer.build(service)
+    const context = yield* more.steered === true ? Effect.withClock(built, sandbox.clock) : built
     const { app, lane } = Context.get(context, Face)
     return {
       lane: (yield* Effect.provideService(server, Face, { app, lane })).port,
       router: (yield* Effect.provideService(server, Face, { app, lane: new Map() })).port,
       writer: Context.get(context, Writer),
-      sql: Context.get(context, SqlClient)
+      sql: Context.get(context, SqlClient),
+      clock: sandbox.clock,
+      origin: sandbox.url,
+      file
     }
   })
 
@@ -92,9 +103,13 @@ export class InProcess implements Ports {
   readonly stop: () => Promise<void>
   readonly #writer: Writer["Type"]
   readonly #sql: SqlClient
+  readonly #clock: Clock.Clock
+  readonly #file: Config.ConfigFile
+  /** The sandbox's address. */
+  readonly origin: string
 
   private constructor(
-    { lane, router, sql, writer }: Effect.Effect.Success<ReturnType<typeof served>>,
+    { clock, file, lane, origin, router, sql, writer }: Effect.Effect.Success<ReturnType<typeof served>>,
     stop: () => Promise<void>
   ) {
     this.lane = lane
@@ -103,6 +118,9 @@ export class InProcess implements Ports {
     this.stop = stop
     this.#writer = writer
     this.#sql = sql
+    this.#clock = clock
+    this.#file = file
+    this.origin = origin
   }
 
   static async start(more: More = {}): Promise<InProcess> {
@@ -111,6 +129,26 @@ export class InProcess implements Ports {
     const quiet = Effect.provide(served(more), Logger.remove(Logger.defaultLogger))
     const parts = await Effect.runPromise(Scope.extend(quiet, scope))
     return new InProcess(parts, () => Effect.runPromise(Scope.close(scope, Exit.void)))
+  }
+
+  /** Uses the reconciliations of these vendors, on the service's database and at the sandbox's time. */
+  reconciling<A, E>(
+    vendors: ReadonlyArray<BillingVendor>,
+    use: (reconciliations: ReconciliationsContract) => Effect.Effect<A, E>
+  ): Promise<A> {
+    const layer = Reconciliations.layer.pipe(
+      Layer.provide([
+        Layer.succeed(BillingVendors, vendors),
+        Config.calls(this.#file),
+        Layer.succeed(Writer, this.#writer),
+        Layer.succeed(SqlClient, this.#sql)
+      ])
+    )
+    return Effect.flatMap(Reconciliations, use).pipe(
+      Effect.provide(layer),
+      Effect.withClock(this.#clock),
+      Effect.runPromise
+    )
   }
 
   /** Creates or changes a tenant's budget. Without a tenant, the budget is the operator's. `null` ends the budget. */

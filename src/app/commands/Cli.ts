@@ -27,6 +27,7 @@ import * as OperatorKeys from "./OperatorKeys.ts"
 import * as Owed from "./Owed.ts"
 import * as People from "./People.ts"
 import * as Purchase from "./Purchase.ts"
+import * as Reconcile from "./Reconcile.ts"
 import * as Reseal from "./Reseal.ts"
 import * as Restore from "./Restore.ts"
 import * as RotateKeys from "./RotateKeys.ts"
@@ -58,6 +59,7 @@ const commands = [
   Key.command,
   RotateKeys.command,
   Verify.command,
+  Reconcile.command,
   Backup.command,
   Restore.command,
   Reseal.command,

@@ -29,6 +29,7 @@ import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { isProblem } from "../../kernel/Problem.ts"
 import { Tracing } from "../../kernel/Tracing.ts"
+import { withAttempt, withLast } from "../../kernel/VendorRequests.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/rules/Problems.ts"
 import type { Conflict, RefusalByPosting } from "../ledger/rules/Problems.ts"
@@ -133,7 +134,9 @@ export interface Admission {
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** For calls that do not stream. The response is then read to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
-  /** Ends the call. When this returns, charge, entry, usage record and sums are on disk. Further calls change nothing. */
+  /** Keeps the vendor's id of an attempt's request, for the usage record. */
+  readonly servedAs: (vendor_request: string | undefined) => void
+  /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /** Like `settle`, with statements that commit or fail with it. On `Conflict` (a statement did not match its rows) the call stays open. */
   readonly settleBeside: (
@@ -278,7 +281,7 @@ const make = Effect.gen(function* () {
     )
   )
 
-  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside, request_id) => ({
+  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside, request_id, vendor_request) => ({
     call,
     payer,
     since: performance.now(),
@@ -299,7 +302,10 @@ const make = Effect.gen(function* () {
         usage_source: measured.usage_source,
         latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at),
         token_details: measured.token_details,
-        request_id
+        request_id,
+        vendor_request:
+          measured.vendor_request === undefined ? vendor_request : withLast(vendor_request, measured.vendor_request),
+        vendor_cost: measured.vendor_cost
       }
     }
   })
@@ -670,7 +676,8 @@ interface Books {
     at: number,
     measured: Measured,
     beside: ReadonlyArray<Statement>,
-    request_id?: string
+    request_id?: string,
+    vendor_request?: string
   ) => Ending
   /** Statements for a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
@@ -721,7 +728,8 @@ class Admitted implements Admission {
   readonly reserved: Nano
   private readonly books: Books
   private readonly request_id: string | undefined
-  /** Facts for the log; `undefined` for a resumed call. */
+  private vendor_request: string | undefined
+  /** Facts for the log; unknown for a resumed call. */
   private readonly facts: CallFacts | undefined
   /** Facts for the metrics; `undefined` for a call that was refused because its reservation was late. */
   private readonly observed: ObservedFacts | undefined
@@ -783,6 +791,10 @@ class Admitted implements Admission {
     return this.books.to_its_end
   }
 
+  servedAs(vendor_request: string | undefined): void {
+    this.vendor_request = withAttempt(this.vendor_request, vendor_request)
+  }
+
   settle(measured: Measured): Effect.Effect<Receipt, BooksUnavailable> {
     return this.settled(measured, none, identity) as Effect.Effect<Receipt, BooksUnavailable>
   }
@@ -802,7 +814,15 @@ class Admitted implements Admission {
   ): Effect.Effect<A, Conflict | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(use(this.receipt))
     if (this.ending !== undefined) return Effect.map(this.books.writeLater(this, this.ending), use)
-    this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside, this.request_id)
+    this.ending = this.books.endingOf(
+      this.call,
+      this.payer,
+      this.at,
+      measured,
+      beside,
+      this.request_id,
+      this.vendor_request
+    )
     return this.write(this.ending, use)
   }
 

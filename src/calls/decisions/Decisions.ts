@@ -168,6 +168,7 @@ const ask = Effect.fnUntraced(function* (
       )
     )
   const { headers, lost, status } = answer
+  admission.servedAs(Wire.vendorRequestOf(headers))
   if (status === 422 || status === 429 || status === 529) {
     const refusal = refusalOf(answer, status)
     yield* admission.settle(failure(refusal.error_type))

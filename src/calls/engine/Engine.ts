@@ -715,6 +715,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
       .exchange(request, { limit: answerBytesMax, room, long: speaks.long, read_on: admission.to_its_end }),
     (none) => unanswered(upstream.name, none, request_id)
   )
+  admission.servedAs(Wire.vendorRequestOf(answer.headers))
   if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   if (answer.outline !== undefined) return yield* completeLong(attempt, answer, answer.outline)
   const options = attempt.pair === undefined ? undefined : yield* answerOptions(attempt)
@@ -869,6 +870,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   const { admission, pair, prompt, protocol, request, request_id, speaks, upstream } = attempt
   const unreachable = (none: Wire.Unreachable) => unanswered(upstream.name, none, request_id)
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(request, admission.to_its_end), unreachable)
+  admission.servedAs(Wire.vendorRequestOf(answer.headers))
   if (isRefusal(answer)) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
     return yield* refused(upstream.name, whole, request_id)
@@ -1024,7 +1026,9 @@ const measured = (
   success: error_type !== "upstream_error",
   error_type,
   usage_source: tokens.usage_source,
-  token_details: tokens.token_details
+  token_details: tokens.token_details,
+  vendor_request: tokens.vendor_id,
+  vendor_cost: tokens.vendor_cost
 })
 
 /** The call's counted tokens. A prompt with content stored elsewhere cannot be counted, so its bound is used. */

@@ -13,6 +13,7 @@
  *   prompt without attachments, or if one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache
  *   writes, and the service logs a warning.
  */
+import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../kernel/TokenDetails.ts"
@@ -40,6 +41,10 @@ export interface Tokens extends Figures {
   readonly usage_source: UsageSource
   /** The separately billed tokens, if any. The totals include them. */
   readonly token_details: TokenDetails | undefined
+  /** The cost that the upstream reported. It changes no charge. */
+  readonly vendor_cost?: Nano | undefined
+  /** The vendor's id of the call. */
+  readonly vendor_id?: string | undefined
 }
 
 /**
@@ -63,8 +68,16 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
     prompt_tokens,
     completion_tokens,
     usage_source: asItIs && !details.beyond ? "provider" : "estimated",
-    token_details: details.found
+    token_details: details.found,
+    vendor_cost: reported.vendor_cost === undefined ? undefined : costReported(reported.vendor_cost),
+    vendor_id: reported.vendor_id
   }
+}
+
+/** A larger report is a mistake. */
+const costReported = (usd: number): Nano | undefined => {
+  const cost = fromDecimal(String(usd), 9)
+  return cost === undefined || cost > amountMax ? undefined : cost
 }
 
 const any: Kinds = { attachments: true, hour: true }

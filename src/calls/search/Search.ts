@@ -19,6 +19,7 @@ import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { tooLong } from "../../upstream/models/Failover.ts"
 import { failed, isRefusal, readJson, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
+import { vendorRequestOf } from "../../upstream/wire/Wire.ts"
 import { pick } from "../../upstream/models/Provider.ts"
 import type { UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
@@ -108,6 +109,7 @@ const make = Effect.gen(function* () {
       upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end, room, long }),
       ({ reason }) => failed(upstream.name, reason, request_id)
     )
+    admission.servedAs(vendorRequestOf(answer.headers))
     if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
     const measured = measuredOf(cost, 1, provider.id)
     if (answer.lost === "too_long") {

@@ -129,6 +129,7 @@ const ask = Effect.fnUntraced(function* (
   const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason)
   const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body: bodyOf(order) } as const
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent, admission.to_its_end), unreachable)
+  admission.servedAs(Wire.vendorRequestOf(answer.headers))
   if (isRefusal(answer)) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, { limit: refusalBytesMax }), unreachable)
     return yield* refused(upstream.name, whole)

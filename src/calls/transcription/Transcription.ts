@@ -26,7 +26,7 @@ import { pick, pickModel } from "../../upstream/models/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
-import type * as Wire from "../../upstream/wire/Wire.ts"
+import * as Wire from "../../upstream/wire/Wire.ts"
 import { measuredOf } from "../metered/Measured.ts"
 import { formOf, lengthInBytes, release, secondsIn } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
@@ -196,6 +196,7 @@ const ask = Effect.fnUntraced(function* (
   const answer = yield* Effect.catchAll(sent(upstream, admission, chosen.model, call), ({ reason }) =>
     failed(upstream.name, reason)
   )
+  admission.servedAs(Wire.vendorRequestOf(answer.headers))
   if (isRefusal(answer)) return yield* refused(upstream.name, answer)
   return yield* settled(upstream.name, admission, chosen, call.detail, extent, answer)
 })

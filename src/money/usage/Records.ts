@@ -6,6 +6,8 @@
  *   and `token_details` only if the provider reported tokens that vendors bill separately.
  * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself ended
  *   the call, as it does for media jobs and for calls that a crash interrupted.
+ * - The vendor's id for a request and the cost that it reported are only for the operator, because they reveal the operator's account at the vendor and
+ *   its prices. Tenants do not see them.
  * - A record contains `tags`, `end_user` and `run_id` if the call carried them, and `budgets` if any budget counted it.
  * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
@@ -16,11 +18,13 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import { tagsOf } from "../../kernel/Labels.ts"
 import { fromRow } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
 import { paginated } from "../../kernel/Page.ts"
 import type { PageOf } from "../../kernel/Page.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import type { TokenDetails } from "../../kernel/TokenDetails.ts"
+import { vendorRequestsOf } from "../../kernel/VendorRequests.ts"
 import { keyNames } from "../../people/tenants/KeyNames.ts"
 import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import * as SortedIndex from "../../books/ledger/totals/SortedIndex.ts"
@@ -48,6 +52,17 @@ export interface RecordsContract {
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** Finds a record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
+  /** Returns the facts that the vendor reported about a call. They are for operators; tenants do not see them. */
+  readonly vendorOf: (usage_id: string) => Effect.Effect<VendorFacts>
+}
+
+export interface VendorFacts {
+  /** The vendor's id for the request that served the call, or for the last one that failed. */
+  readonly vendor_request?: string
+  /** The vendors' ids for the failed attempts before it. */
+  readonly vendor_retries?: ReadonlyArray<string>
+  /** The cost that the vendor reported. */
+  readonly vendor_cost?: Nano
 }
 
 export interface RecordsAsked extends PageOf {
@@ -88,7 +103,13 @@ const make = Effect.gen(function* () {
   const numbers = Numbers.make(sql)
   const filtered = Filtered.make(sql, numbers)
   const parts: Parts = { sql, numbers, filtered, places: yield* Effect.makeSemaphore(placesMax), walks: new Map() }
-  return { page: page(parts), newest: newest(parts), range: range(parts), find: find(parts) } satisfies RecordsContract
+  return {
+    page: page(parts),
+    newest: newest(parts),
+    range: range(parts),
+    find: find(parts),
+    vendorOf: vendorOf(parts)
+  } satisfies RecordsContract
 })
 
 /** Runs one sorted walk per tenant at a time, which bounds the tenant's share of memory. */
@@ -268,6 +289,28 @@ const firstOf = Effect.fnUntraced(function* (
   const ascending = direction === "desc" ? best.toReversed() : best
   return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
 })
+
+const requestsOf = (text: string | null | undefined): VendorFacts => {
+  const { last, retried } = vendorRequestsOf(text)
+  return {
+    ...(last !== undefined && { vendor_request: last }),
+    ...(retried.length > 0 && { vendor_retries: retried })
+  }
+}
+
+const vendorOf =
+  ({ sql }: Parts): RecordsContract["vendorOf"] =>
+  (usage_id) =>
+    Effect.map(
+      Effect.orDie(
+        sql<{ readonly vendor_request: string | null; readonly vendor_cost: string | null }>`
+          SELECT vendor_request, CAST(vendor_cost AS TEXT) AS vendor_cost FROM tollgate_usage_records WHERE id = ${usage_id}`
+      ),
+      ([row]): VendorFacts => ({
+        ...requestsOf(row?.vendor_request),
+        ...(typeof row?.vendor_cost === "string" && { vendor_cost: fromRow(row.vendor_cost) })
+      })
+    )
 
 const find =
   ({ sql }: Parts): RecordsContract["find"] =>

@@ -61,9 +61,16 @@ export const OpenCallLine = Schema.Struct({
 }).annotations({ identifier: "OperatorOpenCall" })
 
 /** The usage record of an ended call. */
-export const EndedCallLine = Schema.Struct({ ...UsageRecord.fields, state: Schema.Literal("ended") }).annotations({
-  identifier: "OperatorEndedCall"
-})
+export const EndedCallLine = Schema.Struct({
+  ...UsageRecord.fields,
+  state: Schema.Literal("ended"),
+  /** The vendor's id of the request that served the call, or of its last failure. Absent if the vendor named none. */
+  vendor_request: Schema.optionalWith(Schema.String, { exact: true }),
+  /** The vendors' ids of the failed attempts before it. Absent if there were none. */
+  vendor_retries: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
+  /** The cost that the vendor reported. Absent if it reported none. */
+  vendor_cost: Schema.optionalWith(Usd, { exact: true })
+}).annotations({ identifier: "OperatorEndedCall" })
 
 export const CallLine = Schema.Union(OpenCallLine, EndedCallLine)
 export type CallLine = typeof CallLine.Type

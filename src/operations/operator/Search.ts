@@ -106,7 +106,7 @@ const callsBy = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<CallLine>> {
   const rest = id.slice(id.indexOf("_") + 1)
   const ended = yield* records.find(`use_${rest}`)
-  if (ended !== undefined) return [{ ...ended, state: "ended" }]
+  if (ended !== undefined) return [{ ...ended, ...(yield* records.vendorOf(ended.id)), state: "ended" }]
   const open = yield* reservations.find(`call_${rest}`)
   if (open === undefined) return []
   const { account_id, amount, at, model, provider, tenant_id } = open

@@ -1,5 +1,6 @@
 /** Reads the state of the books for the metrics. */
-import { Clock, Effect } from "effect"
+import { Clock, Context, Effect } from "effect"
+import type { Nano } from "../../kernel/Money.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 
 export interface Gauges {
@@ -14,6 +15,19 @@ export interface Gauges {
   /** The number of findings in the last verification. */
   readonly findings: number
 }
+
+/** The last compared day of a vendor's bill. */
+export interface BillDrift {
+  readonly vendor: string
+  readonly drift: Nano
+  readonly billed: Nano
+  readonly coverage: number
+}
+
+/** The last compared day of each vendor's bill, for the metrics; none by default. */
+export class BillDrifts extends Context.Reference<BillDrifts>()("tollgate/ops/BillDrifts", {
+  defaultValue: (): Effect.Effect<ReadonlyArray<BillDrift>> => Effect.succeed([])
+}) {}
 
 export const read: Effect.Effect<Gauges, never, Ledger> = Effect.gen(function* () {
   const now = yield* Clock.currentTimeMillis

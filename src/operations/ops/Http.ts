@@ -26,6 +26,7 @@ export const OpsHttp = HttpApiBuilder.group(
     const gate = yield* Gate
     const indexes = yield* Indexes
     const identity = yield* Identity
+    const drifts = yield* Gauges.BillDrifts
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
       metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
@@ -51,6 +52,7 @@ export const OpsHttp = HttpApiBuilder.group(
           Effect.catchTag("InvalidToken", (problem) => Effect.zipRight(limits.take("metrics", request), problem)),
           Effect.andThen(gauges),
           Effect.andThen(work),
+          Effect.andThen(Effect.map(drifts, metrics.setDrifts)),
           Effect.andThen(Effect.promise(metrics.text)),
           Effect.map((text) => HttpServerResponse.text(text, { contentType: metrics.content_type }))
         )

@@ -2,7 +2,7 @@
 import { Context, Layer } from "effect"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
 import { callMetrics } from "./CallMetrics.ts"
-import type { Gauges } from "./Gauges.ts"
+import type { BillDrift, Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
 import type { NodeFigures } from "./Node.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
@@ -15,6 +15,8 @@ export interface MetricsContract {
   readonly setGauges: (gauges: Gauges) => void
   /** Sets the figures for work in progress. `/metrics` calls it just before it responds. */
   readonly setWork: (work: Work) => void
+  /** Sets the gauges for vendors' bills, from the newest day compared for each. */
+  readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
   /** Returns the metrics in the Prometheus text format. `content_type` is their content type. */
   readonly text: () => Promise<string>
   readonly content_type: string
@@ -62,6 +64,7 @@ const make = (): MetricsContract => {
     observeCall: callMetrics(registry),
     setGauges: booksMetrics(registry),
     setWork: workMetrics(registry),
+    setDrifts: driftMetrics(registry),
     text: () => registry.metrics(),
     content_type: registry.contentType
   }
@@ -147,6 +150,27 @@ const workMetrics = (registry: Registry): MetricsContract["setWork"] => {
       missing.set(work.missing_indexes)
     }
     unsettled.set(work.unsettled)
+  }
+}
+
+const driftMetrics = (registry: Registry): MetricsContract["setDrifts"] => {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ["vendor"] as const, registers: [registry] })
+  const drift = gauge(
+    "tollgate_reconciliation_drift_usd",
+    "The vendor's bill less the expected cost, on the newest compared day"
+  )
+  const billed = gauge("tollgate_reconciliation_billed_usd", "The vendor's bill of the newest compared day")
+  const coverage = gauge(
+    "tollgate_reconciliation_coverage",
+    "The part of the vendor's bill whose calls are known, on the newest compared day"
+  )
+  return (drifts) => {
+    for (const { vendor, ...figures } of drifts) {
+      drift.set({ vendor }, Number(figures.drift) / 1e9)
+      billed.set({ vendor }, Number(figures.billed) / 1e9)
+      coverage.set({ vendor }, figures.coverage)
+    }
   }
 }
 

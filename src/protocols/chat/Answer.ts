@@ -108,7 +108,7 @@ export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
       parts.some((part) => part.type === "tool_call")
     ),
     stop_sequence: undefined,
-    usage: usageOf(json.usage)
+    usage: usageOf(json.usage, json.id)
   })
 }
 

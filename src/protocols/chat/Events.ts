@@ -122,7 +122,7 @@ class Reading {
 
   read(json: JsonObject): ReadonlyArray<Delta> {
     this.#deltas = []
-    const usage = isObject(json.usage) ? usageOf(json.usage) : undefined
+    const usage = isObject(json.usage) ? usageOf(json.usage, json.id) : undefined
     if (isFailure(json.error)) return [...reported(usage), { type: "failure", failure: failureOf(json.error) }]
     if (!this.#begun) {
       this.#begun = true

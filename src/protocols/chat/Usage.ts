@@ -4,6 +4,7 @@
  * Where the specification is silent:
  * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, and it is added. This
  *   applies to thoughts (xAI) and to cache reads and writes.
+ * - A cost that the upstream reports (OpenRouter's `cost`) is recorded for the operator. It changes no charge.
  * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
@@ -30,8 +31,8 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** The usage; `undefined` if neither total was reported. */
-export const usageOf = (usage: unknown): Usage | undefined => {
+/** The usage; `undefined` if neither total was reported. `id`: the answer's id. */
+export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)
   const completion = count(usage.completion_tokens)
@@ -44,6 +45,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const reasoning = count(answer.reasoning_tokens ?? usage.reasoning_tokens)
   const cache = (cached ?? 0) + (creation ?? 0)
   const outside = outsideOf(usage, (prompt ?? 0) + (completion ?? 0), cache, reasoning ?? 0)
+  const cost = costIn(usage)
   return {
     prompt_tokens: outside.cache ? prompt! + cache : prompt,
     completion_tokens: outside.reasoning ? completion! + reasoning! : completion,
@@ -55,9 +57,14 @@ export const usageOf = (usage: unknown): Usage | undefined => {
     prompt_audio_tokens: count(details.audio_tokens),
     completion_audio_tokens: count(answer.audio_tokens),
     prompt_image_tokens: count(details.image_tokens),
-    completion_image_tokens: count(answer.image_tokens)
+    completion_image_tokens: count(answer.image_tokens),
+    ...(cost !== undefined && { vendor_cost: cost, ...(typeof id === "string" && { vendor_id: id }) })
   }
 }
+
+/** The cost in USD (OpenRouter). Another vendor's `cost` may be an object. */
+const costIn = ({ cost }: JsonObject): number | undefined =>
+  typeof cost === "number" && cost >= 0 && cost < Number.POSITIVE_INFINITY ? cost : undefined
 
 /** The difference, at least 0, and 0 for two infinities. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)

@@ -25,6 +25,10 @@ export interface Usage {
   readonly completion_audio_tokens: number | undefined
   readonly prompt_image_tokens: number | undefined
   readonly completion_image_tokens: number | undefined
+  /** The cost in USD that the vendor reports for this call. */
+  readonly vendor_cost?: number | undefined
+  /** The vendor's id of the call, if it reports a cost. */
+  readonly vendor_id?: string | undefined
 }
 
 export const noUsage: Usage = {

@@ -999,6 +999,38 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0022_open_runs": [
     `DROP INDEX tollgate_runs_open`,
     `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at, ended_at) WHERE ended_at IS NULL`
+  ],
+  "0023_vendor_calls": [
+    `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_request ${text}`,
+    `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_cost bigint CHECK (vendor_cost >= 0)`
+  ],
+  "0024_reconciliations": [
+    `CREATE TABLE tollgate_reconciliation_days (
+      vendor ${text} NOT NULL,
+      day ${text} NOT NULL,
+      reconciled_at bigint NOT NULL,
+      billed bigint NOT NULL,
+      expected bigint NOT NULL,
+      charged bigint NOT NULL,
+      -- As JSON, with amounts as strings.
+      causes ${text} NOT NULL,
+      models ${text} NOT NULL,
+      differences ${text} NOT NULL,
+      PRIMARY KEY (vendor, day)
+    )`,
+    `CREATE TABLE tollgate_reconciliation_pages (
+      vendor ${text} NOT NULL,
+      first ${text} NOT NULL,
+      last ${text} NOT NULL,
+      report ${text} NOT NULL,
+      number bigint NOT NULL,
+      -- The cursor of the next page. NULL: this is the last one.
+      next ${text},
+      -- As JSON, with amounts as strings.
+      lines ${text} NOT NULL,
+      read_at bigint NOT NULL,
+      PRIMARY KEY (vendor, first, last, report, number)
+    )`
   ]
 }
 
@@ -1088,7 +1120,9 @@ export const contracting: Readonly<Record<string, number>> = {
   "0013_kept_rows": 1,
   // Sets a new column, which earlier versions do not read.
   "0019_suspended_by": 1,
-  "0021_budgets": 21
+  "0021_budgets": 21,
+  // Replaces an index.
+  "0022_open_runs": 1
 }
 
 /** Sets derived values after rows were copied with their numbers: sequences, booking times of newest rows, counts of budgets. */

@@ -42,6 +42,8 @@ import keptRows from "../migrations/0035_kept_rows.ts"
 import signIn from "../migrations/0037_sign_in.ts"
 import provisioning from "../migrations/0036_provisioning.ts"
 import allowances from "../migrations/0038_allowances.ts"
+import vendorCalls from "../migrations/0046_vendor_calls.ts"
+import reconciliations from "../migrations/0047_reconciliations.ts"
 import requestIds from "../migrations/0039_request_ids.ts"
 import passkeysScim from "../migrations/0040_passkeys_scim.ts"
 import mediaList from "../migrations/0041_media_list.ts"
@@ -97,7 +99,9 @@ export const migrations = {
   "0042_suspended_by": suspendedBy,
   "0043_by_key": byKey,
   "0044_budgets": budgets,
-  "0045_open_runs": openRuns
+  "0045_open_runs": openRuns,
+  "0046_vendor_calls": vendorCalls,
+  "0047_reconciliations": reconciliations
 }
 
 /** The newest migration. */

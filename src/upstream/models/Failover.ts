@@ -10,6 +10,7 @@ import { failed as upstreamFailed, isRefusal, readJson, refused, unanswered } fr
 import type { UpstreamProblem } from "../wire/Failures.ts"
 import { reportsIn } from "../wire/Intake.ts"
 import type { UpstreamFailed } from "../wire/Problems.ts"
+import { vendorRequestOf } from "../wire/Wire.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
 
@@ -110,6 +111,7 @@ export const ask = Effect.fnUntraced(function* (
     upstream.wire(admission).exchange(request, { limit: answerBytesMax, room, long, read_on: admission.to_its_end }),
     (none) => unanswered(upstream.name, none, request_id)
   )
+  admission.servedAs(vendorRequestOf(answer.headers))
   if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   const { lost, outline } = answer
   const isTooLong = lost === "too_long"

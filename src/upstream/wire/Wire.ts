@@ -16,6 +16,7 @@ import type { Dispatcher } from "undici"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../../kernel/ReadOn.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
+import { isVendorId } from "../../kernel/VendorRequests.ts"
 import { Intake } from "./Intake.ts"
 import type { Taken, Taking } from "./Intake.ts"
 import { lookupPublic } from "./PublicAddress.ts"
@@ -306,6 +307,27 @@ export const collect = (
       })
     })
   })
+
+/** The headers that name a request for its vendor, the most telling first. `cf-ray` names it at Cloudflare, in front of many vendors. */
+const requestNames = [
+  "x-generation-id",
+  "x-request-id",
+  "request-id",
+  "x-amzn-requestid",
+  "apim-request-id",
+  "x-goog-request-id",
+  "x-fal-request-id",
+  "cf-ray"
+] as const
+
+/** The vendor's id of a request; `undefined` if the answer names none. */
+export const vendorRequestOf = (headers: WireHeaders): string | undefined => {
+  for (const name of requestNames) {
+    const value = header(headers, name)
+    if (value !== undefined && isVendorId(value)) return value
+  }
+  return undefined
+}
 
 export const header = (headers: WireHeaders, name: string): string | undefined => {
   const value = headers[name]

@@ -13,6 +13,7 @@ import { LetterLimits } from "../../../src/people/mail/Settings.ts"
 import { Outbox } from "../../../src/people/mail/Outbox.ts"
 import type { Letter } from "../../../src/people/mail/Outbox.ts"
 import * as Calls from "../../../src/sandbox/Calls.ts"
+import * as Bills from "../../../src/sandbox/Bills.ts"
 import * as Faults from "../../../src/sandbox/Faults.ts"
 import type { Fault } from "../../../src/sandbox/Faults.ts"
 import * as SandboxMail from "../../../src/sandbox/Mail.ts"
@@ -49,7 +50,14 @@ const inTown = <A>(
     return yield* Effect.gen(function* () {
       const calls = Calls.make()
       const faults = Faults.make()
-      const server = yield* SandboxMail.make({ origin: "", data_dir: undefined, clock, calls, faults })
+      const server = yield* SandboxMail.make({
+        origin: "",
+        data_dir: undefined,
+        clock,
+        calls,
+        faults,
+        bills: Bills.make()
+      })
       const { from, host, port } = server.configuration.mail as { from: string; host: string; port: number }
       const { sql, writer } = yield* Effect.map(Layer.build(books), (context) => ({
         sql: Context.get(context, SqlClient),

@@ -192,7 +192,9 @@ export const usageColumns = [
   "previous",
   "token_details",
   "request_id",
-  "budgets"
+  "budgets",
+  "vendor_request",
+  "vendor_cost"
 ] as const
 
 export const usageRow = (
@@ -218,7 +220,9 @@ export const usageRow = (
   previous,
   r.token_details === undefined ? null : JSON.stringify(r.token_details),
   r.request_id ?? null,
-  idsWritten(r.budgets)
+  idsWritten(r.budgets),
+  r.vendor_request ?? null,
+  r.vendor_cost ?? null
 ]
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const

@@ -469,6 +469,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     error_type: outcome.error_type,
     token_details: outcome.token_details,
     request_id: outcome.request_id,
+    vendor_request: outcome.vendor_request,
+    vendor_cost: outcome.vendor_cost,
     budgets: Counting.namedIn(reservation.budgets, budgets, dimensions)
   })
   if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })

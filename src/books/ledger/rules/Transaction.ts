@@ -192,6 +192,10 @@ export interface CallOutcome {
   readonly token_details?: TokenDetails | undefined
   /** The response's `X-Request-Id`. Absent for calls of an embedder. */
   readonly request_id?: string | undefined
+  /** The vendors' ids of its requests (`kernel/VendorRequests`). Absent if the vendors named none. */
+  readonly vendor_request?: string | undefined
+  /** The cost that the vendor reported for the call. */
+  readonly vendor_cost?: Nano | undefined
 }
 
 /** The last grant of an allowance, read before the transaction (`Renewing`). */

@@ -219,6 +219,9 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       pen.number(outcome.latency_ms)
       // A string on the tape cannot be null, and no request has an empty id.
       pen.text(outcome.request_id ?? "")
+      pen.text(outcome.vendor_request ?? "")
+      pen.number(outcome.vendor_cost === undefined ? 0 : 1)
+      if (outcome.vendor_cost !== undefined) pen.money(outcome.vendor_cost)
       return details === undefined ? undefined : writeDetails(details, pen)
     }
     default:
@@ -279,6 +282,8 @@ const readSettle = (eye: Decoder, withDetails: boolean): Transaction => {
     usage_source: eye.term<UsageSource>(),
     latency_ms: eye.number(),
     request_id: eye.text() || undefined,
+    vendor_request: eye.text() || undefined,
+    vendor_cost: eye.number() === 1 ? eye.money() : undefined,
     token_details: withDetails ? readDetails(eye) : undefined
   }
   return { postings: [{ _tag: "Settle", call, outcome }], statements: [] }

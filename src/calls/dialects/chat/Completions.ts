@@ -22,7 +22,7 @@ const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFo
     isFailure(answer) || !Array.isArray(answer.choices)
       ? `its answer has an error or no choices: ${messageOf(answer) ?? "no reason given"}`
       : undefined,
-  usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
+  usageIn: ({ id, usage }) => usageOf(usage, id) ?? noUsage,
   countIn: ({ choices }) => tokensIn(latin1(choices)),
   asEvents: ({ choices, usage, ...answer }, show_usage) => {
     const chunk = {

@@ -41,6 +41,7 @@ export const broken = (): string => brokenOff
 /** A reader of one stream's events. */
 export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let usage: unknown
+  let id: unknown
   let tokens_counted = 0
   let finished = false
 
@@ -61,7 +62,10 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
     const data = parse(text)
     if (data === undefined) return text
     const counted = typeof data.usage === "object" && data.usage !== null
-    if (counted) usage = data.usage
+    if (counted) {
+      usage = data.usage
+      id = data.id
+    }
     if (isFailure(data)) return undefined
     if (options.show_usage || data.usage === undefined) return text
     const empty = !Array.isArray(data.choices) || data.choices.length === 0
@@ -97,7 +101,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
     event_bytes_max: passedEventMax,
     isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
     isFinished: () => finished,
-    report: () => ({ usage: usageOf(usage) ?? nothingReported, tokens_counted }),
+    report: () => ({ usage: usageOf(usage, id) ?? nothingReported, tokens_counted }),
     last: (how: StreamEnd) => (how === "complete" ? done : brokenOff)
   }
 }

@@ -133,6 +133,7 @@ export const operatorTexts = {
       payments: "takes back amounts that earlier versions left owed",
       runs: "ends runs of API keys on time and deletes old ones",
       transfers: "returns transfers that were not accepted in time",
+      reconciliation: "compares vendors' bills with the metered calls",
       budgets: "notifies people when a budget reaches a threshold",
       allowances: "grants allowances each week or month",
       plans: "loads the plans of tenants"

@@ -1,0 +1,81 @@
+/**
+ * The calls of a time in the order of their records, with what their vendors said. For the comparison with vendors' bills. It reads in pieces,
+ * so it needs constant memory, and other work is not held up.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
+import { lastRow } from "../../books/ledger/totals/ProviderTotals.ts"
+import { hour } from "../../kernel/Moment.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import { inPieces } from "../../kernel/Pieces.ts"
+import type { TokenDetails } from "../../kernel/TokenDetails.ts"
+import { vendorRequestsOf } from "../../kernel/VendorRequests.ts"
+import type { VendorRequests } from "../../kernel/VendorRequests.ts"
+
+export interface VendorCall {
+  readonly usage_id: string
+  readonly at: number
+  readonly model: string
+  readonly provider: string
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly units: number
+  readonly token_details: TokenDetails | undefined
+  readonly cost: Nano
+  readonly success: boolean
+  readonly error_type: string | null
+  readonly requests: VendorRequests
+}
+
+interface Row extends Omit<VendorCall, "cost" | "success" | "token_details" | "requests"> {
+  readonly cost: string
+  readonly success: number
+  readonly token_details: string | null
+  readonly vendor_request: string | null
+}
+
+/** A node's clock may be behind, so that a later row has an earlier time. */
+const slack = hour
+
+/** The first row at or after a time, by bisection: rows are written in the order of time, but for the slack. */
+const firstRow = (sql: SqlClient, at: number, end: number) =>
+  Effect.gen(function* () {
+    let [low, high] = [0, end + 1]
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const [row] = yield* sql<{ readonly seq: number; readonly at: number }>`
+        SELECT seq, at FROM tollgate_usage_records WHERE seq >= ${middle} ORDER BY seq LIMIT 1`
+      if (row === undefined || row.at >= at) high = middle
+      else low = row.seq + 1
+    }
+    return low
+  })
+
+const callOf = ({ cost, success, token_details, vendor_request, ...row }: Row): VendorCall => ({
+  ...row,
+  token_details: token_details === null ? undefined : (JSON.parse(token_details) as TokenDetails),
+  cost: fromRow(cost),
+  success: success === 1,
+  requests: vendorRequestsOf(vendor_request)
+})
+
+/** Passes the calls from `from` (inclusive) to `to` (exclusive) to `use`. */
+export const eachVendorCall = (sql: SqlClient, from: number, to: number, use: (call: VendorCall) => void) =>
+  Effect.gen(function* () {
+    const end = yield* lastRow(sql)
+    const first = yield* firstRow(sql, from - slack, end)
+    const last = yield* firstRow(sql, to + slack, end)
+    yield* inPieces({ from: first, to: last }, (piece) =>
+      Effect.map(
+        sql<Row>`SELECT r.id AS usage_id, r.at, d.model, d.provider, r.prompt_tokens, r.completion_tokens, r.units,
+            r.token_details, CAST(r.cost AS TEXT) AS cost, r.success, r.error_type, r.vendor_request
+          FROM tollgate_usage_records r ${sql.literal(withDimensions)}
+          WHERE r.seq >= ${piece.from} AND r.seq < ${piece.to} ORDER BY r.seq`,
+        (rows) => {
+          for (const row of rows) if (row.at >= from && row.at < to) use(callOf(row))
+        }
+      )
+    )
+  }).pipe(Effect.orDie)

@@ -1,0 +1,18 @@
+/** Refusals of the reconciliation. */
+import { Data, Schema } from "effect"
+import { Problem } from "../../kernel/Problem.ts"
+
+/** The vendor's day was not reconciled. */
+export class ReconciliationNotFound extends Problem<ReconciliationNotFound>()("ReconciliationNotFound", {
+  status: 404,
+  error: "this vendor's day was not reconciled",
+  code: "reconciliation_not_found",
+  fields: { vendor: Schema.String, day: Schema.String },
+  details: {}
+}) {}
+
+/** The request of a reconciliation is wrong: an unknown vendor, a day that is not closed. The message is for the operator. */
+export class CannotReconcile extends Data.TaggedError("CannotReconcile")<{ readonly message: string }> {}
+
+/** The vendor's bill could not be read. The message has no credential. */
+export class BillUnavailable extends Data.TaggedError("BillUnavailable")<{ readonly message: string }> {}

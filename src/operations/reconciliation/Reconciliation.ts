@@ -1,0 +1,144 @@
+/** The two sides of a reconciliation, and its result. */
+import { Schema } from "effect"
+import type { Nano } from "../../kernel/Money.ts"
+import { divideHalfUp, Usd } from "../../kernel/Money.ts"
+import { billedKinds } from "../../upstream/billing/Bill.ts"
+import type { BilledKind } from "../../upstream/billing/Bill.ts"
+
+/** The causes of a difference, with what they mean. */
+export const causes = {
+  coverage: "The vendor billed calls that this service does not know.",
+  not_billed: "The service has calls that the vendor did not bill.",
+  failed_here: "The vendor billed calls that failed here.",
+  cut_stream: "The vendor billed the rest of a stream that was cut here.",
+  retry: "The vendor billed an attempt before the one that served the call.",
+  quantity: "The vendor counted more or fewer tokens.",
+  price: "The vendor's price differs from the configured one.",
+  kind: "The vendor billed tokens as another kind: cache, tier or batch.",
+  time_zone: "The vendor's day is not a UTC day.",
+  rounding: "The vendor rounded.",
+  not_usage: "A tax, credit, fee or other charge that no call caused.",
+  unexplained: "No cause was found."
+} as const
+export type Cause = keyof typeof causes
+export const causeNames = Object.keys(causes) as ReadonlyArray<Cause>
+
+/** 10^-18 USD, in which prices are exact. */
+export const attoInNano = 1_000_000_000n
+
+/** Rounded half away from zero. */
+export const nanoOf = (atto: bigint): Nano =>
+  atto < 0n ? -divideHalfUp(-atto, attoInNano) : divideHalfUp(atto, attoInNano)
+
+/** Tokens of a kind, and what they should cost, in 10^-18 USD. */
+export interface Expected {
+  readonly quantity: number
+  readonly atto: bigint
+}
+
+/** The service's records of a vendor's model in an hour. */
+export interface Metered {
+  /** The start of the UTC hour. */
+  readonly hour: number
+  /** The vendor's name for the model. */
+  readonly model: string
+  readonly kinds: { readonly [Kind in BilledKind]?: Expected }
+  /** Calls that succeeded or were charged. */
+  readonly requests: number
+  /** Calls that failed and cost nothing. */
+  readonly failed: number
+  /** Calls whose stream was cut. */
+  readonly cut: number
+  /** Attempts before the one that served the call. */
+  readonly retries: number
+  /** The charges to tenants. */
+  readonly charged: Nano
+}
+
+/** One call, if the vendor lists calls. */
+export interface MeteredCall extends Metered {
+  readonly usage_id: string
+  /** The vendor's id of the request. */
+  readonly call: string | undefined
+  /** The vendors' ids of its failed attempts. */
+  readonly retried: ReadonlyArray<string>
+}
+
+/** A part of the difference between the bill and the expectation. */
+export interface Difference {
+  readonly day: string
+  readonly model: string
+  readonly kind: BilledKind
+  readonly cause: Cause
+  /** Billed less expected. */
+  readonly amount: Nano
+  /** Billed less expected tokens; null if the vendor gives no quantity. */
+  readonly quantity: number | null
+  readonly note: string | null
+  readonly call: string | null
+  readonly usage_id: string | null
+}
+
+/** A day's sums of a model. The differences of the day and model add up to `billed - expected`. */
+export interface Compared {
+  readonly day: string
+  readonly model: string
+  readonly billed: Nano
+  readonly expected: Nano
+  readonly charged: Nano
+  readonly requests: number
+}
+
+export interface Joined {
+  readonly compared: ReadonlyArray<Compared>
+  readonly differences: ReadonlyArray<Difference>
+}
+
+// ---- over HTTP ----------------------------------------------------------------------------------------------------------
+
+const CauseSums = Schema.Struct({ cause: Schema.Literal(...causeNames), amount: Usd, lines: Schema.Int })
+
+const sums = {
+  vendor: Schema.String,
+  day: Schema.String,
+  reconciled_at: Schema.String,
+  /** The vendor's bill of the day. */
+  billed: Usd,
+  /** The cost of the metered calls at the configured prices. */
+  expected: Usd,
+  /** The charges to tenants for these calls. */
+  charged: Usd,
+  /** Billed less expected. */
+  drift: Usd,
+  /** The part of the bill whose calls the service knows, from 0 to 1. */
+  coverage: Schema.Number,
+  causes: Schema.Array(CauseSums)
+} as const
+
+export interface ReconciliationLine extends Schema.Schema.Type<typeof ReconciliationLine> {}
+export const ReconciliationLine = Schema.Struct(sums).annotations({ identifier: "Reconciliation" })
+
+export const Reconciliations = Schema.Struct({
+  reconciliations: Schema.Array(ReconciliationLine),
+  truncated: Schema.Boolean
+}).annotations({ identifier: "Reconciliations" })
+
+export interface ReconciliationDetail extends Schema.Schema.Type<typeof ReconciliationDetail> {}
+export const ReconciliationDetail = Schema.Struct({
+  ...sums,
+  models: Schema.Array(
+    Schema.Struct({ model: Schema.String, billed: Usd, expected: Usd, charged: Usd, requests: Schema.Int })
+  ),
+  differences: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      kind: Schema.Literal(...billedKinds),
+      cause: Schema.Literal(...causeNames),
+      amount: Usd,
+      quantity: Schema.NullOr(Schema.Int),
+      note: Schema.NullOr(Schema.String),
+      vendor_request: Schema.NullOr(Schema.String),
+      usage_id: Schema.NullOr(Schema.String)
+    })
+  )
+}).annotations({ identifier: "ReconciliationDetail" })

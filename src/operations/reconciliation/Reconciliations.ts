@@ -1,0 +1,409 @@
+/**
+ * Compares vendors' bills with the metered calls, day by day, and keeps the result. A repeated comparison of a day replaces its result.
+ *
+ * Where the specification is silent:
+ * - Only closed days are compared: the vendor's UTC day is over, and its bill has had time to settle.
+ * - The loop compares the last three closed days again, because bills are corrected. It never looks back further than the vendor reports.
+ * - A bill that lists calls is joined by call, any other by day, model and kind of token (`Join`).
+ * - Coverage is the part of a bill that is not of unknown calls.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import type { Readable } from "node:stream"
+import * as Loop from "../../kernel/Loop.ts"
+import { day as dayMillis, parse, toDay, toIso } from "../../kernel/Moment.ts"
+import { fromRow } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+import type { BooksUnavailable, Conflict } from "../../books/ledger/rules/Problems.ts"
+import { statement } from "../../books/ledger/rules/Transaction.ts"
+import type { Statement } from "../../books/ledger/rules/Transaction.ts"
+import { Writer } from "../../books/ledger/write/Writer.ts"
+import type { WriterContract } from "../../books/ledger/write/Writer.ts"
+import type { BillDrift } from "../ops/Gauges.ts"
+import { Models } from "../../calls/prompts/Model.ts"
+import type { Model } from "../../calls/prompts/Model.ts"
+import { eachVendorCall } from "../../money/usage/VendorCalls.ts"
+import { NoBill } from "../../upstream/billing/Bill.ts"
+import type { BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
+import { readBill } from "../../upstream/billing/Files.ts"
+import { billingApis } from "../../upstream/billing/Vendors.ts"
+import { join, marginMillis } from "./Join.ts"
+import { Hours, meteredCallOf, servedLookup } from "./Metering.ts"
+import { billOf, forgotten } from "./Pages.ts"
+import { BillUnavailable, CannotReconcile, ReconciliationNotFound } from "./Problems.ts"
+import type {
+  Cause,
+  Compared,
+  Difference,
+  Joined,
+  MeteredCall,
+  ReconciliationDetail,
+  ReconciliationLine
+} from "./Reconciliation.ts"
+import { BillingVendors } from "./Settings.ts"
+import type { BillingVendor } from "./Settings.ts"
+
+export interface DaysAsked {
+  readonly vendor?: string | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+type Failed = CannotReconcile | BillUnavailable | BooksUnavailable | Conflict
+
+export interface ReconciliationsContract {
+  /** Compares the bill of these days from the vendor's API. */
+  readonly reconcile: (vendor: string, window: BillWindow) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
+  /** Compares a bill that is a file. */
+  readonly reconcileFile: (
+    vendor: string,
+    window: BillWindow,
+    bill: () => Readable
+  ) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
+  /** Compared days, newest first. */
+  readonly list: (
+    asked: DaysAsked
+  ) => Effect.Effect<{ readonly reconciliations: ReadonlyArray<ReconciliationLine>; readonly truncated: boolean }>
+  readonly find: (vendor: string, day: string) => Effect.Effect<ReconciliationDetail, ReconciliationNotFound>
+  /** The newest day of each vendor, for the metrics. */
+  readonly drifts: Effect.Effect<ReadonlyArray<BillDrift>>
+  /** Compares the newly closed days of every vendor with an API. */
+  readonly job: Loop.Job
+}
+
+export class Reconciliations extends Context.Tag("tollgate/reconciliation/Reconciliations")<
+  Reconciliations,
+  ReconciliationsContract
+>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Reconciliations, make))
+  static readonly layerJobs = Loop.layer(Reconciliations, ({ job }) => [job])
+}
+
+/** The maximum number of days per comparison. */
+const daysMax = 31
+const listMax = 400
+/** The maximum number of stored differences per vendor and day. The largest are kept; the sums include all. */
+const differencesMax = 5_000
+/** The number of closed days that the loop compares again. */
+const daysAgain = 3
+
+interface Parts {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly vendors: ReadonlyArray<BillingVendor>
+  readonly models: ReadonlyArray<Model>
+}
+
+const make = Effect.gen(function* () {
+  const { models } = yield* Models
+  const parts: Parts = {
+    sql: yield* SqlClient,
+    writer: yield* Writer,
+    vendors: yield* BillingVendors,
+    models
+  }
+  return {
+    reconcile: reconcile(parts),
+    reconcileFile: reconcileFile(parts),
+    list: list(parts),
+    find: find(parts),
+    drifts: drifts(parts),
+    job: { name: "reconciliation", turn: Effect.as(turn(parts), "1 hour") }
+  } satisfies ReconciliationsContract
+})
+
+// ---- the comparison -----------------------------------------------------------------------------------------------------
+
+const vendorNamed = ({ vendors }: Parts, name: string): Effect.Effect<BillingVendor, CannotReconcile> => {
+  const vendor = vendors.find((one) => one.name === name)
+  if (vendor !== undefined) return Effect.succeed(vendor)
+  const known = vendors.map((one) => one.name).join(", ")
+  return new CannotReconcile({
+    message: `there is no vendor ${JSON.stringify(name.slice(0, 100))} in "reconciliation" (${known === "" ? "it is empty" : known})`
+  })
+}
+
+/** The last day whose bill no longer changes. */
+const lastClosed = ({ api }: BillingVendor, now: number): string =>
+  toDay(now - (api === undefined ? 0 : billingApis[api].closes_after_ms) - dayMillis)
+
+const within = (vendor: BillingVendor, { first, last }: BillWindow): Effect.Effect<void, CannotReconcile> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const closed = lastClosed(vendor, now)
+    if (last < first) return new CannotReconcile({ message: `${last} is before ${first}` })
+    if (parse(last)! - parse(first)! >= daysMax * dayMillis)
+      return new CannotReconcile({ message: `at most ${daysMax} days` })
+    if (last > closed)
+      return new CannotReconcile({ message: `the bill of ${last} is not closed; the last closed day is ${closed}` })
+    return Effect.void
+  })
+
+const reconcile = (parts: Parts): ReconciliationsContract["reconcile"] =>
+  Effect.fn("Reconciliations.reconcile")(function* (name, window) {
+    const vendor = yield* vendorNamed(parts, name)
+    if (vendor.api === undefined)
+      return yield* new CannotReconcile({ message: `the vendor ${name} has no billing API: give its bill as a file` })
+    yield* within(vendor, window)
+    return yield* compared(parts, vendor, window, yield* billOf(parts, vendor, window))
+  })
+
+const reconcileFile = (parts: Parts): ReconciliationsContract["reconcileFile"] =>
+  Effect.fn("Reconciliations.reconcileFile")(function* (name, window, bill) {
+    const vendor = yield* vendorNamed(parts, name)
+    yield* within(vendor, window)
+    const { lines } = yield* Effect.tryPromise({
+      try: () => readBill(bill()),
+      catch: (error) =>
+        new BillUnavailable({
+          message: error instanceof NoBill ? error.message : "the file cannot be read"
+        })
+    })
+    const inside = lines.filter(({ day }) => day >= window.first && day <= window.last)
+    return yield* compared(parts, vendor, window, inside)
+  })
+
+/** The metered calls of the vendor, by hour; and each of them if the bill lists calls. */
+const metered = (parts: Parts, vendor: BillingVendor, { first, last }: BillWindow, listsCalls: boolean) =>
+  Effect.suspend(() => {
+    const servedOf = servedLookup(parts.models)
+    const hours = new Hours()
+    const calls: Array<MeteredCall> = []
+    const [from, to] = [parse(first)! - marginMillis, parse(last)! + dayMillis + marginMillis]
+    return Effect.as(
+      eachVendorCall(parts.sql, from, to, (call) => {
+        if (!vendor.upstreams.has(call.provider)) return
+        const one = meteredCallOf(call, servedOf(call))
+        hours.add(one)
+        if (listsCalls) calls.push(one)
+      }),
+      { hours, calls }
+    )
+  })
+
+const compared = Effect.fnUntraced(function* (
+  parts: Parts,
+  vendor: BillingVendor,
+  window: BillWindow,
+  bill: ReadonlyArray<BilledLine>
+) {
+  const lines = bill.map((line) => ({ ...line, model: vendor.models[line.model] ?? line.model }))
+  const listsCalls = lines.some(({ call }) => call !== undefined)
+  const { calls, hours } = yield* metered(parts, vendor, window, listsCalls)
+  const joined = join(hours.list, lines, window, calls)
+  const now = yield* Clock.currentTimeMillis
+  const days = daysOf(window).map((day) => resultOf(vendor.name, day, now, joined))
+  yield* parts.writer.submit({ postings: [], statements: replacing(parts, vendor.name, window, days) })
+  return days.map(({ line }) => line)
+})
+
+const daysOf = ({ first, last }: BillWindow): ReadonlyArray<string> =>
+  Array.from({ length: (parse(last)! - parse(first)!) / dayMillis + 1 }, (_, i) => toDay(parse(first)! + i * dayMillis))
+
+interface Result {
+  readonly line: ReconciliationLine
+  readonly models: ReadonlyArray<Compared>
+  readonly differences: ReadonlyArray<Difference>
+}
+
+const sumOf = <A>(list: ReadonlyArray<A>, amountOf: (one: A) => Nano): Nano =>
+  list.reduce((sum, one) => sum + amountOf(one), 0n)
+
+const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
+
+const byCause = (differences: ReadonlyArray<Difference>): ReconciliationLine["causes"] => {
+  const sums = new Map<Cause, { amount: Nano; lines: number }>()
+  for (const { amount, cause } of differences) {
+    const sum = sums.get(cause) ?? { amount: 0n, lines: 0 }
+    sums.set(cause, { amount: sum.amount + amount, lines: sum.lines + 1 })
+  }
+  return [...sums]
+    .map(([cause, sum]) => ({ cause, ...sum }))
+    .toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
+}
+
+/** 1 if nothing was billed. */
+const coverageOf = (billed: Nano, causes: ReconciliationLine["causes"]): number => {
+  const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
+  return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
+}
+
+const resultOf = (vendor: string, day: string, now: number, joined: Joined): Result => {
+  const models = joined.compared.filter((one) => one.day === day)
+  const differences = joined.differences.filter((one) => one.day === day)
+  const billed = sumOf(models, (one) => one.billed)
+  const expected = sumOf(models, (one) => one.expected)
+  const causes = byCause(differences)
+  return {
+    line: {
+      vendor,
+      day,
+      reconciled_at: toIso(now),
+      billed,
+      expected,
+      charged: sumOf(models, (one) => one.charged),
+      drift: billed - expected,
+      coverage: coverageOf(billed, causes),
+      causes
+    },
+    models,
+    differences: differences
+      .toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
+      .slice(0, differencesMax)
+  }
+}
+
+// ---- rows -----------------------------------------------------------------------------------------------------------------
+
+const asText = (value: unknown): string =>
+  JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? part.toString() : part))
+
+/** Replaces the results of a window. */
+const replacing = (
+  { sql }: Parts,
+  vendor: string,
+  window: BillWindow,
+  results: ReadonlyArray<Result>
+): ReadonlyArray<Statement> => [
+  statement(
+    sql`DELETE FROM tollgate_reconciliation_days WHERE vendor = ${vendor} AND day >= ${window.first} AND day <= ${window.last}`
+  ),
+  ...results.map(({ differences, line, models }) =>
+    statement(
+      sql`INSERT INTO tollgate_reconciliation_days ${sql.insert({
+        vendor,
+        day: line.day,
+        reconciled_at: parse(line.reconciled_at)!,
+        billed: line.billed,
+        expected: line.expected,
+        charged: line.charged,
+        causes: asText(line.causes),
+        models: asText(models),
+        differences: asText(differences)
+      })}`
+    )
+  ),
+  forgotten(sql, vendor, window)
+]
+
+interface DayRow {
+  readonly vendor: string
+  readonly day: string
+  readonly reconciled_at: number
+  readonly billed: string
+  readonly expected: string
+  readonly charged: string
+  readonly causes: string
+}
+
+const lineOf = (row: DayRow): ReconciliationLine => {
+  const [billed, expected] = [fromRow(row.billed), fromRow(row.expected)]
+  const causes = (
+    JSON.parse(row.causes) as ReadonlyArray<{ readonly cause: Cause; readonly amount: string; readonly lines: number }>
+  ).map(({ amount, cause, lines }) => ({ cause, amount: BigInt(amount), lines }))
+  return {
+    vendor: row.vendor,
+    day: row.day,
+    reconciled_at: toIso(row.reconciled_at),
+    billed,
+    expected,
+    charged: fromRow(row.charged),
+    drift: billed - expected,
+    coverage: coverageOf(billed, causes),
+    causes
+  }
+}
+
+const columns = `vendor, day, reconciled_at, CAST(billed AS TEXT) AS billed, CAST(expected AS TEXT) AS expected,
+  CAST(charged AS TEXT) AS charged, causes`
+
+const list =
+  ({ sql }: Parts): ReconciliationsContract["list"] =>
+  ({ from = "", to = "9999-12-31", vendor }) =>
+    Effect.map(
+      Effect.orDie(
+        vendor === undefined
+          ? sql<DayRow>`SELECT ${sql.literal(columns)} FROM tollgate_reconciliation_days
+              WHERE day >= ${from} AND day <= ${to} ORDER BY day DESC, vendor LIMIT ${listMax + 1}`
+          : sql<DayRow>`SELECT ${sql.literal(columns)} FROM tollgate_reconciliation_days
+              WHERE vendor = ${vendor} AND day >= ${from} AND day <= ${to} ORDER BY day DESC LIMIT ${listMax + 1}`
+      ),
+      (rows) => ({ reconciliations: rows.slice(0, listMax).map(lineOf), truncated: rows.length > listMax })
+    )
+
+/** As stored: amounts are strings. */
+type Stored<A> = { readonly [K in keyof A]: A[K] extends Nano ? string : A[K] }
+
+const find =
+  ({ sql }: Parts): ReconciliationsContract["find"] =>
+  (vendor, day) =>
+    Effect.flatMap(
+      Effect.orDie(sql<DayRow & { readonly models: string; readonly differences: string }>`
+        SELECT ${sql.literal(columns)}, models, differences FROM tollgate_reconciliation_days
+        WHERE vendor = ${vendor} AND day = ${day}`),
+      ([row]) =>
+        row === undefined
+          ? new ReconciliationNotFound({ vendor, day })
+          : Effect.succeed<ReconciliationDetail>({
+              ...lineOf(row),
+              models: (JSON.parse(row.models) as ReadonlyArray<Stored<Compared>>).map((one) => ({
+                model: one.model,
+                billed: BigInt(one.billed),
+                expected: BigInt(one.expected),
+                charged: BigInt(one.charged),
+                requests: one.requests
+              })),
+              differences: (JSON.parse(row.differences) as ReadonlyArray<Stored<Difference>>).map((one) => ({
+                model: one.model,
+                kind: one.kind,
+                cause: one.cause,
+                amount: BigInt(one.amount),
+                quantity: one.quantity,
+                note: one.note,
+                vendor_request: one.call,
+                usage_id: one.usage_id
+              }))
+            })
+    )
+
+const drifts = ({ sql }: Parts): ReconciliationsContract["drifts"] =>
+  Effect.map(
+    Effect.orDie(sql<DayRow>`SELECT ${sql.literal(columns)} FROM tollgate_reconciliation_days r
+      WHERE day = (SELECT MAX(day) FROM tollgate_reconciliation_days n WHERE n.vendor = r.vendor)`),
+    (rows) =>
+      rows.map(lineOf).map(({ billed, coverage, drift, vendor }): BillDrift => ({ vendor, drift, billed, coverage }))
+  )
+
+// ---- the loop -------------------------------------------------------------------------------------------------------------
+
+/** The days to compare now; `undefined` if the last closed day was compared after it closed. */
+const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) {
+  const now = yield* Clock.currentTimeMillis
+  const last = lastClosed(vendor, now)
+  const [row] = yield* Effect.orDie(sql<{ readonly day: string | null }>`
+    SELECT MAX(day) AS day FROM tollgate_reconciliation_days WHERE vendor = ${vendor.name}`)
+  const newest = row?.day ?? null
+  if (newest !== null && newest >= last) return undefined
+  const back = (days: number) => toDay(parse(last)! - (days - 1) * dayMillis)
+  const { days_max } = billingApis[vendor.api!]
+  const earliest = back(Math.min(daysMax, days_max - 1))
+  const first = newest === null ? back(daysAgain) : [toDay(parse(newest)! + dayMillis), back(daysAgain)].toSorted()[0]!
+  return { first: first < earliest ? earliest : first, last }
+})
+
+/** A vendor that fails does not keep the others from being compared. */
+const turn = (parts: Parts) =>
+  Effect.forEach(
+    parts.vendors.filter(({ api }) => api !== undefined),
+    (vendor) =>
+      Effect.flatMap(due(parts, vendor), (window) =>
+        window === undefined ? Effect.void : reconcile(parts)(vendor.name, window)
+      ).pipe(
+        Effect.as(undefined),
+        Effect.catchAll((problem) => Effect.succeed(problem))
+      )
+  ).pipe(
+    Effect.flatMap((problems) => {
+      const problem = problems.find((one) => one !== undefined)
+      return problem === undefined ? Effect.void : Effect.fail(problem)
+    })
+  )

@@ -1,0 +1,58 @@
+/** The vendors whose bills are compared with the metered calls: `reconciliation`. */
+import { Context, Effect, Layer, Schema } from "effect"
+import type { Redacted } from "effect"
+import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
+import { billingApiNames, billingApis } from "../../upstream/billing/Vendors.ts"
+import type { BillingApiName } from "../../upstream/billing/Vendors.ts"
+
+const Vendor = Schema.Struct({
+  /** The billing API. Without one, the bills are files. */
+  api: Schema.optional(Schema.Literal(...billingApiNames)),
+  /** The environment variable with the admin key, which the API needs. */
+  key_env: Schema.optional(NonEmpty),
+  /** The API's address. Default: the vendor's. */
+  base_url: Schema.optional(Address),
+  /** The upstreams that this vendor bills. Default: the one with the vendor's name. */
+  upstreams: Schema.optional(Schema.Array(NonEmpty)),
+  /** Names of models on the bill, with the names in the requests to the upstream. Needed only if they are too different. */
+  models: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: NonEmpty }), { default: () => ({}) })
+}).pipe(
+  Schema.filter(({ api, key_env }) =>
+    (api === undefined) === (key_env === undefined) ? undefined : "api and key_env are needed together"
+  )
+)
+
+export const fields = {
+  /** Vendors' bills to compare, by the vendor's name. */
+  reconciliation: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: Vendor }), { default: () => ({}) })
+}
+
+export interface BillingVendor {
+  readonly name: string
+  readonly api: BillingApiName | undefined
+  readonly key: Redacted.Redacted | undefined
+  readonly base_url: string
+  readonly upstreams: ReadonlySet<string>
+  readonly models: Readonly<Record<string, string>>
+}
+
+/** The configured vendors; none by default. */
+export class BillingVendors extends Context.Reference<BillingVendors>()("tollgate/reconciliation/BillingVendors", {
+  defaultValue: (): ReadonlyArray<BillingVendor> => []
+}) {}
+
+/** Fails if an admin key's environment variable is not set. */
+export const layer = ({ reconciliation }: { readonly reconciliation: Readonly<Record<string, typeof Vendor.Type>> }) =>
+  Layer.effect(
+    BillingVendors,
+    Effect.forEach(Object.entries(reconciliation), ([name, { api, base_url, key_env, models, upstreams }]) =>
+      Effect.map(secretOf(`reconciliation.${name}.key_env`, key_env), (key): BillingVendor => ({
+        name,
+        api,
+        key,
+        base_url: base_url ?? (api === undefined ? "" : billingApis[api].base_url),
+        upstreams: new Set(upstreams ?? [name]),
+        models
+      }))
+    )
+  )

@@ -1,0 +1,89 @@
+/** A vendor's bill in one form for all vendors: lines by UTC day, model and kind of token, and by call if the vendor lists calls. */
+import { fromDecimal } from "../../kernel/Money.ts"
+import type { Nano } from "../../kernel/Money.ts"
+
+/** The kinds of tokens that vendors bill. `all`: one amount for all tokens of a model. `other`: a charge that is no model's usage. */
+export const billedKinds = [
+  "input",
+  "cached_input",
+  "cache_write",
+  "cache_write_1h",
+  "output",
+  "request",
+  "all",
+  "other"
+] as const
+export type BilledKind = (typeof billedKinds)[number]
+
+export interface BilledLine {
+  /** The UTC day: `2026-03-01`. */
+  readonly day: string
+  /** The vendor's name for the model, or for the charge if it is no model's. */
+  readonly model: string
+  readonly kind: BilledKind
+  /** Tokens, or requests for `request`. Null if the line has none. */
+  readonly quantity: number | null
+  /** Null if the line reports usage without its price. */
+  readonly amount: Nano | null
+  /** The unit of the last digit of the amount, at least a nano-USD. */
+  readonly resolution: Nano
+  /** The number of requests, on one line per day and model. */
+  readonly requests?: number | undefined
+  /** The service tier, if it is not the standard one: `batch`, `priority`. */
+  readonly tier?: string | undefined
+  /** The vendor's id of the call. */
+  readonly call?: string | undefined
+}
+
+/** UTC days, both inclusive. */
+export interface BillWindow {
+  readonly first: string
+  readonly last: string
+}
+
+/** A bill that cannot be read. The message has no credential. */
+export class NoBill extends Error {}
+
+export interface Amount {
+  readonly amount: Nano
+  readonly resolution: Nano
+}
+
+/**
+ * Reads a decimal in units of 10^-`minor` USD: 2 for cents. Digits below a nano-USD are rounded half-up.
+ */
+export const amountIn = (value: unknown, minor = 0): Amount => {
+  const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
+  const amount = fromDecimal(text, 9 - minor)
+  if (amount === undefined) throw new NoBill(`${JSON.stringify(text.slice(0, 40))} is not an amount`)
+  const exponent = Number(/e([+-]?\d+)$/i.exec(text)?.[1] ?? 0)
+  const digits = (/\.(\d*)/.exec(text)?.[1]?.length ?? 0) - exponent
+  const places = 9 - minor - digits
+  return { amount, resolution: places > 0 && places <= 9 ? 10n ** BigInt(places) : 1n }
+}
+
+/** A count of tokens or requests. A missing one is 0. */
+export const countIn = (value: unknown): number => {
+  if (value === undefined || value === null) return 0
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value
+  throw new NoBill(`${JSON.stringify(value)} is not a count`)
+}
+
+export type Json = Readonly<Record<string, unknown>>
+
+export const objectIn = (value: unknown): Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {}
+
+export const listIn = (value: unknown, name: string): ReadonlyArray<Json> => {
+  if (Array.isArray(value)) return value.map(objectIn)
+  throw new NoBill(`the answer has no list ${name}`)
+}
+
+export const textIn = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
+
+/** Refuses an amount in another currency. */
+export const inUsd = (currency: unknown): void => {
+  if (typeof currency !== "string" || currency.toLowerCase() !== "usd")
+    throw new NoBill(`${JSON.stringify(currency ?? null)} is not USD`)
+}

@@ -1,0 +1,163 @@
+/** The sandbox's vendor keeps its own bill. A faithful bill has no difference; each planted mistake is found with its cause. */
+import { Effect, Redacted } from "effect"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { day as dayMillis, hour as hourMillis, parse, toDay } from "../../../src/kernel/Moment.ts"
+import type { Cause } from "../../../src/operations/reconciliation/Reconciliation.ts"
+import type { BillingVendor } from "../../../src/operations/reconciliation/Settings.ts"
+import type { Mistake } from "../../../src/sandbox/Bills.ts"
+import { billingApiNames } from "../../../src/upstream/billing/Vendors.ts"
+import type { BillingApiName } from "../../../src/upstream/billing/Vendors.ts"
+import { InProcess } from "../../support/InProcess.ts"
+
+let running: InProcess
+let key: string
+let window: { readonly first: string; readonly last: string }
+let origin: string
+
+const control = (path: string, body: object) =>
+  fetch(`${origin}/control${path}`, { method: "POST", body: JSON.stringify(body) })
+
+const advance = async (millis: number): Promise<number> => {
+  const { now } = (await (await control("/clock", { advance_ms: millis })).json()) as { now: string }
+  return parse(now)!
+}
+
+const words = (count: number): string => Array.from({ length: count }, (_, i) => `w${i}`).join(" ")
+
+const chat = async (model: string, count: number, stream = false): Promise<number> => {
+  const messages = [{ role: "user", content: words(count) }]
+  const { status } = await running.service.call("/v1/chat/completions", {
+    token: key,
+    json: { model, messages, stream }
+  })
+  return status
+}
+
+/** Nine days of calls at several hours, of two models, whole and streamed. */
+beforeAll(async () => {
+  running = await InProcess.start({ steered: true })
+  origin = running.origin
+  key = await running.service.key(await running.service.signIn("ada@example.com"))
+  let now = await advance(0)
+  now = await advance(dayMillis - (now % dayMillis) + 10 * hourMillis)
+  const first = toDay(now)
+  const hours = [1, 9, 14, 22]
+  for (let i = 0; i < 9; i++) {
+    for (const [j, at] of hours.entries()) {
+      now = await advance((i + 1) * dayMillis + at * hourMillis - (now - parse(first)!))
+      expect(await chat("sandbox-small", 40 + 7 * i + j)).toBe(200)
+      expect(await chat("sandbox-large", 30 + 3 * i + 2 * j, true)).toBe(200)
+    }
+  }
+  window = { first: toDay(parse(first)! + dayMillis), last: toDay(parse(first)! + 9 * dayMillis) }
+  await advance(3 * dayMillis)
+}, 120_000)
+afterAll(() => running?.stop())
+beforeEach(() => control("/bill", { mistake: null }))
+
+const vendorOf = (api: BillingApiName): BillingVendor => ({
+  name: api,
+  api,
+  key: Redacted.make("admin"),
+  base_url: `${origin}/billing/${api}`,
+  upstreams: new Set(["sandbox-a"]),
+  models: {}
+})
+
+const reconciled = (api: BillingApiName, days = window) =>
+  running.reconciling([vendorOf(api)], ({ reconcile }) => reconcile(api, days))
+
+const sumOf = (amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((sum, amount) => sum + amount, 0n)
+
+const causesIn = (lines: Awaited<ReturnType<typeof reconciled>>): ReadonlyArray<Cause> =>
+  [...new Set(lines.flatMap(({ causes }) => causes.map(({ cause }) => cause)))]
+    .filter((cause) => cause !== "rounding")
+    .toSorted()
+
+describe("a faithful bill", () => {
+  it.each(billingApiNames)("of %s differs by less than 0.01 %%", async (api) => {
+    const lines = await reconciled(api)
+    expect(lines.map(({ day }) => day)).toHaveLength(9)
+    const [billed, drift] = [sumOf(lines.map((one) => one.billed)), sumOf(lines.map((one) => one.drift))]
+    expect(billed).toBeGreaterThan(1_000_000n)
+    expect((drift < 0n ? -drift : drift) * 10_000n).toBeLessThan(billed)
+    expect(causesIn(lines)).toEqual([])
+    expect(lines.map(({ coverage }) => coverage)).toEqual(Array.from({ length: 9 }, () => 1))
+  })
+})
+
+/** The causes of a mistake; for Anthropic, which counts no requests, if they differ. */
+const planted: Readonly<Record<Mistake, readonly [Cause, Cause?]>> = {
+  unknown_model: ["coverage"],
+  unknown_calls: ["coverage", "quantity"],
+  unbilled_calls: ["not_billed", "quantity"],
+  unbilled_model: ["not_billed"],
+  more_input: ["quantity"],
+  fewer_input: ["quantity"],
+  more_output: ["quantity"],
+  fewer_output: ["quantity"],
+  input_price: ["price"],
+  lower_input_price: ["price"],
+  output_price: ["price"],
+  lower_output_price: ["price"],
+  doubled_price: ["price"],
+  batch: ["kind"],
+  priority: ["price", "kind"],
+  uncached: ["kind"],
+  behind: ["time_zone"],
+  ahead: ["time_zone"],
+  cents: ["rounding"],
+  tax: ["not_usage"],
+  credit: ["not_usage"]
+}
+
+describe("a planted mistake", () => {
+  it.each(Object.entries(planted) as ReadonlyArray<[Mistake, readonly [Cause, Cause?]]>)(
+    "%s is found with its cause",
+    async (mistake, [cause, atAnthropic = cause]) => {
+      await control("/bill", { mistake })
+      for (const [api, expected] of [
+        ["openai", cause],
+        ["anthropic", atAnthropic]
+      ] as const) {
+        const lines = await reconciled(api)
+        const found =
+          expected === "rounding" ? lines.flatMap(({ causes }) => causes.map((one) => one.cause)) : causesIn(lines)
+        expect([api, [...new Set(found)]]).toEqual([api, [expected]])
+        for (const { causes, drift } of lines) expect(sumOf(causes.map(({ amount }) => amount))).toBe(drift)
+        expect(lines.some(({ drift }) => drift !== 0n)).toBe(true)
+      }
+    }
+  )
+
+  it("names a call that the vendor billed and that failed here", async () => {
+    await control("/faults", { service: "chat", times: 1, drop: true })
+    const now = await advance(0)
+    expect(await chat("sandbox-small", 50)).toBe(500)
+    await advance(3 * dayMillis)
+    const lines = await reconciled("openai", { first: toDay(now), last: toDay(now) })
+    expect(causesIn(lines)).toEqual(["failed_here"])
+  })
+})
+
+describe("a repeated comparison", () => {
+  it("replaces its days, and is read by day", async () => {
+    await control("/bill", { mistake: "tax" })
+    await reconciled("openai")
+    await control("/bill", { mistake: null })
+    await reconciled("openai")
+    const { detail, list } = await running.reconciling([vendorOf("openai")], ({ find, list }) =>
+      Effect.all({ detail: find("openai", window.first), list: list({ vendor: "openai", ...dates() }) })
+    )
+    expect(list.reconciliations.map(({ day }) => day)).toHaveLength(9)
+    expect(list.reconciliations.every(({ drift }) => drift < 100n && drift > -100n)).toBe(true)
+    expect(detail.models.map(({ model }) => model)).toEqual(["sandbox-large", "sandbox-small"])
+  })
+
+  it("refuses a day that is not closed", async () => {
+    const now = await advance(0)
+    await expect(reconciled("openai", { first: toDay(now), last: toDay(now) })).rejects.toThrow("is not closed")
+  })
+})
+
+const dates = () => ({ from: window.first, to: window.last })
