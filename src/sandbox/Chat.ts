@@ -68,7 +68,7 @@ const models: ReadonlyArray<ModelOffer> = [
   }
 ]
 
-/** The vendor's own price of a model; `undefined` for a model that it does not have. */
+/** Returns the vendor's own price for a model, or `undefined` if the vendor does not offer it. */
 export const vendorPriceOf = (model: string): ModelOffer["price"] | undefined => {
   const offer = models.find(({ id }) => id === model)
   return offer === undefined ? undefined : (offer.upstreams[0]?.cost ?? offer.price)

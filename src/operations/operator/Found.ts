@@ -64,9 +64,9 @@ export const OpenCallLine = Schema.Struct({
 export const EndedCallLine = Schema.Struct({
   ...UsageRecord.fields,
   state: Schema.Literal("ended"),
-  /** The vendor's id of the request that served the call, or of its last failure. Absent if the vendor named none. */
+  /** The vendor's id for the request that served the call, or for the last one that failed. Absent if the vendor named none. */
   vendor_request: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The vendors' ids of the failed attempts before it. Absent if there were none. */
+  /** The vendors' ids for the failed attempts before it. Absent if there were none. */
   vendor_retries: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
   /** The cost that the vendor reported. Absent if it reported none. */
   vendor_cost: Schema.optionalWith(Usd, { exact: true })

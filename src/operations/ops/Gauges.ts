@@ -16,7 +16,7 @@ export interface Gauges {
   readonly findings: number
 }
 
-/** The last compared day of a vendor's bill. */
+/** The last day for which a vendor's bill was compared. */
 export interface BillDrift {
   readonly vendor: string
   readonly drift: Nano
@@ -24,7 +24,7 @@ export interface BillDrift {
   readonly coverage: number
 }
 
-/** The last compared day of each vendor's bill, for the metrics; none by default. */
+/** Reads the last day compared for each vendor's bill, for the metrics. There is none by default. */
 export class BillDrifts extends Context.Reference<BillDrifts>()("tollgate/ops/BillDrifts", {
   defaultValue: (): Effect.Effect<ReadonlyArray<BillDrift>> => Effect.succeed([])
 }) {}
