@@ -48,6 +48,7 @@ const onPostgresToo = [
   "test/books/ledger/Audit.test.ts",
   "test/books/ledger/Budgets*.test.ts",
   "test/books/ledger/Operations.test.ts",
+  "test/books/log/*.test.ts",
   "test/operations/operator/Console.test.ts",
   "test/money/allowances/Allowances*.test.ts",
   "test/money/budgets/*.test.ts",
@@ -68,6 +69,7 @@ const onPostgresToo = [
 
 /** The files of `npm run test:long`. Most take half a minute or more. */
 const long = [
+  "test/books/log/Go.test.ts",
   "test/app/People.test.ts",
   "test/app/Snippets.test.ts",
   "test/console/Interruptions.test.ts",

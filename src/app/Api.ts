@@ -40,6 +40,7 @@ import { SearchApi } from "../calls/search/Api.ts"
 import { SpeechApi, SpeechModelsApi } from "../calls/speech/Api.ts"
 import { TranscriptionApi, TranscriptionModelsApi } from "../calls/transcription/Api.ts"
 import { VouchersApi } from "../money/vouchers/Api.ts"
+import { ReceiptsApi } from "../money/receipts/Api.ts"
 import { UsageApi } from "../money/usage/Api.ts"
 import { version } from "../kernel/Version.ts"
 
@@ -67,6 +68,7 @@ const routes = contract
   .add(TenantInvitesApi)
   .add(PoolingApi)
   .add(UsageApi)
+  .add(ReceiptsApi)
   .add(EventsApi)
   .add(ChatApi)
   .add(MessagesApi)

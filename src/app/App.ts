@@ -45,6 +45,7 @@ import { Ledger } from "../books/ledger/Ledger.ts"
 import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
+import { ChargeLog } from "../books/log/ChargeLog.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
 import { PasskeysHttp } from "../people/passkeys/Http.ts"
 import { Passkeys } from "../people/passkeys/Passkeys.ts"
@@ -76,6 +77,9 @@ import { RoutingLog } from "../operations/ops/RoutingLog.ts"
 import { PaymentsHttp, WebhooksHttp } from "../money/payments/Http.ts"
 import { Purchases } from "../money/payments/Purchases.ts"
 import { PoolingHttp } from "../money/pooling/Http.ts"
+import { ReceiptsHttp } from "../money/receipts/Http.ts"
+import { LogHttp } from "../money/receipts/LogHttp.ts"
+import { Receipts } from "../money/receipts/Receipts.ts"
 import { Pooling } from "../money/pooling/Pooling.ts"
 import { PricesHttp } from "../money/prices/Http.ts"
 import { Indexes } from "../storage/engine/Indexes.ts"
@@ -143,6 +147,7 @@ export const domains = Layer.mergeAll(
   operator,
   merged(partsOf("layer")),
   Explanations.layer,
+  Receipts.layer,
   HeldKeys.layer,
   TeamUsage.layer,
   Credentials.layer,
@@ -196,6 +201,7 @@ export const domains = Layer.mergeAll(
       KeyTotalsIndexer.layer,
       SortedIndexer.layer,
       TotalsIndexer.layer,
+      ChargeLog.layer,
       verifier
     )
   ),
@@ -221,6 +227,7 @@ export const jobs = Layer.mergeAll(
   TotalsIndexer.layerJobs,
   ProviderTotalsIndexer.layerJobs,
   KeyTotalsIndexer.layerJobs,
+  ChargeLog.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,
@@ -264,6 +271,8 @@ export const handlers = Layer.mergeAll(
   WebhooksHttp,
   PoolingHttp,
   PricesHttp,
+  ReceiptsHttp,
+  LogHttp,
   RunsHttp,
   SandboxHttp,
   TenantsHttp,

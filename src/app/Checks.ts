@@ -9,6 +9,7 @@ import * as Invariants from "../books/ledger/audit/Invariants.ts"
 import { beginning } from "../books/ledger/audit/Checkpoint.ts"
 import type { Checkpoint } from "../books/ledger/audit/Checkpoint.ts"
 import type { VerifySince } from "../books/ledger/audit/Verifications.ts"
+import * as log from "../books/log/Checks.ts"
 import { findingsMax } from "../books/ledger/rules/Check.ts"
 import type { Check, Finding, Looked } from "../books/ledger/rules/Check.ts"
 import * as allowances from "../money/allowances/Checks.ts"
@@ -20,6 +21,7 @@ import * as runs from "../people/runs/Checks.ts"
 
 const checks: ReadonlyArray<Check> = [
   ...Invariants.checks,
+  ...log.checks,
   ...transfers.checks,
   ...payments.checks,
   ...allowances.checks,

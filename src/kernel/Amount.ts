@@ -1,4 +1,4 @@
-/** An amount in a request: exact, above 0, and at most `amountMax`. */
+/** An amount in a request. It must be above 0 and at most `amountMax`, and it is never rounded. */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
 import { amountMax, fromDecimal, toDecimal, toJson } from "./Money.ts"
@@ -6,7 +6,7 @@ import type { Nano } from "./Money.ts"
 
 const rule = `a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
 
-/** The exact amount of a decimal literal; `undefined` if it would be rounded or is out of range. */
+/** Parses a decimal literal; `undefined` if the amount is out of range or would have to be rounded. */
 export const amountOf = (text: string): Nano | undefined => {
   const amount = text.length > 40 ? undefined : fromDecimal(text, 9)
   const isExact = amount !== undefined && fromDecimal(text, 18) === amount * 1_000_000_000n

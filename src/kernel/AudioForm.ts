@@ -1,14 +1,14 @@
 /**
- * Audio formats in which the number of bytes limits the length: MP3 with a constant or variable rate, and samples in a WAV file. In FLAC, Opus,
- * Vorbis or AAC, silence takes almost no bytes.
+ * Detects the audio formats whose byte count limits their duration: MP3 at a constant or variable rate, and raw samples in a WAV file. FLAC, Opus,
+ * Vorbis and AAC are not among them, because they encode silence in almost no bytes.
  */
 
-/** The minimum bytes per second of audio, which is MP3 at its lowest rate. */
+/** The fewest bytes that a second of audio can take: MP3 at its lowest bit rate. */
 export const bytesASecond = 1_000
 
 const tagHead = 10
 
-/** The length of the ID3 tag at the start of a file; 0 if there is no tag that all decoders skip. */
+/** The length of the ID3 tag at the start of a file; 0 unless all decoders would skip the tag. */
 export const tagBytesOf = (head: Buffer): number => {
   if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
   const sizes = head.subarray(6, tagHead)
@@ -18,7 +18,7 @@ export const tagBytesOf = (head: Buffer): number => {
   return tagHead + size
 }
 
-/** Whether the bytes after the tag begin an MP3 frame with a bit rate. */
+/** Whether the bytes after the tag begin with an MP3 frame that states its bit rate. */
 export const isMp3 = (head: Buffer): boolean => {
   if (head.length < 4 || head[0] !== 0xff) return false
   const [, second, third] = head
@@ -34,7 +34,7 @@ export const isWave = (head: Buffer): boolean =>
 const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const extensible = 0xfffe
 
-/** The bytes per second of a WAV file; 0 without raw samples, or if the file does not begin with their format. */
+/** The bytes per second of a WAV file; 0 if its samples are not raw or if their format is not at the start of the file. */
 export const bytesASecondOf = (head: Buffer): number => {
   if (head.length < 36 || !isWave(head) || head.toString("latin1", 12, 16) !== "fmt ") return 0
   const named = head.readUInt16LE(20)

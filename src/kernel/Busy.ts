@@ -1,4 +1,4 @@
-/** The refusal of a request when the process's byte budget is exhausted. */
+/** The refusal sent when the process's byte budget is exhausted. */
 import { Problem } from "./Problem.ts"
 
 /** Other requests' bodies and responses fill the byte budget. */
@@ -8,8 +8,9 @@ export class Busy extends Problem<Busy>()("Busy", {
   code: "busy"
 }) {}
 
-/** The message for a charged call with a response that exceeded the byte budget. */
-export const noRoomForAnswer = "the answer found no room among other large answers; it was charged all the same"
+/** The message for a call whose response did not fit in the byte budget. The call is still charged. */
+export const noRoomForAnswer =
+  "the response did not fit in memory next to other large responses; the call was charged all the same"
 
 /** The value of `Retry-After`, in seconds. */
 export const busyFor = 5

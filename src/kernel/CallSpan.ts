@@ -1,4 +1,4 @@
-/** Spans of metered calls, with the attributes of OpenTelemetry's conventions for generative AI. They never contain prompts or completions. */
+/** Spans of metered calls. Their attributes follow OpenTelemetry's conventions for generative AI and never contain prompts or completions. */
 import { Effect, Exit } from "effect"
 import type { Tracer } from "effect"
 
@@ -14,7 +14,7 @@ export interface SpanOutcome {
   readonly error_type: string | null
 }
 
-/** The span of one call. It ends when the call is settled. A stream's call ends after the span of its request. */
+/** The span of one call. It ends when the call is settled, which for a stream is after the span of its request has ended. */
 export class CallSpan {
   private readonly span: Tracer.Span
   private readonly nanos: () => bigint
@@ -29,7 +29,7 @@ export class CallSpan {
     return Effect.withParentSpan(call, this.span) as Effect.Effect<A, E, R>
   }
 
-  /** Ends the span. Without an outcome, the call stays open, and other code settles it. */
+  /** Ends the span. Without an outcome, the call stays open and is settled elsewhere. */
   end(outcome: SpanOutcome | undefined): void {
     const { span } = this
     if (span.status._tag === "Ended") return

@@ -1,9 +1,9 @@
-/** The caller that a credential identifies. Over HTTP, `people/auth/Credentials` creates it. An embedder creates it directly. */
+/** The caller that a credential identifies. `people/auth/Credentials` creates it for HTTP requests, and embedders create it themselves. */
 import type { AccountId, ApplicationId, TenantId } from "./Ids.ts"
 
 /** Labels of a request, for usage records and budgets. */
 export interface Labels {
-  /** One `name=value` per line, ascending. */
+  /** One `name=value` per line, in ascending order. */
   readonly tags?: string | undefined
   /** The end user, one of the caller's own users. */
   readonly end_user?: string | undefined
@@ -11,7 +11,7 @@ export interface Labels {
 
 export interface Caller {
   readonly account_id: AccountId
-  /** The tenant of the API key, or the tenant for which the user token was issued. */
+  /** The tenant that the API key belongs to, or that the user token was issued for. */
   readonly tenant_id: TenantId
   /** The application that owns the API key; `null` for a user token. */
   readonly application_id: ApplicationId | null
@@ -20,13 +20,13 @@ export interface Caller {
   readonly team_first: boolean
   /** The token's OAuth client; absent for a user's own sign-in and for an API key. */
   readonly oauth_client?: string
-  /** With `oauth_client`, the token's sign-in, which the user or the client can end. */
+  /** The sign-in behind a token of `oauth_client`. The user or the client can end it. */
   readonly sign_in?: string
   /** The models that the API key may call, by their names in usage records; absent if all are allowed. */
   readonly allowed_models?: ReadonlyArray<string>
-  /** For a run's key: the run and its ancestors. `application_id` is then the API key from which they descend. */
+  /** For a run's key, the run and its ancestors. `application_id` is then the API key that they descend from. */
   readonly runs?: ReadonlyArray<string>
-  /** The key's labels, which a request cannot replace, and the request's own labels (`Labels`). */
+  /** The key's labels, which a request cannot override, together with the request's own labels (`Labels`). */
   readonly labels?: Labels
   /** Whether the tenant has enabled tags for the sessions and agents that coding agents name in headers. */
   readonly attribution?: true

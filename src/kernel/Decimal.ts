@@ -1,9 +1,9 @@
 /**
- * JSON numbers with more digits than a double can represent. In a value, such a number is a `Decimal`. `write` outputs its digits unchanged, unlike
- * `JSON.stringify`.
+ * JSON numbers with more digits than a double can represent. Such a number is held as a `Decimal`. Unlike `JSON.stringify`, `write` preserves all its
+ * digits.
  */
 
-/** A number as its literal: `999999998.999999812`. */
+/** A number that keeps its literal, such as `999999998.999999812`. */
 export class Decimal {
   readonly literal: string
   constructor(literal: string) {
@@ -22,8 +22,8 @@ export const mark = `${globalThis.crypto.randomUUID()}:`
 
 const marked = new RegExp(`"${mark}(-?[0-9.]+)"`, "g")
 
-/** Replaces the marked strings in JSON text by the digits of their decimals. */
+/** Replaces the marked strings in JSON text with the digits of their decimals. */
 export const unmarked = (text: string): string => (text.includes(mark) ? text.replace(marked, "$1") : text)
 
-/** The JSON text of a value. */
+/** Serializes a value as JSON. */
 export const write = (value: unknown): string => unmarked(JSON.stringify(value))

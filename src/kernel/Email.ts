@@ -1,4 +1,4 @@
-/** Mail addresses on the wire: trimmed and in lower case, as accounts store them. */
+/** Email addresses on the wire, trimmed and in lower case, which is how accounts store them. */
 import { Schema } from "effect"
 
 const rule = "an email address"
@@ -15,7 +15,7 @@ export const Email = Schema.String.pipe(
   })
 ).annotations({ identifier: "Email", jsonSchema: { type: "string", format: "email" } })
 
-/** The address with most of its name hidden: `a***@example.com`. */
+/** Hides most of the address's local part: `a***@example.com`. */
 export const masked = (email: string): string => {
   const at = email.lastIndexOf("@")
   return `${email.slice(0, Math.min(1, at))}***${email.slice(at)}`

@@ -1,4 +1,4 @@
-/** The envelope of results of tenant, account, sign-in and price routes: `{ msg, result }`. */
+/** The envelope `{ msg, result }` around the results of tenant, account, sign-in and price routes. */
 import { Schema } from "effect"
 
 export const Envelope = <A, I, R>(result: Schema.Schema<A, I, R>) => Schema.Struct({ msg: Schema.String, result })

@@ -1,6 +1,6 @@
 /**
- * Identifiers: opaque strings, prefixed by kind and sortable by creation time. They consist of a prefix like `acc_`, 10 characters of time (ms) and
- * 12 random characters, in Crockford's base 32. They are not secret.
+ * Identifiers. They are opaque strings, prefixed with their kind and sortable by creation time: a prefix such as `acc_`, then 10 characters for the
+ * time in milliseconds and 12 random characters, all in Crockford's base 32. They are not secret.
  *
  * Where the specification is silent:
  * - A billing account's id is its tenant's id with `bil_` instead of `ten_`. Each tenant has exactly one account, so no lookup is needed.
@@ -11,7 +11,7 @@ import type { Kind } from "./IdText.ts"
 
 export { at, type Kind }
 
-/** A new id, created now. */
+/** Generates an id with the current time. */
 export const make = (kind: Kind): Effect.Effect<string> => Effect.map(Clock.currentTimeMillis, (now) => at(kind, now))
 
 export type AccountId = typeof AccountId.Type
@@ -30,7 +30,7 @@ export const ApplicationId = Schema.String.pipe(Schema.brand("ApplicationId"))
 export type RunId = typeof RunId.Type
 export const RunId = Schema.String.pipe(Schema.brand("RunId"))
 
-/** A metered call, from its admission on. Its usage record's id has the same characters after `use_`. */
+/** A metered call, once it is admitted. The id of its usage record has the same characters after `use_`. */
 export type CallId = typeof CallId.Type
 export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 

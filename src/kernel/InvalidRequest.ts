@@ -1,8 +1,8 @@
-/** The refusal of a request with an invalid field, in any domain. */
+/** The refusal of a request with an invalid field. All domains use it. */
 import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
 
-/** A field's name and a rule may contain the caller's input, so their length in the response is limited. */
+/** Field names and rules may echo the caller's input, so the response limits their length. */
 const lengthMax = 200
 
 const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)
@@ -16,7 +16,7 @@ const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" 
     "Expected an object, actual "
   )
 
-/** The field and the rule that it breaks. An empty field means the request itself. */
+/** The field and the rule that it breaks. An empty field stands for the request itself. */
 export const BrokenRule = { field: Schema.String, rule: Schema.String } as const
 
 export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
@@ -25,12 +25,12 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
   code: "invalid_request",
   fields: BrokenRule
 }) {
-  /** With the text `field: rule`, or `the request: rule` for an empty field. */
+  /** Builds the message `field: rule`, or `the request: rule` for an empty field. */
   static of(field: string, rule: string): InvalidRequest {
     return new InvalidRequest({ field, rule, message: `${field === "" ? "the request" : field}: ${rule}` })
   }
 
-  /** Names the first invalid field and the rule. */
+  /** Reports the first invalid field and the rule that it breaks. */
   static ofIssues(issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>): InvalidRequest {
     const [issue] = issues
     const field = shortened(issue?.path.map(String).join(".") ?? "")
@@ -38,7 +38,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
     return InvalidRequest.of(field, rule)
   }
 
-  /** Like `ofIssues`, for an error of schema decoding. */
+  /** Does the same as `ofIssues` for a schema decoding error. */
   static ofDecoding(error: ParseResult.ParseError): InvalidRequest {
     return InvalidRequest.ofIssues(ParseResult.ArrayFormatter.formatErrorSync(error))
   }

@@ -1,16 +1,16 @@
 /**
- * The outline of a long JSON object: the object with its long members emptied, built from the bytes as they arrive. It shows a long response's
- * reported usage, and whether the response has the right form, without keeping or parsing all of it.
+ * Builds the outline of a long JSON object from its bytes as they arrive. The outline is the object with its long members emptied. It is enough to
+ * check a long response's form and to read its reported usage without storing or parsing all of it.
  */
 import { quote, backslash } from "./JsonText.ts"
 
-/** The members to empty, by name, in objects at this depth. The object itself has depth 1. */
+/** The names of the members to empty, and the depth of the objects that contain them. The outermost object has depth 1. */
 export interface LongMembers {
   readonly names: ReadonlySet<string>
   readonly depth: number
 }
 
-/** The position of a long member's value in the bytes, without its first and last byte. */
+/** The position of a long member's value in the bytes, excluding the value's first and last byte. */
 export interface Place {
   readonly from: number
   readonly to: number
@@ -18,7 +18,7 @@ export interface Place {
 
 /** The maximum size of an outline, in bytes. */
 const outlineMax = 2 * 1024 * 1024
-/** If the long members are in the outermost object, its other members are also emptied if they are longer than this. */
+/** Other members of the outermost object are also emptied if they are longer than this and the long members are in that object. */
 const memberMax = 256 * 1024
 /** The maximum number of members that may be emptied. */
 const placesMax = 100_000
@@ -52,7 +52,7 @@ export class JsonOutline {
   private awaitsName = false
   private inString = false
   private inName = false
-  /** Whether a string so far ends with an odd number of backslashes. */
+  /** Whether the part of the string read so far ends with an odd number of backslashes. */
   private escaped = false
   /** The depth around the value that is being emptied; -1 if there is none. */
   private outside = -1
@@ -65,7 +65,7 @@ export class JsonOutline {
     this.long = long
   }
 
-  /** Reads the next bytes. */
+  /** Processes the next chunk. */
   take(chunk: Buffer): void {
     /** The start of the bytes that belong to the outline. */
     let from = this.outside === -1 ? 0 : -1
@@ -126,8 +126,8 @@ export class JsonOutline {
   }
 
   /**
-   * Skips a list or object that is being emptied, up to its end, a long string, or the end of the chunk. A vendor may send megabytes of brackets, so
-   * this loop must be fast.
+   * Skips an array or object that is being emptied, up to its end, a long string or the end of the chunk. This loop must be fast, because a vendor
+   * may send megabytes of brackets.
    */
   private skip(chunk: Buffer, from: number): number {
     const { length } = chunk
@@ -152,7 +152,7 @@ export class JsonOutline {
     return at
   }
 
-  /** Handles a byte of the outline outside strings. */
+  /** Handles an outline byte that is not inside a string. */
   private step(kind: number): void {
     switch (kind) {
       case opensObject:
@@ -180,7 +180,7 @@ export class JsonOutline {
     }
   }
 
-  /** Whether the value of a possibly long member begins. */
+  /** Whether the value of a member that may have to be emptied begins here. */
   private beginsMember(kind: number): boolean {
     return (
       (kind === string || kind === opensObject || kind === opensList) &&
@@ -209,7 +209,7 @@ export class JsonOutline {
     this.isOther = true
   }
 
-  /** Ends emptying. Returns the position from which bytes belong to the outline again, beginning with the value's last byte. */
+  /** Stops emptying. Returns the position of the value's last byte, from which bytes belong to the outline again. */
   private endEmpty(at: number): number {
     this.outside = -1
     this.member = -1
@@ -230,7 +230,7 @@ export class JsonOutline {
     else this.pieces.push(Buffer.from(chunk.subarray(from, to)))
   }
 
-  /** The end of the string, or of the chunk. */
+  /** Finds the end of the string, or of the chunk if that comes first. */
   private endOfString(chunk: Buffer, from: number): number {
     let at = from
     if (this.escaped) {
@@ -254,7 +254,7 @@ export class JsonOutline {
 
 const walked = 64
 
-/** The end of a short string that begins at `from`; -1 for a longer one. */
+/** Finds the end of a short string that begins at `from`; -1 if the string is longer. */
 const endOfShort = (chunk: Buffer, from: number): number => {
   const stop = Math.min(chunk.length, from + walked)
   for (let at = from; at < stop; at++) {

@@ -4,7 +4,7 @@ export const quote = 0x22
 export const backslash = 0x5c
 const walked = 64
 
-/** The end of the string that begins at `from`. Walks short strings byte by byte, and searches long ones with `indexOf`. */
+/** Finds the end of the string that begins at `from`. Short strings are walked byte by byte, and long ones are searched with `indexOf`. */
 export const endOfString = (bytes: Buffer, from: number): number => {
   for (let at = from; at < bytes.length;) {
     for (const stop = at + walked; at < stop; at++) {
@@ -22,7 +22,7 @@ export const endOfString = (bytes: Buffer, from: number): number => {
   return bytes.length
 }
 
-/** The bytes of a member's value. */
+/** A member's value, as bytes. */
 export interface Written {
   readonly bytes: Buffer
   /** The number of members in its objects, including repeated names. */
@@ -30,8 +30,8 @@ export interface Written {
 }
 
 /**
- * The value of an object's member. `json` must be the JSON of an object. `undefined` if the member is missing, occurs twice, or might occur twice
- * because of a name with an escape.
+ * Finds the value of an object's member. `json` must be the JSON of an object. The result is `undefined` if the member is missing or repeated, or if
+ * a name with an escape might repeat it.
  */
 export const memberOf = (json: Buffer, name: string): Written | undefined => {
   let depth = 0
@@ -54,7 +54,7 @@ export const memberOf = (json: Buffer, name: string): Written | undefined => {
           if (within) members++
           break
         }
-        // The colon follows a name, perhaps with spaces in between.
+        // The colon follows a name, possibly after spaces.
         if (isEscaped(json, named, at)) return undefined
         if (!isName(json, named, name)) break
         if (to > 0) return undefined
@@ -91,7 +91,7 @@ const isName = (json: Buffer, from: number, name: string): boolean => {
   return json[from + name.length] === quote
 }
 
-/** The number of members of all objects in a parsed value. */
+/** Counts the members of all objects in a parsed value. */
 export const membersIn = (value: unknown): number => {
   if (typeof value !== "object" || value === null) return 0
   let members = 0

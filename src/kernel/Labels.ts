@@ -1,19 +1,21 @@
 /**
- * Labels of a call: its tags and its end user. They come from the key, from headers and from the body, in this order of precedence. The first source
- * that names a tag or an end user decides, and later ones are ignored.
+ * The labels of a call, which are its tags and its end user. They come from the key, the headers and the body, in this order of precedence: the first
+ * source that names a tag or an end user wins.
  *
  * Where the specification is silent:
- * - A call has up to 8 tags, with those of its key, of up to 1,024 bytes together. Names have 1 to 64 of `A-Z a-z 0-9 _ . -`. Values have 1 to 128
- *   printable characters; in `X-Tags` they are ASCII, without a comma. A value may contain `=`. Spaces around a pair are ignored.
- * - In OpenAI's `metadata`, an entry is a tag if its name can be one and its value is a text. Other entries are passed on and are no tags: vendors
- *   allow them. Too many tags, or a value that is too long, is 400 as in `X-Tags`.
- * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags, and a bare word is the tag `word=true`: several words can stand together.
- * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty text names none. A text of more
- *   than 128 characters, or with control characters, is known by its hash (`sha256:…`), since vendors accept it.
- *   Requests for images, speech and transcriptions take `safety_identifier` and `user` too, in JSON and in forms, and do not pass them on.
- *   Claude Code writes a device, an account and a session into `metadata.user_id`: the end user is the account, or else the device.
- * - Attribution headers are tags only if they can be, and if there is room for them. `session` is the session of Claude Code or Codex, `agent` the
- *   agent within it, or the client's name.
+ * - A call has up to 8 tags, including those of its key, with a total of at most 1,024 bytes. Names consist of 1 to 64 characters from `A-Z a-z 0-9 _
+ *   . -`. Values consist of 1 to 128 printable characters, which in `X-Tags` must be ASCII and not a comma. A value may contain `=`. Spaces around a
+ *   pair are ignored.
+ * - In OpenAI's `metadata`, an entry is a tag if it has a valid tag name and its value is a string. Other entries are passed on without becoming
+ *   tags, because vendors allow them. Too many tags, or a value that is too long, get a 400 as in `X-Tags`.
+ * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word is the tag `word=true`, so an array may contain several of
+ *   them.
+ * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty string names no one. A string of more than 128
+ *   characters, or with control characters, is recorded as its hash (`sha256:…`), because vendors accept it. Requests for images, speech and
+ *   transcriptions also accept `safety_identifier` and `user`, in JSON and in forms, and do not pass them on. Claude Code writes a device, an account
+ *   and a session into `metadata.user_id`; the end user is the account, or else the device.
+ * - Attribution headers become tags only if they are valid tags and there is room for them. `session` is the session of Claude Code or Codex. `agent`
+ *   is the agent within it, or the client's name.
  */
 import { Schema } from "effect"
 import type { Caller, Labels } from "./Caller.ts"
@@ -22,14 +24,14 @@ import { InvalidRequest } from "./InvalidRequest.ts"
 export const tagsMax = 8
 const bytesMax = 1_024
 
-/** Whether a tag may have this name. A JSON object loses `__proto__` on its way. */
+/** Whether a tag may have this name. `__proto__` is excluded, because a JSON object would lose it. */
 export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name) && name !== "__proto__"
-/** Whether a tag may have this value, or an end user this name. */
+/** Whether this string is valid as a tag's value or an end user's name. */
 export const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
 
 export const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
 export const valueRule = "a value of 1 to 128 printable characters"
-export const endUserRule = "a text of 1 to 128 printable characters, or the hash of a longer one"
+export const endUserRule = "1 to 128 printable characters, or the hash of a longer string"
 const countRule = `at most ${tagsMax} tags, with those of the API key`
 const bytesRule = `tags of at most ${bytesMax} bytes together, with those of the API key`
 
@@ -51,18 +53,18 @@ const pairOf = (line: string): readonly [string, string] => {
   return [line.slice(0, end), line.slice(end + 1)]
 }
 
-/** Whether a call can have this tag: `name=value`, or `name` for any value. */
+/** Whether a call can have this tag. `name=value` stands for that value, and `name` alone for any value. */
 export const isTag = (tag: string): boolean => {
   if (!tag.includes("=")) return isName(tag)
   const [name, value] = pairOf(tag)
   return isName(name) && isText(value)
 }
 
-/** The tags of a stored text. */
+/** Parses stored tags. */
 export const tagsOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(text === "" ? [] : text.split("\n").map(pairOf))
 
-/** The value of a tag in a stored text; empty if the text does not have the tag. */
+/** The value of a tag in stored tags; empty if they do not contain the tag. */
 export const valueIn = (text: string, name: string): string => {
   const line = text.split("\n").find((one) => one.startsWith(`${name}=`))
   return line === undefined ? "" : line.slice(name.length + 1)
@@ -70,7 +72,7 @@ export const valueIn = (text: string, name: string): string => {
 
 const read = (text: string | undefined): Tags => new Map(text === undefined ? [] : text.split("\n").map(pairOf))
 
-/** Tags as a JSON object, for keys. */
+/** A key's tags, as a JSON object. */
 export const KeyTags = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
   Schema.filter((tags) => {
     const all = Object.entries(tags)
@@ -85,7 +87,7 @@ const isLong = (text: string): boolean => text.length > bytesMax || Buffer.byteL
 
 // ---- merging ------------------------------------------------------------------------------------------------------------
 
-/** Merges labels. Tags and end user of `first` take precedence over those of `then`. */
+/** Merges labels. The tags and end user of `first` take precedence over those of `then`. */
 export const merged = (first: Labels | undefined, then: Labels): Labels => {
   if (first === undefined) return then
   const end_user = first.end_user ?? then.end_user
@@ -96,7 +98,7 @@ export const merged = (first: Labels | undefined, then: Labels): Labels => {
   return { ...(tags !== undefined && { tags }), ...(end_user !== undefined && { end_user }) }
 }
 
-/** The same, without tags of `then` for which there is no room. */
+/** Merges labels like `merged`, but drops the tags of `then` that do not fit. */
 export const mergedWithin = (first: Labels | undefined, then: Labels): Labels => {
   const all = merged(first, then)
   if (all.tags === undefined || !isTooMuch(all.tags)) return all
@@ -110,7 +112,7 @@ export const mergedWithin = (first: Labels | undefined, then: Labels): Labels =>
 
 const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
 
-/** The callers made of each caller, by their labels: equal labels give the same object, which serves as a cache key. */
+/** The labelled callers derived from each caller. Equal labels return the same object, because it serves as a cache key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
 const knownMax = 1_000
 
@@ -136,7 +138,8 @@ const put = (tags: Tags, field: string, name: string, value: string): InvalidReq
   if (!isName(name)) return InvalidRequest.of(field, nameRule)
   if (!isText(value)) return InvalidRequest.of(field, valueRule)
   const before = tags.get(name)
-  if (before !== undefined && before !== value) return InvalidRequest.of(field, `one value for the tag ${name}`)
+  if (before !== undefined && before !== value)
+    return InvalidRequest.of(field, `must not give the tag ${name} two values`)
   tags.set(name, value)
   return tags.size > tagsMax ? InvalidRequest.of(field, countRule) : undefined
 }
@@ -149,7 +152,7 @@ interface Headers {
 
 const tagsHeader = "X-Tags"
 
-/** The caller with the labels in a request's headers; the same object if there are no labels. */
+/** Adds the labels in a request's headers to the caller. Returns the same object if there are none. */
 export const ofHeaders = (caller: Caller, request: Headers): Caller | InvalidRequest => {
   const text = request.header("x-tags")
   const tagged = text === undefined ? caller : ofTagsHeader(caller, text)
@@ -162,14 +165,14 @@ const ofTagsHeader = (caller: Caller, text: string): Caller | InvalidRequest => 
   const tags: Tags = new Map()
   for (const part of text.split(",")) {
     const pair = part.trim()
-    if (!pair.includes("=")) return InvalidRequest.of(tagsHeader, "pairs `name=value`, separated by commas")
+    if (!pair.includes("=")) return InvalidRequest.of(tagsHeader, "must be `name=value` pairs, separated by commas")
     const refusal = put(tags, tagsHeader, ...pairOf(pair))
     if (refusal !== undefined) return refusal
   }
   return labelled(caller, { tags: textOf(tags) }, tagsHeader)
 }
 
-/** Headers that name a session or an agent, the most precise first. */
+/** Headers that name a session or an agent, most specific first. */
 const attribution = {
   session: ["x-claude-code-session-id", "session-id", "session_id"],
   agent: ["x-claude-code-agent-id", "x-openai-subagent", "originator"]
@@ -201,7 +204,7 @@ interface Labelling {
   readonly safety_identifier?: unknown
 }
 
-/** The caller with the labels in a request's unvalidated body; the same object if there are no labels. */
+/** Adds the labels in a request's unvalidated body to the caller. Returns the same object if there are none. */
 export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean, hash: Hash): Caller | InvalidRequest => {
   if (typeof body !== "object" || body === null) return caller
   const { metadata, safety_identifier, user } = body as Labelling
@@ -241,7 +244,7 @@ const tagsIn = (metadata: object, isAnthropic: boolean): Tags | InvalidRequest =
 const listed = (tags: Tags, list: ReadonlyArray<unknown>): InvalidRequest | undefined => {
   for (const [i, one] of list.entries()) {
     const field = `metadata.tags[${i}]`
-    if (typeof one !== "string") return InvalidRequest.of(field, "a text")
+    if (typeof one !== "string") return InvalidRequest.of(field, "must be a string")
     const end = one.search(/[=:]/)
     const refusal = put(tags, field, ...(end < 0 ? ([one, "true"] as const) : split(one, end)))
     if (refusal !== undefined) return refusal
@@ -256,7 +259,7 @@ interface Named {
   readonly session?: string | undefined
 }
 
-/** Hashes a text that is not valid as a label. */
+/** Hashes a string that is not valid as a label. */
 type Hash = (text: string) => string
 
 const openAiUser = (user: unknown, safety_identifier: unknown, hash: Hash): Named =>
@@ -274,10 +277,10 @@ const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }
   return attribution === true ? named : { end_user: named.end_user }
 }
 
-/** Claude Code's text, up to version 2.1.77: `user_<device>_account_<account>_session_<session>`. */
+/** The format of Claude Code up to version 2.1.77: `user_<device>_account_<account>_session_<session>`. */
 const claudeCode = /^(user_[0-9a-f]{64})_account_([0-9a-f-]*)_session_([0-9a-f-]{1,64})$/
 
-/** Claude Code's user and session; `undefined` if another client wrote the text. */
+/** Parses Claude Code's user and session; `undefined` if another client wrote the string. */
 const ofClaudeCode = (text: string): Named | undefined => {
   const [, device = "", account = "", session] = claudeCode.exec(text) ?? []
   if (session !== undefined) return { end_user: account === "" ? device : account, session }

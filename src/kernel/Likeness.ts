@@ -1,6 +1,6 @@
 /** Suggestions for a misspelled name. */
 
-/** Up to three similar names, best first, compared by pairs of letters. `least` is the minimum likeness, from 0 to 1. */
+/** Finds up to three similar names, best match first, by comparing pairs of letters. `least` is the minimum likeness, from 0 to 1. */
 export const nearest = (word: string, names: ReadonlyArray<string>, least: number): ReadonlyArray<string> => {
   const wanted = pairsOf(word)
   return names

@@ -1,8 +1,8 @@
 /**
- * Work that a service repeats: sending letters, expiring transfers, polling jobs. A service describes it as a `Job`, and its `layerJobs` runs the job
- * in a loop. A loop survives every failure of an iteration, including defects, and reports each iteration, so that a stuck loop is visible
- * (`operations/ops/Loops`). With several nodes on one database, only one node runs the loop (`Leadership`). Iterations on two nodes may still
- * overlap, so their statements must have conditions against doing anything twice.
+ * Work that a service repeats, such as sending emails, expiring transfers and polling jobs. A service describes it as a `Job`, and its `layerJobs`
+ * runs the job in a loop. A loop survives any failure of an iteration, including defects. It reports each iteration, so a stuck loop is visible
+ * (`operations/ops/Loops`). If several nodes share a database, only one of them runs the loop (`Leadership`). Iterations on two nodes may still
+ * overlap, so the conditions in their statements must keep work from being done twice.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
@@ -19,20 +19,20 @@ export type LoopEvent =
 
 export type LoopListener = (loop: string, event: LoopEvent) => void
 
-/** Listens to every loop, by name. Called at the beginning and end of each iteration, so it must return immediately. */
+/** Listens to every loop, by name. Loops call it at the start and end of each iteration, so it must return immediately. */
 export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/kernel/LoopObserver", {
   defaultValue: (): LoopListener => () => {}
 }) {}
 
 /**
- * Starts a job's next iteration early: now, or after the current one. A call before the loop runs takes effect in its first pause. Several calls
- * before an iteration start one iteration.
+ * Starts a job's next iteration early, which is now or right after the current one. A call before the loop runs takes effect in its first pause.
+ * Several calls before an iteration start only one.
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>
-  /** Like `wake`, for code that is not an effect. */
+  /** Does the same as `wake`, for code that is not an effect. */
   readonly wakeNow: () => void
-  /** Waits for the next call. */
+  /** Waits for the next wake-up. */
   readonly woken: Effect.Effect<void>
 }
 
@@ -48,7 +48,7 @@ export interface LeadershipContract {
   readonly gained: Effect.Effect<void>
   /** Starts a loop's next iteration early, on the leader. */
   readonly wakeLeader: (loop: string) => Effect.Effect<void>
-  /** Calls `wake` when another node woke the loop while this one leads. */
+  /** Calls `wake` when another node wakes the loop while this node leads. */
   readonly onWake: (loop: string, wake: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
@@ -57,7 +57,7 @@ export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel
   defaultValue: (): LeadershipContract | undefined => undefined
 }) {}
 
-/** Replaced services of this process, which have stopped their loops and finish their open work (`app/Deployment`). */
+/** Services of this process that were replaced. They have stopped their loops and are finishing their open work (`app/Deployment`). */
 export interface HandoversContract {
   /** Calls `takeOver` when such services have finished. */
   readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
@@ -68,19 +68,19 @@ export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/H
   defaultValue: (): HandoversContract | undefined => undefined
 }) {}
 
-/** Repeated work. A program without a loop runs `turn` directly. */
+/** Repeated work. A program without loops can run `turn` directly. */
 export interface Job {
-  /** The name in logs and metrics: `outbox`. */
+  /** The name in logs and metrics, such as `outbox`. */
   readonly name: string
-  /** One iteration: does the due work. Returns the pause before the next one; `undefined` waits until the job is woken. */
+  /** Does the work that is due, in one iteration. Returns the pause before the next one; `undefined` waits until the job is woken. */
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
-  /** Starts iterations early; absent if the job only follows its pauses. */
+  /** Starts iterations early; absent if nothing wakes the job between its pauses. */
   readonly waker?: Waker
   /** Whether every node runs the job, because it concerns the node's memory or any node may do the work first. */
   readonly everywhere?: boolean
   /**
-   * Loads work that others have begun. For other nodes' work, it runs before a new leader's first iteration, and when another node woke the job. For
-   * replaced services' work, it runs before the first iteration, and when those services have finished.
+   * Loads work that others have begun. For the work of other nodes, it runs before a new leader's first iteration and whenever another node wakes the
+   * job. For the work of replaced services, it runs before the first iteration and once those services have finished.
    */
   readonly takeOver?: Effect.Effect<unknown, unknown>
 }
@@ -89,7 +89,7 @@ export interface Job {
 const pauseFirst = 1_000
 const pauseLast = 5_000
 
-/** The minimum pause between two wake-ups that a node sends to the leader. */
+/** The shortest pause between two wake-ups that a node sends to the leader. */
 const wakePause = Duration.seconds(1)
 
 /** Registers `takeOver` for the work of other nodes and replaced services. Returns whether such work can exist. */
@@ -129,7 +129,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
             observe(name, { _tag: "Ended" })
             behind = true
             if (waker === undefined) return leadership.gained
-            // Forward one immediately, because the last local wake-up may be unhandled.
+            // Forward a wake-up immediately, because the last local one may not have been handled.
             const passOn = leadership
               .wakeLeader(name)
               .pipe(Effect.zipRight(Effect.sleep(wakePause)), Effect.zipRight(woken), Effect.forever)
@@ -174,7 +174,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
     yield* Effect.addFinalizer(() => Effect.sync(() => observe(name, { _tag: "Ended" })))
   })
 
-/** The loops of a service's jobs, as a layer that needs the service. */
+/** Runs the loops of a service's jobs, as a layer that requires the service. */
 export const layer = <Self, Service>(
   tag: Context.Tag<Self, Service>,
   jobsOf: (service: Service) => ReadonlyArray<Job>
@@ -182,8 +182,7 @@ export const layer = <Self, Service>(
   Layer.scopedDiscard(Effect.flatMap(tag, (service) => Effect.forEach(jobsOf(service), fork, { discard: true })))
 
 /**
- * Handles each item separately. If an item fails or dies, it is logged with its id and does not affect the others. Returns the number of failed
- * items.
+ * Handles each item separately. An item that fails or dies is logged with its id and does not affect the others. Returns the number of failed items.
  */
 export const each = <A, E, R>(
   loop: string,

@@ -1,4 +1,4 @@
-/** A limit on the requests of one account per calendar minute. The counters are in the memory of one process. */
+/** Limits an account's requests per calendar minute. Each process keeps its own counters in memory. */
 const minute = 60_000
 
 export class MinuteLimit {
@@ -10,7 +10,7 @@ export class MinuteLimit {
     this.most = most
   }
 
-  /** Counts a request. Returns the seconds to wait if there were too many in this minute. */
+  /** Counts a request. If the account has exceeded its limit for this minute, returns the number of seconds to wait. */
   take(account: string, now: number): number | undefined {
     const period = Math.floor(now / minute)
     if (period !== this.current) {

@@ -1,10 +1,10 @@
 /**
- * Money: exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), with conversions from and to decimal literals on the wire and text in database
- * rows. A `bigint` in this code base is money, or a unit price (`Price`).
+ * Money as exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), converted to and from decimal literals on the wire and text in database rows.
+ * Every `bigint` in this code base is money or a unit price (`Price`).
  *
  * Where the specification is silent:
- * - Money is shown as a JSON number with all its digits. If a double has too few digits (above 8 million USD), it is a `kernel/Decimal` until
- *   `http/transport/Json` or `http/transport/Reply` writes it. Such a number in a request is read from its literal.
+ * - Money appears as a JSON number with all its digits. An amount that a double cannot represent (above 8 million USD) is held as a `kernel/Decimal`
+ *   until `http/transport/Json` or `http/transport/Reply` writes it. In a request, such a number is read from its literal.
  */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
@@ -22,8 +22,8 @@ export const amountMax: Nano = 1_000_000_000n * usd
 const literal = /^([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/
 
 /**
- * The decimal literal as an integer of 10^-`places`. Further digits are rounded half-up (away from zero). `undefined` if the text is not a decimal
- * literal.
+ * Parses a decimal literal as an integer of 10^-`places` and rounds further digits half-up (away from zero). Returns `undefined` if the string is not
+ * a decimal literal.
  */
 export const fromDecimal = (text: string, places: number): bigint | undefined => {
   const match = literal.exec(text)
@@ -38,27 +38,29 @@ export const fromDecimal = (text: string, places: number): bigint | undefined =>
   return sign === "-" ? -magnitude : magnitude
 }
 
-/** `dividend / divisor` of two non-negative integers, rounded half-up. */
+/** Divides two non-negative integers and rounds half-up. */
 export const divideHalfUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor / 2n) / divisor
 
-/** An amount in USD as an exact decimal string: `-0.000000042`, `12`, `0.3`. */
+/** Formats an amount in USD as an exact decimal string, such as `-0.000000042`, `12` or `0.3`. */
 export const toDecimal = (amount: Nano): string => {
   const magnitude = amount < 0n ? -amount : amount
   const fraction = (magnitude % usd).toString().padStart(9, "0").replace(/0+$/, "")
   return `${amount < 0n ? "-" : ""}${magnitude / usd}${fraction === "" ? "" : `.${fraction}`}`
 }
 
-/** 2^23 USD: above this, two adjacent doubles differ by more than a nano-USD. */
+/** 2^23 USD. Above this, adjacent doubles differ by more than a nano-USD. */
 const doubleMax: Nano = 8_388_608n * usd
 
-/** The amount in USD as a JSON number with all its digits: a double if exact (always up to 8 million USD), otherwise a `Decimal`. */
+/**
+ * Converts the amount to a JSON number in USD with all its digits: a double if that is exact (always up to 8 million USD), otherwise a `Decimal`.
+ */
 export const toJson = (amount: Nano): number | Decimal => {
   if (amount > -doubleMax && amount < doubleMax) return Number(amount) / 1e9
   const literal = toDecimal(amount)
   return String(Number(literal)) === literal ? Number(literal) : new Decimal(literal)
 }
 
-/** Money on the wire: a JSON number of USD. It is read from its decimal literal and rounded half-up to nano-USD. */
+/** Money on the wire, as a JSON number in USD. It is read from its decimal literal and rounded half-up to nano-USD. */
 export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
   Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
     message: () => ({ message: "a number", override: true })
@@ -76,5 +78,5 @@ export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail
   }
 ).annotations({ identifier: "Usd", jsonSchema: { type: "number", description: "USD; 1 credit = 1 USD" } })
 
-/** Money in a row: selected as `CAST(column AS TEXT)`, because a driver's number would lose digits above 2^53. */
+/** Reads money from a row. The column is selected as `CAST(column AS TEXT)`, because a driver's number would lose digits above 2^53. */
 export const fromRow = (text: string): Nano => BigInt(text)

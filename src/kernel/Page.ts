@@ -1,7 +1,7 @@
-/** Pages: `page` from 1, `per_page` up to a maximum, and the paginated result. */
+/** Pagination: a `page` number from 1, a `per_page` count up to a maximum, and the paginated result. */
 import { ParseResult, Schema } from "effect"
 
-/** The maximum and default number of records per page. */
+/** The maximum number of records per page, and the default. */
 export const perPageMax = 200
 export const perPageDefault = 50
 

@@ -1,11 +1,11 @@
-/** Numbered weeks and months in UTC. The number serves as a key for "once per period". */
+/** Numbered weeks and months in UTC. The number serves as the key for anything that happens once per period. */
 import { Schema } from "effect"
 import { day, toDate, toDay } from "./Moment.ts"
 
 export const Period = Schema.Literal("week", "month").annotations({ identifier: "Period" })
 export type Period = typeof Period.Type
 
-/** 1970 began on a Thursday, three days after a Monday. */
+/** 1 January 1970 was a Thursday, three days after a Monday. */
 const daysBefore = 3
 
 /** The number of an instant's period. Weeks begin on Monday. */
@@ -19,6 +19,6 @@ export const numberOf = (period: Period, millis: number): number => {
 export const startOf = (period: Period, number: number): number =>
   period === "week" ? (number * 7 - daysBefore) * day : Date.UTC(Math.floor(number / 12), number % 12)
 
-/** The name of a period: `2026-11` for a month, or the Monday of a week: `2026-11-23`. */
+/** The name of a period: `2026-11` for a month, or the date of the Monday for a week, such as `2026-11-23`. */
 export const nameOf = (period: Period, number: number): string =>
   toDay(startOf(period, number)).slice(0, period === "week" ? 10 : 7)

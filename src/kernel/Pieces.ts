@@ -1,5 +1,6 @@
 /**
- * Splits long work on the main thread into slices. Other work waits for at most one slice and, if necessary, gets as much time as the slices.
+ * Splits long work on the main thread into slices, so that other work waits for at most one slice. If it needs to, other work gets as much time as
+ * the slices.
  */
 import { Effect } from "effect"
 
@@ -9,7 +10,7 @@ export interface Range {
   readonly to: number
 }
 
-/** The number of records per slice, which takes a millisecond or two. */
+/** The number of records per slice. A slice of this size takes a millisecond or two. */
 export const pieceSize = 2048
 
 /** Reads a range slice by slice, in order, with a `turn` before each slice except the first. */
@@ -34,7 +35,7 @@ interface LoopTime {
   readonly idle: number
 }
 
-/** The time of the event loop so far, or since an earlier reading. The cast is needed because the compiler uses the types of a browser. */
+/** The event loop's time so far, or since an earlier reading. The cast is needed because the compiler uses browser types. */
 const loopTime = (performance as unknown as { readonly eventLoopUtilization: (since?: LoopTime) => LoopTime })
   .eventLoopUtilization
 
@@ -42,21 +43,21 @@ const waiting: Array<() => void> = []
 /** Whether the next slice is scheduled, by an immediate or a timer. */
 let scheduled = false
 
-/** Milliseconds of slices since other work last had its time. */
+/** How long slices have run since other work last got its share, in milliseconds. */
 let owed = 0
-/** The minimum sum of slices before a pause, in milliseconds, because a pause lasts at least a millisecond. */
+/** How long slices must run before a pause, in milliseconds. A shorter run is not worth one, because a pause lasts at least a millisecond. */
 const owedLeast = 4
-/** The maximum counted for a slice. A longer one has only waited, for a disk or in a stopped process, and needs no extra pause. */
+/** The most time counted for a slice. A longer slice was only waiting, for a disk or in a stopped process, and needs no extra pause. */
 const owedMost = 250
-/** The share of the owed time that other work always gets, to measure whether it needs more. */
+/** The share of the owed time that other work always gets, which shows whether it needs more. */
 const restLeast = 1 / 4
 let began = 0
 /** The event loop's time when the last slice ended. */
 let ended = loopTime()
 
 /**
- * Yields to all other work. Only one slice of all such work runs between two polls of the sockets, so the tasks alternate. A call needs several
- * polls. After a slice, other work therefore gets a quarter of the slice's time or, while it uses more than half of that, the whole time. Effect's
+ * Yields to all other work. All split work together runs only one slice between two polls of the sockets, so tasks alternate. A call needs several
+ * polls, so after a slice, other work gets a quarter of the slice's time, or all of it as long as it uses more than half of what it gets. Effect's
  * `yieldNow` would continue before the event loop polls the sockets.
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {

@@ -1,6 +1,6 @@
 /**
- * Declares a refusal once, as a `Schema.TaggedError` with its data and its HTTP form. Its encoded side is the body `{ error, code?, details? }`,
- * annotated with the status, so a contract can name the class itself.
+ * Declares a refusal in one place, as a `Schema.TaggedError` that carries its data and its HTTP form. The schema encodes to the body `{ error, code?,
+ * details? }` and is annotated with the status, so a contract can refer to the class itself.
  *
  *     export class TransferNotPending extends Problem<TransferNotPending>()("TransferNotPending", {
  *       status: 409, error: "the transfer is no longer pending", code: "transfer_not_pending"
@@ -24,11 +24,11 @@ export interface ProblemBody {
   readonly details?: { readonly [key: string]: unknown }
 }
 
-/** Optional members of an instance, in addition to its fields. */
+/** Optional values of an instance, in addition to its fields. */
 export interface ProblemWords {
-  /** Replaces the class's text. */
+  /** Overrides the error text of the class. */
   readonly message?: string
-  /** Seconds to wait before a retry, sent as `Retry-After`. */
+  /** Seconds to wait before retrying, sent as `Retry-After`. */
   readonly retry_after?: number
 }
 
@@ -44,7 +44,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly headers: { readonly [name: string]: string }
 }
 
-/** The arguments of a constructor. They are optional if no field is required. */
+/** The constructor's arguments, which are optional if no field is required. */
 export type ProblemArguments<Fields extends Schema.Struct.Fields> =
   {} extends Schema.Struct.Constructor<Fields>
     ? [words?: ProblemWords & Schema.Struct.Constructor<Fields>]
@@ -59,27 +59,27 @@ export interface ProblemClass<Self, Tag extends string, Fields extends Schema.St
   readonly declared: Declared<Fields>
 }
 
-/** The common part of all instances. */
+/** What a class declares for all its instances. */
 export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
   readonly code?: string
-  /** Matches the custom texts of instances. Without a code, a client recognizes the problem by status and text. */
+  /** Matches the instances' own error texts. Without a code, a client recognizes the problem by its status and text. */
   readonly like?: RegExp
-  /** The data of an instance. Its encoded form is `details`, unless `details` is declared. */
+  /** The data of an instance. It is encoded as `details`, unless `details` is declared. */
   readonly fields?: Fields
   /**
-   * Converts the fields to `details`: a schema between the two, or one object for all instances. An empty object is omitted. With an object, the
-   * fields are not sent. An instance decoded from the body then has only fields with a constructor default.
+   * How `details` is produced: a schema that converts the fields, or one object for all instances. An empty object is omitted. If it is an object,
+   * the fields are not sent, so an instance decoded from the body has only the fields with a constructor default.
    */
   readonly details?: { readonly [key: string]: unknown } | Schema.Schema.AnyNoContext
   readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
 }
 
-/** Member names that every instance uses. */
+/** The member names that every instance already uses. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
-/** Requires an impossible property if a field has a reserved name. The compiler then shows its text. */
+/** Turns a field with a reserved name into a type error. The compiler shows the text of the impossible property. */
 type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
   ? unknown
   : {
@@ -96,7 +96,7 @@ export const isProblem = (value: unknown): value is ProblemInstance<string> =>
 
 const none: ProblemInstance<string>["headers"] = {}
 
-/** Encodes an instance's fields as the `details` of its body, and decodes them. */
+/** Creates the functions that encode an instance's fields as `details` and decode them again. */
 const detailsOf = <Fields extends Schema.Struct.Fields>({ details, fields }: Declared<Fields>) => {
   if (details !== undefined && !Schema.isSchema(details)) {
     const same = Object.keys(details).length === 0 ? undefined : (details as Readonly<Record<string, unknown>>)
@@ -143,7 +143,7 @@ export const Problem =
     interface Instance extends ProblemInstance<Tag> {
       readonly message: string
     }
-    // Skip validation. The types check the fields, and a refusal must not turn into a defect.
+    // Skip validation, because the types check the fields and a refusal must not turn into a defect.
     // @effect-diagnostics-next-line classSelfMismatch:off -- instances belong to the class that extends this one
     class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
       // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the declared text is the default
@@ -176,7 +176,7 @@ export const Problem =
       details: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
     }).annotations({ identifier: `${tag}Body`, description: error }) as unknown as Schema.Schema<ProblemBody>
 
-    /** One schema per class, so a subclass's schema decodes to instances of the subclass. */
+    /** Each class gets its own schema, so a subclass decodes to its own instances. */
     const schemas = new WeakMap<object, Schema.Schema<Instance, ProblemBody>>()
     const schemaOf = (self: typeof Base): Schema.Schema<Instance, ProblemBody> => {
       let schema = schemas.get(self)
@@ -192,7 +192,7 @@ export const Problem =
               ? ParseResult.succeed(
                   new self({ ...codec.decode(body.details), message: body.error }) as unknown as Instance
                 )
-              : ParseResult.fail(new ParseResult.Type(ast, body, "the text of another problem")),
+              : ParseResult.fail(new ParseResult.Type(ast, body, "the error text belongs to another problem")),
           encode: ({ body }) => ParseResult.succeed(body)
         }).annotations(HttpApiSchema.annotations({ status, identifier: tag }))
         schemas.set(self, schema)

@@ -1,13 +1,15 @@
 /**
- * Waits for outside work that may be charged. If the waiting fiber is interrupted, the work continues, so that the books get its outcome. It
- * continues to its end if the call is read `ToItsEnd`. Otherwise it is aborted after `readOnFor`.
+ * Waits for external work that may be charged. If the waiting fiber is interrupted, the work continues so that the books can record its outcome. A
+ * call that is read `ToItsEnd` runs until it is done. Any other call is aborted after `readOnFor`.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 
-/** The time that reading continues, in milliseconds, for a stream after its caller left, or for any call after its host began to close. */
+/**
+ * How long reading continues, in milliseconds, for a stream after its caller has disconnected, or for any call after its host has begun to close.
+ */
 export const readOnFor = 10_000
 
-/** Calls that are read to their end after their caller left. When the host begins to close, they get another `readOnFor`. */
+/** Calls that are read to the end after their caller has disconnected. When the host begins to close, they get another `readOnFor`. */
 export class ToItsEnd {
   private closing = false
   private readonly works = new Set<() => void>()
@@ -34,16 +36,16 @@ export class ToItsEnd {
   }
 }
 
-/** The time that a call is read after its caller has disconnected: to its end, `readOnFor` (`true`), or zero (`false`). */
+/** How long a call is read after its caller has disconnected: to its end, for `readOnFor` (`true`), or not at all (`false`). */
 export type ReadsOn = ToItsEnd | boolean
 
 /** Added to the interruptors if the work had not started. */
 const notStarted = FiberId.runtime(-1, 0)
 
-/** Whether a call was interrupted before its work started. If so, no upstream got a request. */
+/** Whether a call was interrupted before its work started, in which case no upstream received a request. */
 export const isNotStarted = (cause: Cause.Cause<unknown>): boolean => HashSet.has(Cause.interruptors(cause), notStarted)
 
-/** Outside work, with its outcome, the waiting caller, and a function to abort it. */
+/** A piece of external work, with its outcome, its waiting caller and a function to abort it. */
 export class Work<A, E> {
   private begun = false
   private aborted = false
@@ -57,7 +59,7 @@ export class Work<A, E> {
     this.reads_on = reads_on
   }
 
-  /** Call this when the work can be aborted. */
+  /** Call this once the work can be aborted. */
   started(stop: () => void): void {
     this.stop = stop
     if (this.aborted) stop()
@@ -71,7 +73,7 @@ export class Work<A, E> {
     this.waiter?.(outcome)
   }
 
-  /** Whether the work was aborted without an outcome, because its caller left. */
+  /** Whether the work was aborted without an outcome, because its caller had disconnected. */
   get isLeft(): boolean {
     return this.aborted && this.outcome === undefined
   }
@@ -81,7 +83,7 @@ export class Work<A, E> {
     this.stop?.()
   }
 
-  /** Sets this outcome and aborts the work, unless it ends within `timeout` milliseconds. */
+  /** Aborts the work with this outcome unless it ends within `timeout` milliseconds. */
   within(timeout: number, outcome: Effect.Effect<A, E>): void {
     this.timer = setTimeout(() => {
       this.end(outcome)
@@ -90,9 +92,9 @@ export class Work<A, E> {
   }
 
   /**
-   * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. If the work has not `started`, an
-   * interruption cancels it. Otherwise reading continues, and the result is the outcome if it succeeds, or else the interruption. Work that was
-   * `started` before this call continues even if the caller left earlier.
+   * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. An interruption cancels work that has
+   * not `started`. Otherwise reading continues, and the result is the outcome if that succeeds, or else the interruption. Work that was `started`
+   * before this call continues even if the caller has already disconnected.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
     if (this.stop !== undefined) {

@@ -1,17 +1,17 @@
-/** The share of one response in the process's byte budget. */
+/** One response's share of the process's byte budget. */
 export interface Room {
   /** The number of bytes in use. */
   readonly held: number
-  /** Reserves bytes before the request to an upstream. Refuses while other responses for the same account wait for bytes. */
+  /** Reserves bytes before the request to an upstream. Returns `false` while other responses for the same account wait for bytes. */
   readonly reserve: (bytes: number) => boolean
-  /** Takes additional bytes. Returns whether the budget had them. */
+  /** Takes additional bytes. Returns whether the budget had enough. */
   readonly take: (bytes: number) => boolean
   /**
-   * Raises the share to `bytes` in total, in one step, so that two responses never wait for each other. Returns `undefined` if the budget has the
-   * bytes now. Otherwise returns a function that cancels the wait, and later calls `then` with the result.
+   * Raises the share to a total of `bytes` in one step, so that two responses never wait for each other. Returns `undefined` if the bytes are
+   * available now. Otherwise it calls `then` with the result later, and returns a function that cancels the wait.
    */
   readonly claim: (bytes: number, then: (granted: boolean) => void) => (() => void) | undefined
-  /** Sets the share to this many bytes, even beyond the budget. */
+  /** Sets the share to this many bytes, even if that exceeds the budget. */
   readonly become: (bytes: number) => void
 }
 

@@ -1,13 +1,13 @@
-/** The deployment's identity: `service_name` and `public_url` in the configuration file, and the prefix of its API keys. */
+/** Identifies the deployment: `service_name` and `public_url` from the configuration file, and the prefix of its API keys. */
 import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
   /** The name shown to users. */
   readonly service_name: string
-  /** The prefix of API keys: letters and digits. */
+  /** The prefix of API keys. It consists of letters and digits. */
   readonly key_prefix: string
-  /** The public URL of the service, without a trailing slash. It is the base of links in emails and the issuer of tokens. */
+  /** The public URL of the service, without a trailing slash. Links in emails begin with it, and tokens name it as their issuer. */
   readonly public_url: string
 }
 
@@ -17,14 +17,14 @@ export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<Serv
 }
 
 /**
- * The path of the routes for a browser, without a trailing slash. It is independent of the host name. If a proxy removes a path prefix, `public_url`
- * contains it. `prefix` is the service's path in a server that mounts it.
+ * The base path of the routes as a browser sees it, without a trailing slash and independent of the host name. If a proxy strips a path prefix,
+ * `public_url` contains that prefix. `prefix` is the path at which a server mounts the service.
  */
 export const pathTo = (prefix: string, public_url: string): string =>
   new URL(public_url).pathname.replace(/\/+$/, "") || prefix
 
 export const fields = {
   service_name: Schema.optional(NonEmpty),
-  /** The public URL of the service, the base of links in emails. */
+  /** The public URL of the service. Links in emails begin with it. */
   public_url: Schema.optional(Address)
 }

@@ -1,6 +1,6 @@
 /**
- * The building blocks of a deployment's settings: configuration values with their rules, secrets from the environment, and the error for an invalid
- * configuration. Each room declares its part of the file in its `Settings.ts`.
+ * Building blocks for a deployment's settings: configuration values with their rules, secrets from the environment, and the error for an invalid
+ * configuration. Each folder declares its part of the file in its `Settings.ts`.
  */
 import { Config, Effect, ParseResult, Schema } from "effect"
 import type { Redacted } from "effect"
@@ -21,7 +21,7 @@ export const Address = Schema.String.pipe(
 
 export const Count = Schema.Int.pipe(Schema.positive({ message: () => "a positive whole number" }))
 
-/** Whole seconds in the file, milliseconds for the service. */
+/** A duration, written in the file as whole seconds and read as milliseconds. */
 export const Seconds = Schema.transform(Count, Schema.Int, {
   strict: true,
   decode: (seconds) => seconds * 1_000,
@@ -30,7 +30,7 @@ export const Seconds = Schema.transform(Count, Schema.Int, {
 
 const factorRule = "a decimal number above zero"
 
-/** A decimal in the file, millionths for the service. */
+/** A factor, written in the file as a decimal and read as millionths. */
 export const Factor = Schema.transformOrFail(
   Schema.Union(Schema.String, Schema.JsonNumber),
   Schema.BigIntFromSelf.pipe(Schema.positiveBigInt({ message: () => factorRule })),
@@ -64,7 +64,7 @@ export const readAs = <A, I, B extends object>(
     }
   )
 
-/** A list of entries with distinct ids. No entry may have a `reserved` id. */
+/** An array of entries with distinct ids, none of them `reserved`. */
 export const distinct = <A extends { readonly id: string }, I>(
   entry: Schema.Schema<A, I>,
   reserved: ReadonlyArray<string> = []
@@ -80,12 +80,12 @@ export const distinct = <A extends { readonly id: string }, I>(
     })
   )
 
-/** The usual form of a variable name. Any other text may be a secret. */
+/** The usual form of a variable name. Any other string may be a secret. */
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
- * The secret from the environment variable that `entry` names; `undefined` if `entry` names no variable. The error does not repeat the name, because
- * it may be the secret itself.
+ * Reads the secret from the environment variable that `entry` names; `undefined` if `entry` names none. The error repeats the name only if it looks
+ * like a variable's, because it may be the secret itself.
  */
 export const secretOf = (
   entry: string,

@@ -1,4 +1,4 @@
-/** Request texts that both engines can store unchanged. */
+/** Strings in requests that both database engines can store unchanged. */
 import { Schema } from "effect"
 
 /** PostgreSQL cannot store U+0000 in text. Neither engine can store an unpaired surrogate. */

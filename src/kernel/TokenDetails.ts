@@ -1,5 +1,5 @@
 /**
- * The kinds of tokens that vendors bill separately. Each token has at most one kind. Cached audio counts neither as cached tokens nor as prompt
+ * The kinds of tokens that vendors bill separately. A token has at most one kind, so cached audio counts neither as cached tokens nor as prompt
  * audio.
  */
 
@@ -9,9 +9,9 @@ export const promptDetails = [
   "cached_audio_tokens",
   /** Other tokens read from the cache. */
   "cached_tokens",
-  /** Written to the cache for the vendor's default time. */
+  /** Tokens written to the cache for the vendor's default time. */
   "cache_write_tokens",
-  /** Written to the cache for an hour. */
+  /** Tokens written to the cache for an hour. */
   "cache_write_1h_tokens",
   "prompt_audio_tokens",
   "prompt_image_tokens"

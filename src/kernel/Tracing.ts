@@ -1,4 +1,4 @@
-/** Optional traces. They are off by default, which costs a request one comparison. */
+/** Optional traces. While they are off, which is the default, they cost a request one comparison. */
 import { Context, Effect, Option, Tracer } from "effect"
 
 /** Whether traces are collected. */
@@ -6,7 +6,7 @@ export class Tracing extends Context.Reference<Tracing>()("tollgate/kernel/Traci
   defaultValue: () => false
 }) {}
 
-/** Runs a request inside a span. It belongs to the caller's trace if the request has a W3C `traceparent`. */
+/** Runs a request inside a span. If the request carries a W3C `traceparent`, the span joins the caller's trace. */
 export const traced = <A, E, R>(
   name: string,
   traceparent: string | undefined,
@@ -18,7 +18,7 @@ export const traced = <A, E, R>(
     ...(traceparent === undefined ? { root: true } : parentOf(traceparent))
   }).pipe(Effect.withTracerEnabled(true))
 
-/** The current span as a header for the next service; empty if there is no span. */
+/** Passes the current span to the next service as a header; empty if there is no span. */
 export const traceparent: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(
   Effect.option(Effect.currentSpan),
   Option.match({

@@ -1,8 +1,8 @@
 /** Describes the difference between an expected and a found value. */
 
 /**
- * Returns the first difference, or `undefined`. Compares only fields of `expected` that are not `undefined`. Amounts are `bigint`, so the number 5
- * differs from the amount 5.
+ * Returns the first difference, or `undefined`. Only the fields of `expected` that are not `undefined` are compared. Amounts are `bigint`, so the
+ * number 5 differs from the amount 5.
  */
 export const difference = (expected: unknown, found: unknown, name: string): string | undefined => {
   if (typeof expected !== "object" || expected === null) {
@@ -19,7 +19,7 @@ export const difference = (expected: unknown, found: unknown, name: string): str
   return undefined
 }
 
-/** A value as text, with a `bigint` as its digits. */
+/** Formats a value as text. A `bigint` is shown as its digits. */
 export const show = (value: unknown): string => {
   switch (typeof value) {
     case "object":
@@ -29,7 +29,7 @@ export const show = (value: unknown): string => {
   }
 }
 
-/** The fields as text, after the tag if the value has one. */
+/** Formats the fields, after the tag if the value has one. */
 const showObject = (value: object): string => {
   const fields = Object.entries(value).filter(([key, field]) => key !== "_tag" && field !== undefined)
   const tag = "_tag" in value ? String(value._tag) : ""

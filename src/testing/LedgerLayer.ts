@@ -12,10 +12,10 @@ import * as Sql from "../storage/sqlite/Sql.ts"
 import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** This package's ledger over a fresh database in memory. */
+/** This package's ledger on a fresh database in memory. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
 
-/** Refusals as plain data, like results. */
+/** Converts refusals to plain data, like results. */
 const refusalOf = Schema.encodeSync(LedgerRefusal)
 
 /** Submits a posting through the ledger operation of the same name. */
@@ -45,7 +45,7 @@ const operate = (ledger: LedgerContract, posting: StoryPosting): Submitted => {
   }
 }
 
-/** Creates a new ledger on each call. A single posting goes to an operation of `Ledger`, several postings to the `Writer`. */
+/** Creates a new ledger on each call. A single posting goes to an operation of `Ledger`, and several go to the `Writer`. */
 export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>
   async (): Promise<LedgerUnderTest> => {

@@ -1,5 +1,5 @@
 /**
- * A sequential model of the ledger's rules, without database, batches or concurrency. The suites compare a ledger's answers with the model. The model
+ * A sequential model of the ledger's rules, without a database, batches or concurrency. The suites compare a ledger's answers with the model, which
  * shares no code with this package's ledger.
  */
 import type {
@@ -13,17 +13,17 @@ import type {
   Source
 } from "../books/ledger/rules/Transaction.ts"
 
-/** The maximum balance of this package's ledger: 10^9 USD in nano-USD. It exceeds 2^53, so doubles cannot represent all smaller amounts. */
+/** The maximum balance of this package's ledger, which is 10^9 USD in nano-USD. It exceeds 2^53, so doubles cannot represent all smaller amounts. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
-/** An expected entry of an account. */
+/** An entry that an account is expected to have. */
 export interface ModelEntry {
   readonly type: "credit" | "debit"
   readonly amount: bigint
   readonly balance: bigint
   readonly giftable: bigint
   readonly source: CreditSource | null
-  /** For a charge, the call. The ledger's entry has the `usage_id` from the settlement's result. */
+  /** For a charge, this is the call. The ledger's entry states the `usage_id` from the settlement's result instead. */
   readonly reference: string
   /** `undefined` for a charge, because the ledger chooses the text. */
   readonly description: string | undefined
@@ -38,9 +38,9 @@ export interface ModelAccount {
   /** Whether the account ever purchased or received credit. */
   readonly funded: boolean
   readonly entries: ReadonlyArray<ModelEntry>
-  /** Credit from outside. */
+  /** The credit that came from outside. */
   readonly came: bigint
-  /** Credit that left: charges, and purchases taken back. */
+  /** The credit that left, as charges or as purchases taken back. */
   readonly went: bigint
 }
 
@@ -49,39 +49,39 @@ interface Amount {
   readonly amount: bigint
 }
 
-/** An open call: its payer, the reserved amount, and the application that called. */
+/** An open call, with its payer, the amount reserved, and the application that called. */
 interface OpenCall extends Amount {
   readonly application: string | null
 }
 
-/** Charges of an application. */
+/** The charges of an application. */
 interface Spent {
   readonly total: bigint
-  /** In the current month. */
+  /** The charges in the current month. */
   readonly month: bigint
 }
 
-/** The model's immutable state. A transaction returns a new one. */
+/** The state of the model. It is immutable, so a transaction returns a new one. */
 export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
   readonly calls: ReadonlyMap<string, OpenCall>
-  /** Settled calls with their `usage_id` from the ledger, or `undefined` after a lost answer. */
+  /** The settled calls, with the `usage_id` that the ledger returned, or `undefined` if its answer was lost. */
   readonly settled: ReadonlyMap<string, string | undefined>
-  /** Calls that were released because their process had ended. They have no reservation. */
+  /** The calls that were released because their process had ended. They have no reservation. */
   readonly released: ReadonlyMap<string, OpenCall>
-  /** Open escrows by transfer: sender and amount. */
+  /** The sender and amount of each open escrow, by transfer. */
   readonly escrows: ReadonlyMap<string, Amount>
-  /** Ended escrows by transfer. */
+  /** The escrows that have ended, by transfer. */
   readonly ended: ReadonlyMap<string, Amount>
-  /** Spending limits by application. */
+  /** The spending limits, by application. */
   readonly limits: ReadonlyMap<string, Pick<Limit, "amount" | "period">>
-  /** Charges by application. */
+  /** The charges, by application. */
   readonly spent: ReadonlyMap<string, Spent>
   /** The ledger's maximum amount and balance; `balanceMax` by default. */
   readonly amountMax?: bigint | undefined
 }
 
-/** The maximum balance after a credit. */
+/** The most that a balance may be after a credit. */
 export const largestOf = ({ amountMax = balanceMax }: Notebook): bigint => amountMax
 
 export const empty: Notebook = {
@@ -95,13 +95,13 @@ export const empty: Notebook = {
   spent: new Map()
 }
 
-/** The state at the beginning of a new month. */
+/** Returns the state at the beginning of a new month. */
 export const nextMonth = (notebook: Notebook): Notebook => ({
   ...notebook,
   spent: new Map([...notebook.spent].map(([application, { total }]) => [application, { total, month: 0n }]))
 })
 
-/** Charges and reservations that count against an application's limit. */
+/** Sums the charges and reservations that count against an application's limit. */
 export const standingOf = (notebook: Notebook, application: string, period: Limit["period"]) => ({
   spent: notebook.spent.get(application)?.[period] ?? 0n,
   reserved: [...notebook.calls.values()].reduce(
@@ -110,7 +110,7 @@ export const standingOf = (notebook: Notebook, application: string, period: Limi
   )
 })
 
-/** An expected result. The ledger chooses the `usage_id` of a settlement. */
+/** An expected result, without the `usage_id` of a settlement, which the ledger chooses. */
 export type ExpectedResult =
   | Exclude<Result, { _tag: "Settled" }>
   | Omit<Extract<Result, { _tag: "Settled" }>, "usage_id">
@@ -120,7 +120,7 @@ export type Expected =
   | { readonly results: ReadonlyArray<ExpectedResult>; readonly notebook: Notebook }
   | { readonly refusal: Refusal }
 
-/** Applies all postings of a transaction in order. If one is refused, applies no posting and returns that refusal. */
+/** Applies all postings of a transaction in order. If one of them is refused, none is applied and the refusal is returned. */
 export const apply = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): Expected => {
   const results: Array<ExpectedResult> = []
   let now = notebook
@@ -135,12 +135,12 @@ export const apply = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>)
 
 type Done = { readonly result: ExpectedResult; readonly notebook: Notebook } | { readonly refusal: Refusal }
 
-/** The postings of stories. Budgets have separate stories. */
+/** The postings that stories consist of. Budgets have stories of their own. */
 export type StoryPosting = Exclude<Posting, { readonly _tag: "SetBudget" }>
 
 type Of<Tag extends StoryPosting["_tag"]> = Extract<StoryPosting, { _tag: Tag }>
 
-/** Applies one posting. If several refusals apply, the first check determines the answer. */
+/** Applies one posting. If several refusals are possible, the first check decides. */
 export const post = (notebook: Notebook, posting: StoryPosting): Done => {
   switch (posting._tag) {
     case "Open":
@@ -173,7 +173,7 @@ const larger = (one: bigint, other: bigint): bigint => (one < other ? other : on
 const balanceOf = ({ giftable, granted }: ModelAccount): bigint => giftable + granted
 const availableOf = (account: ModelAccount): bigint => balanceOf(account) - account.reserved
 
-/** Purchased and received credit may be sent. Granted credit may only be spent. */
+/** Whether credit from this source may be sent. Purchased and received credit may, whereas granted credit may only be spent. */
 const isGiftable = (source: CreditSource): boolean =>
   source === "purchase" || source === "transfer_release" || source === "transfer_return"
 
@@ -188,7 +188,7 @@ const withAccount = (notebook: Notebook, id: string, account: ModelAccount): Not
   accounts: put(notebook.accounts, id, account)
 })
 
-/** Adds the entry of a movement that the account already includes. */
+/** Adds the entry for a movement that the account already includes. */
 const entered = (
   account: ModelAccount,
   entry: Pick<ModelEntry, "type" | "amount" | "source" | "reference" | "description">
@@ -237,7 +237,9 @@ const credit = (notebook: Notebook, posting: Of<"Credit">): Done => {
   return { result: { _tag: "Credited", balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
 }
 
-/** Takes back available credit, giftable credit first. For a grant, takes back only granted credit. Without available credit, adds no entry. */
+/**
+ * Takes back available credit, giftable credit first. For a grant, only granted credit is taken back. If no credit is available, there is no entry.
+ */
 const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
   const { account: id, amount, description, reference, source = "purchase" } = posting
   const account = notebook.accounts.get(id)
@@ -259,8 +261,8 @@ const takeBack = (notebook: Notebook, posting: Of<"TakeBack">): Done => {
 }
 
 /**
- * The allowance is spent first and taken back last. Its unused part is the last grant minus later charges. It is at most the granted credit that is
- * neither reserved nor granted later.
+ * Renews an allowance. An allowance is spent first and taken back last. Its unused part is the last grant minus later charges, but at most the
+ * granted credit that is neither reserved nor granted later.
  */
 const renew = (notebook: Notebook, posting: Of<"Renew">): Done => {
   const { account: id, amount, description, keep, last, reference } = posting
@@ -326,7 +328,7 @@ const escrow = (notebook: Notebook, { account: id, amount, description, transfer
   }
 }
 
-/** Recipient and sender may be the same. Returned credit always fits, because the sender had it before. */
+/** Ends an escrow. The recipient and the sender may be the same. Returned credit always fits, because the sender had it before. */
 const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
   const { amount, description, from, source, to, transfer } = posting
   const sender = notebook.accounts.get(from)
@@ -366,7 +368,7 @@ const setLimit = (notebook: Notebook, { account, application, limit }: Of<"SetLi
   }
 }
 
-/** The rest of an application's limit, negative if the limit was lowered. `undefined` without a limit. */
+/** What is left of an application's limit. It is negative if the limit was lowered, and `undefined` if there is none. */
 const leftOf = (notebook: Notebook, application: string | null): bigint | undefined => {
   const limit = application === null ? undefined : notebook.limits.get(application)
   if (limit === undefined) return undefined
@@ -375,13 +377,14 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 }
 
 /**
- * The caller's own account must exist and be active, even if another source pays. The payer is the first allowed source with `enough` available,
- * otherwise the first with `least`. The key's limit is checked last. If its rest is less than `enough`, the call reserves the rest.
+ * Reserves credit for a call. The caller's own account must exist and be active even if another source pays. The payer is the first source that may
+ * pay and has `enough` available, or else the first that has `least`. The key's limit is checked last. If it leaves less than `enough`, the call
+ * reserves what is left.
  */
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
   const limit = leftOf(notebook, facts.application_id)
-  // Without a limit only the balance bounds the amount. Returned escrow may leave a balance above the maximum.
+  // Without a limit, only the balance bounds the amount. Credit returned from escrow may leave a balance above the maximum.
   const left = limit && larger(limit, 0n)
   const within = (amount: bigint) => (left === undefined ? amount : smaller(amount, left))
   for (const { billing_account_id: account, kind } of sources) {
@@ -416,7 +419,7 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
 
 /**
  * Releases the reservation, then collects the cost from available credit, granted credit first. Beyond the reservation, it collects only up to the
- * key's limit. A call that was released because its process had ended has no reservation. It settles in the same way unless it failed at no cost.
+ * key's limit. A call that was released because its process had ended has no reservation, but settles in the same way unless it failed at no cost.
  */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const isRelease = outcome.error_type === "interrupted"
@@ -462,13 +465,13 @@ const more = ({ spent }: Notebook, application: string, cost: bigint): Spent => 
 
 // ---- names in stories -------------------------------------------------------------------------------------------------
 
-/** Billing accounts that exist when a story begins. */
+/** The billing accounts that exist when a story begins. */
 export const people = ["ada", "bob", "cyd"] as const
 
 /** `people`, and an account that a story must open first. */
 export const everyone = [...people, "dan"] as const
 
-/** An account as a source of a reservation: the caller's own, or a team's. */
+/** Makes an account the source of a reservation, as the caller's own or a team's. */
 export const sourceOf = (account: string, kind: Source["kind"], barred = false): Source => ({
   billing_account_id: account,
   tenant_id: `ten_${account}`,
@@ -477,7 +480,7 @@ export const sourceOf = (account: string, kind: Source["kind"], barred = false):
   ...(barred && { barred })
 })
 
-/** The application of each person. */
+/** The application that belongs to a person. */
 export const applicationOf = (account: string): string => `app_${account}`
 
 export const factsOf = (account: string, application_id: string | null = null): CallFacts => ({

@@ -1,4 +1,6 @@
-/** Properties of a ledger under test: every answer equals the model's answer, and all invariants of the books hold after every step. */
+/**
+ * The properties that a ledger under test must have. Every answer equals the model's answer, and all invariants of the books hold after every step.
+ */
 import { Either } from "effect"
 import type { Entry, Limit, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
 import { difference, show } from "./Difference.ts"
@@ -7,30 +9,30 @@ import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** The answer to a transaction: a result for each posting, or one refusal. */
+/** The answer to a transaction, which is a result for each posting or one refusal. */
 export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
 
 /** The interface of a ledger under test. The suite submits several transactions concurrently. */
 export interface LedgerUnderTest {
   /**
-   * Applies all postings or no posting. `lost`: the transaction has ended, but its outcome is unknown, because the answer was lost. Rejects only if
-   * the ledger is broken.
+   * Applies all postings or none. `lost` means that the transaction has ended but its outcome is unknown, because the answer was lost. The promise
+   * rejects only if the ledger is broken.
    */
   readonly submit: (postings: ReadonlyArray<StoryPosting>) => Promise<Answer | "lost">
-  /** An account's present state; `undefined` if it does not exist. */
+  /** The current state of an account; `undefined` if it does not exist. */
   readonly account: (id: string) => Promise<AccountView | undefined>
   /** The account's entries, oldest first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
-  /** An application's current limit, for stories with limits; `undefined` without a limit. */
+  /** An application's current limit, which stories with limits need; `undefined` if it has none. */
   readonly limit?: (application: string) => Promise<LimitView | undefined>
-  /** Begins the next calendar month. Without this function, the month does not change. */
+  /** Begins the next calendar month. If the ledger lacks this function, the month does not change. */
   readonly nextMonth?: () => Promise<void>
   readonly close?: () => Promise<void>
 }
 
 export type LimitView = Pick<Limit, "amount" | "period" | "reserved" | "spent">
 
-/** `status` and `funded` are compared if present. */
+/** An account's state. `status` and `funded` are compared if they are present. */
 export interface AccountView {
   readonly giftable: bigint
   readonly granted: bigint
@@ -41,23 +43,23 @@ export interface AccountView {
   readonly funded?: boolean
 }
 
-/** `giftable` and `description` are compared if present. */
+/** An entry. `giftable` and `description` are compared if they are present. */
 export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "reference_id"> &
   Partial<Pick<Entry, "giftable" | "description">>
 
-/** An existing account with its entries. */
+/** An account that exists, with its entries. */
 export interface View extends AccountView {
   readonly id: string
   readonly held: bigint
-  /** Its application's limit; `null` without a limit, absent if the ledger does not show limits. */
+  /** The limit of its application; `null` if there is none, and absent if the ledger does not show limits. */
   readonly limit?: LimitView | null
   readonly entries: ReadonlyArray<EntryView>
 }
 
-/** Returns the error in the accounts, compared with the notebook, or `undefined`. */
+/** Compares the accounts with the notebook. Returns the error, or `undefined`. */
 export type Invariant = (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined
 
-/** Invariants of all accounts by their names in the contract, in checking order. */
+/** The invariants of all accounts, by their names in the contract and in the order in which they are checked. */
 export const invariants: Readonly<Record<string, Invariant>> = {
   "amounts are exact": (views) =>
     first(views, ({ entries, giftable, granted, held, id, reserved }) => {
@@ -186,7 +188,7 @@ const sumOf = <A>(items: Iterable<A>, amountOf: (item: A) => bigint): bigint => 
   return sum
 }
 
-/** The second of two entries with the same reference. */
+/** Finds the second of two entries with the same reference. */
 const twin = (entries: ReadonlyArray<EntryView>): EntryView | undefined => {
   const references = new Set<string>()
   return entries.find(({ reference_id }) => references.size === references.add(reference_id).size)
@@ -197,14 +199,14 @@ export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }
 
-/** The first broken invariant, with the error. */
+/** Returns the first invariant that is broken, with the error. */
 export const broken: Invariant = (views, notebook) =>
   firstOf(Object.entries(invariants), ([rule, invariant]) => {
     const why = invariant(views, notebook)
     return why === undefined ? undefined : `${rule}: ${why}`
   })
 
-/** Returns the notebook after a transaction with this answer, or the error in the answer. */
+/** Returns the notebook after a transaction that got this answer, or the error in the answer. */
 export const judge = (
   notebook: Notebook,
   postings: ReadonlyArray<StoryPosting>,
@@ -221,7 +223,7 @@ export const judge = (
   }
   if ("refusal" in answer) return Either.left(misnamed(expected.results.at(-1), answer.refusal)!)
   if (answer.results.length !== postings.length) {
-    return Either.left(`it answered ${answer.results.length} results to ${postings.length} postings`)
+    return Either.left(`it returned ${answer.results.length} results for ${postings.length} postings`)
   }
   const settled = new Map(expected.notebook.settled)
   for (const [i, result] of expected.results.entries()) {
@@ -231,7 +233,7 @@ export const judge = (
     const posting = postings[i]!
     if (found._tag !== "Settled" || posting._tag !== "Settle") continue
     const { usage_id } = found
-    // A released call that settles late keeps its usage id.
+    // A call that was released and settles late keeps its usage id.
     if (typeof usage_id !== "string" || [...settled].some(([call, id]) => id === usage_id && call !== posting.call)) {
       return Either.left(`usage_id of Settled is ${show(usage_id)}, must be unique`)
     }
@@ -248,7 +250,7 @@ const misnamed = (
     ? undefined
     : `it answered ${found === undefined ? "nothing" : show(found)} instead of ${expected === undefined ? "nothing" : show(expected)}`
 
-/** The story's existing accounts. */
+/** Reads the accounts that exist in the story. */
 export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of everyone) {
@@ -260,7 +262,9 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
   return views
 }
 
-/** Submits transactions concurrently. Returns the resulting notebook if some serial order explains answers and accounts, and throws otherwise. */
+/**
+ * Submits transactions concurrently. Returns the resulting notebook if some serial order explains the answers and accounts, and throws otherwise.
+ */
 export const submitted = async (
   notebook: Notebook,
   ledger: LedgerUnderTest,
@@ -299,7 +303,7 @@ const subsetsOf = (all: ReadonlyArray<number>): ReadonlyArray<ReadonlySet<number
     [new Set()]
   )
 
-/** The notebook after a committed transaction without an answer. */
+/** Returns the notebook after a transaction that was committed although its answer was lost. */
 const assumed = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): Notebook => {
   const expected = apply(notebook, postings)
   if ("refusal" in expected) return notebook

@@ -1,6 +1,6 @@
 /**
- * The property suite for any ledger. It submits random transactions, one at a time and concurrently, and compares the answers with the model. An
- * incorrect ledger fails with the shortest story that shows the error.
+ * The property suite for any ledger. It submits random transactions, one at a time and concurrently, and compares the answers with the model. A wrong
+ * ledger fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
 import type { CreditSource, Source } from "../books/ledger/rules/Transaction.ts"
@@ -24,7 +24,7 @@ import { tell } from "./Story.ts"
 import type { Step } from "./Story.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** A story's state: the notebook, the number of generated names, and whether months can change. */
+/** The state of a story: the notebook, the number of names generated, and whether months can change. */
 export interface LedgerStory {
   now: Notebook
   named: number
@@ -35,7 +35,7 @@ export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
 
 // ---- one posting ---------------------------------------------------------------------------------------------------------------
 
-/** Draws a posting that is possible in this state, with its sentence; `undefined` if there is none. */
+/** Draws a posting that is possible in this state, with the sentence that describes it; `undefined` if there is none. */
 type Draw = (
   notebook: Notebook,
   names: Names
@@ -54,7 +54,7 @@ class Names {
   }
 }
 
-/** Amounts of money. Most are small and collide. Some are beyond the exact range of doubles, some near the maximum balance. */
+/** Amounts of money. Most are small, so that they collide. Some are beyond the exact range of doubles, and some are near the maximum balance. */
 export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 14, arbitrary: fc.bigInt({ min: 1n, max: 20n }) },
@@ -63,11 +63,11 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 2, arbitrary: fc.bigInt({ min: balanceMax - 20n, max: balanceMax }) }
 )
 
-/** The amount, limited to the ledger's maximum. */
+/** Limits the amount to the ledger's maximum. */
 const within = (notebook: Notebook, amount: bigint): bigint =>
   amount > largestOf(notebook) ? largestOf(notebook) : amount
 
-/** Maps a drawn amount into the ledger's range. Amounts near `balanceMax` stay near the ledger's own maximum. */
+/** Maps a drawn amount into the ledger's range. Amounts near `balanceMax` become amounts near the ledger's own maximum. */
 const drawn = (notebook: Notebook, amount: bigint): bigint => {
   const { amountMax } = notebook
   if (amountMax === undefined || amount <= amountMax) return amount
@@ -85,7 +85,7 @@ const edges = {
   room: ({ giftable, granted }: ModelAccount, notebook: Notebook) => largestOf(notebook) - giftable - granted
 }
 
-/** An amount at an edge of the account's credit, or one above or below. */
+/** Draws an amount at an edge of the account's credit, or one above or below it. */
 const edge = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
   fc.tuple(fc.constantFrom(...at), fc.constantFrom(0n, 1n, -1n)).map(
     ([part, more]): Size =>
@@ -100,7 +100,7 @@ const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
 
 const name = fc.constantFrom(...people, ...people, ...everyone)
 
-/** An index. It is small, so stories often choose the same item. */
+/** An index. It is small, so that stories often choose the same item. */
 const which = fc.nat({ max: 3 })
 
 const nth = <A>(items: Iterable<A>, index: number): A | undefined => {
@@ -207,7 +207,7 @@ type Orders = fc.Arbitrary<ReadonlyArray<Source>>
 
 const ownOnly: Orders = name.map((account) => [sourceOf(account, "own")])
 
-/** Only the caller's account, or several accounts in any order, at most one of them the caller's. */
+/** Draws either just the caller's account, or several accounts in any order with at most one of them the caller's. */
 const ownAndTeams: Orders = fc.oneof(
   { withCrossShrink: true },
   { weight: 2, arbitrary: ownOnly },
@@ -277,7 +277,7 @@ const reserving = (
     ` from ${sources.map(sourceInWords).join(", else ")}`
 })
 
-/** A reservation on two sources. One has `least` but not `enough`. The other has exactly enough, or one too little. */
+/** Reserves on two sources. One has `least` but not `enough`, and the other has exactly enough or one too little. */
 const reservesEnough: fc.Arbitrary<Draw> = fc
   .tuple(fc.constantFrom<Source["kind"]>("own", "team"), fc.constantFrom(0n, 1n), fc.bigInt({ min: 0n, max: 5n }))
   .map(([kind, more, further]) => (notebook, names) => {
@@ -319,7 +319,7 @@ const settles: fc.Arbitrary<Draw> = fc
   .map(([index, size]) => (notebook) => {
     const [call, reserved] = nth(notebook.calls, index) ?? []
     if (call === undefined || reserved === undefined) return undefined
-    // The payer's account without this reservation. Its edge is the maximum that can be collected.
+    // Use the payer's account without this reservation, because its edge is the most that can be collected.
     const payer = notebook.accounts.get(reserved.account)!
     const cost = size({ ...payer, reserved: payer.reserved - reserved.amount }, notebook)
     if (cost < 0n) return undefined
@@ -341,7 +341,7 @@ const settlesAgain: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** Features that a ledger may lack. `teams`: accounts other than the caller's may pay for calls. */
+/** The features that a ledger may lack. With `teams`, accounts other than the caller's may pay for calls. */
 export type LedgerPart = "limits" | "teams" | "escrow"
 
 type Lacks = (part: LedgerPart) => boolean
@@ -373,14 +373,14 @@ interface Proposed {
   readonly sentence: string
 }
 
-/** The transactions that the draws produce in this state. */
+/** Builds the transactions that the draws produce in this state. */
 const transactionsOf = (
   notebook: Notebook,
   names: Names,
   draws: ReadonlyArray<ReadonlyArray<Draw>>
 ): ReadonlyArray<Proposed> => {
   const proposed = draws.map((transaction) => {
-    // A draw sees the effects of earlier postings of its transaction.
+    // A draw sees the effects of earlier postings in its transaction.
     let now = notebook
     return transaction.flatMap((draw) => {
       const one = draw(now, names)
@@ -408,23 +408,23 @@ const transactionsOf = (
 }
 
 /**
- * Incorrect postings that a ledger does not have to refuse. Some ledgers know only the held amount of an account, not whether a transfer has ended. A
- * story therefore ends an escrow again, or with a wrong amount, only if the account holds too little in every order.
+ * Finds wrong postings that a ledger does not have to refuse. Some ledgers know only how much an account holds, not whether a transfer has ended. A
+ * story therefore ends an escrow again, or with a wrong amount, only if the account does not hold enough in any order.
  */
 const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): ReadonlySet<StoryPosting> => {
   const put = postings.filter((one) => one._tag === "Escrow")
-  // The amount of each escrow.
+  // The full amount of each escrow.
   const wholes = new Map([
     ...[...notebook.escrows, ...notebook.ended].map(([transfer, { amount }]) => [transfer, amount] as const),
     ...put.map(({ amount, transfer }) => [transfer, amount] as const)
   ])
-  // The amount that permitted postings have ended, by escrow.
+  // How much of each escrow the permitted postings have ended.
   const ends = new Map<string, bigint>([...notebook.ended.keys()].map((transfer) => [transfer, 0n]))
   const wrong = new Set<StoryPosting>()
   for (const posting of postings) {
     if (posting._tag !== "EndEscrow") continue
     const { amount, from, transfer } = posting
-    // The maximum that the account can hold during the step.
+    // The most that the account can hold during the step.
     const held = put.reduce(
       (sum, one) => (one.account === from ? sum + one.amount : sum),
       notebook.accounts.get(from)?.held ?? 0n
@@ -437,7 +437,7 @@ const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>
   return wrong
 }
 
-/** A step of transactions that are submitted concurrently. */
+/** Makes a step of transactions that are submitted concurrently. */
 const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   sentence: ({ named, now }) => {
     const sentences = transactionsOf(now, new Names(named), draws).map(({ sentence }) => sentence)
@@ -461,7 +461,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   }
 })
 
-/** The simpler steps: each lacks one transaction or one posting. */
+/** Returns the simpler steps. Each lacks one transaction or one posting. */
 const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Draw>>> => [
   ...(draws.length > 1 ? draws.map((_, i) => draws.toSpliced(i, 1)) : []),
   ...draws.flatMap((transaction, i) =>
@@ -471,7 +471,7 @@ const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<R
 
 // ---- limits of keys ----------------------------------------------------------------------------------------------------------
 
-/** A figure of a limit: the spent amount, spent plus reserved (`used`), or the rest. */
+/** Returns a figure of a limit: the amount spent, spent plus reserved (`used`), or what is left. */
 const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...notebook }: Notebook): bigint => {
   const application = applicationOf(account)
   const { amount, period } = limits.get(application) ?? { amount: 0n, period: "total" as const }
@@ -482,7 +482,7 @@ const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...
 
 const nearby = fc.constantFrom(0n, 1n, -1n)
 
-/** Sets limits mostly a little above the used amount, so calls reach the limit. */
+/** Sets limits, most of them a little above the amount used, so that calls reach them. */
 const setsLimit: fc.Arbitrary<Draw> = fc
   .tuple(
     name,
@@ -512,7 +512,7 @@ const setsLimit: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** A reservation by the key of the first source, from small amounts to more than the rest of its limit. */
+/** Reserves with the key of the first source. The amounts range from small ones to more than its limit leaves. */
 const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
   fc
     .record({
@@ -539,7 +539,7 @@ const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
       )
     })
 
-/** Settles a key's call. The cost is near its reservation, or near the reservation plus the rest of the limit. */
+/** Settles a key's call. The cost is near its reservation, or near the reservation plus what is left of the limit. */
 const settlesOfKey: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.boolean(), fc.oneof(nearby, fc.bigInt({ min: -20n, max: 20n })))
   .map(([index, isBeyond, more]) => (notebook) => {
@@ -585,7 +585,7 @@ const limitStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => 
   ]
 }
 
-/** Steps for a ledger with spending limits of keys. */
+/** The steps for a ledger whose keys have spending limits. */
 export const limitSteps = limitStepsOf(lacksNothing)
 
 const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => {
@@ -599,14 +599,14 @@ const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> =>
     alone.map((one) => stepOf([one])),
     together.map((one) => stepOf([one])),
     fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
-    // Concurrent copies of one posting find most races, especially calls or transfers that end twice.
+    // Concurrent copies of one posting find most races, especially those in which a call or transfer ends twice.
     fc
       .tuple(fc.oneof(draw, ...ends), fc.integer({ min: 2, max: 3 }))
       .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one])))
   ]
 }
 
-/** Steps for any ledger. */
+/** The steps for any ledger. */
 export const ledgerSteps = ledgerStepsOf(lacksNothing)
 
 // ---- the suite -----------------------------------------------------------------------------------------------------------------
@@ -614,19 +614,19 @@ export const ledgerSteps = ledgerStepsOf(lacksNothing)
 export interface SuiteOptions {
   /** Creates a new ledger for each story. */
   readonly make: () => Promise<LedgerUnderTest>
-  /** 500 by default, because one planted mistake was found only by story 226. */
+  /** The number of stories. It is 500 by default, because it took 226 stories to find one planted mistake. */
   readonly stories?: number | undefined
-  /** The maximum number of steps of a story. */
+  /** The maximum number of steps in a story. */
   readonly length?: number | undefined
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
-  /** Receives a sentence with the number of stories; printed by default. */
+  /** Receives a sentence that states the number of stories. By default, it is printed. */
   readonly say?: ((sentence: string) => void) | undefined
   /** Whether keys have spending limits (`SetLimit`). */
   readonly limits?: boolean | undefined
-  /** Features that the ledger lacks. */
+  /** The features that the ledger lacks. */
   readonly without?: ReadonlyArray<LedgerPart> | undefined
-  /** The ledger's largest amount and balance in nano-USD; 10^18 by default. */
+  /** The ledger's largest amount and balance, in nano-USD; 10^18 by default. */
   readonly amountMax?: bigint | undefined
 }
 

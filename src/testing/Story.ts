@@ -1,14 +1,16 @@
-/** Stories apply random steps to the implementation under test and to its model. Each step has a sentence, which describes it in a failure. */
+/**
+ * Runs stories, which apply random steps to the implementation under test and to its model. Each step has a sentence that describes it in a failure.
+ */
 import fc from "fast-check"
 
-/** A story's step. A step that is not possible is skipped. */
+/** A step of a story. A step that is not possible is skipped. */
 export interface Step<Notebook, World> {
-  /** Describes the step. A function receives the notebook before the step. */
+  /** Describes the step. If this is a function, it receives the notebook before the step. */
   readonly sentence: string | ((notebook: Readonly<Notebook>) => string)
   readonly possible?: (notebook: Readonly<Notebook>) => boolean
   /** Applies the step to the world and the notebook, and compares them. */
   readonly happen: (notebook: Notebook, world: World) => Promise<void>
-  /** Simpler steps. Shrinking replaces this step by one of them if the story still fails. */
+  /** Simpler steps. Shrinking replaces this step with one of them if the story still fails. */
   readonly simpler?: ReadonlyArray<Step<Notebook, World>>
 }
 
@@ -16,24 +18,24 @@ export interface Telling<Notebook, World> {
   readonly steps: ReadonlyArray<fc.Arbitrary<Step<Notebook, World>>>
   /** Creates the initial state of a story. */
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
-  /** Checks the end of a story. */
+  /** Checks the state at the end of a story. */
   readonly end?: (notebook: Notebook, world: World) => Promise<void>
   /** Releases the world, even after a failure. */
   readonly close?: (world: World) => Promise<void>
   readonly stories: number
-  /** The maximum number of steps of a story. */
+  /** The maximum number of steps in a story. */
   readonly length: number
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
-  /** Receives a sentence with the number of stories. */
+  /** Receives a sentence that states the number of stories. */
   readonly say?: ((sentence: string) => void) | undefined
-  /** The time for shrinking a failure, in milliseconds; twenty seconds by default. */
+  /** How long to shrink a failure, in milliseconds; twenty seconds by default. */
   readonly shrink_limit?: number | undefined
 }
 
 const shrinkLimit = 20_000
 
-/** One run of a story: its state, and the steps so far. */
+/** One run of a story, with its state and the steps taken so far. */
 interface Run<Notebook, World> {
   readonly notebook: Notebook
   readonly world: World
@@ -64,7 +66,7 @@ class Command<Notebook, World> implements fc.AsyncCommand<Run<Notebook, World>, 
   }
 }
 
-/** Runs the stories and reports their number. Rejects with the shortest failing story, one sentence per line. */
+/** Runs the stories and reports their number. Rejects with the shortest story that fails, one sentence per line. */
 export const tell = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>
 ): Promise<void> => {
@@ -92,7 +94,7 @@ export const tell = async <Notebook extends object, World extends object>(
   say(`${checked.numRuns} stories passed (repeat them with seed ${checked.seed})`)
 }
 
-/** Runs one story from a new state. Returns the failure, if any. */
+/** Runs one story from a new state. Returns the failure, if there is one. */
 const tellOnce = async <Notebook extends object, World extends object>(
   { begin, close, end }: Telling<Notebook, World>,
   story: Iterable<fc.AsyncCommand<Run<Notebook, World>, object>>
@@ -111,8 +113,8 @@ const tellOnce = async <Notebook extends object, World extends object>(
 }
 
 /**
- * Shrinks a failure. It tries to remove each step and to replace each step by a simpler one. The library's own shrinking removes steps only from the
- * beginning or in blocks.
+ * Shrinks a failure by trying to remove each step and to replace each step with a simpler one. The library's own shrinking removes steps only from
+ * the beginning or in blocks.
  */
 const shorten = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>,
@@ -137,7 +139,7 @@ function* shorterThan<Notebook, World>(
   for (const [i, { simpler }] of steps.entries()) for (const step of simpler ?? []) yield steps.toSpliced(i, 1, step)
 }
 
-/** A failing story, one step per line, and the error at its end. */
+/** A story that fails, one step per line, followed by the error. */
 class StoryFailed extends Error {
   readonly steps: ReadonlyArray<string>
   readonly actual: unknown

@@ -21,7 +21,7 @@ import { layerMemory } from "./LedgerLayer.ts"
 import type { TransferRefusal } from "./TransfersModel.ts"
 import type { TransferAnswer, TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** Transfers over a database and its ledger. The limits are very high, because stories send more than an account normally may. */
+/** Transfers on a database and its ledger. The limits are very high, because stories send more than an account normally may. */
 export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),
@@ -36,7 +36,7 @@ export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1)))
 )
 
-/** This package's transfers over a fresh database in memory. */
+/** This package's transfers on a fresh database in memory. */
 export const layerTransfersMemory = Layer.provideMerge(layerTransfers, layerMemory)
 
 type Services = Transfers | Tenants | Ledger
@@ -134,13 +134,13 @@ const unexpected: ReadonlySet<string> = new Set([
   "TooManyTransfers"
 ])
 
-/** The tag and data of a problem, without its text. */
+/** Extracts the tag and the data of a problem, without its text. */
 const dataOf = (problem: Tagged): TransferRefusal => {
   const fields = Object.entries(problem).filter(([name]) => name !== "message" && name !== "retry_after")
   return { ...Object.fromEntries(fields), _tag: problem._tag } as TransferRefusal
 }
 
-/** A clock with the story's time. A sleep takes real time. */
+/** Creates a clock that shows the story's time. Sleeping takes real time. */
 const effectClock = ({ now }: TransfersClock): Clock.Clock => {
   const { sleep } = Clock.make()
   const nanos = () => BigInt(now()) * 1_000_000n

@@ -1,31 +1,31 @@
-/** A sequential model of transfers, over the model of the ledger. It shares no code with this package's transfers. */
+/** A sequential model of transfers, built on the model of the ledger. It shares no code with this package's transfers. */
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
 export const day = 86_400_000
-/** The acceptance period of a transfer. */
+/** How long a transfer can be accepted. */
 export const lifetime = 30 * day
-/** The minimum pause between two resends. */
+/** The shortest pause between two resends. */
 export const resendPause = day / 2
-/** A cent in nano-USD. Amounts are whole cents. */
+/** A cent in nano-USD. The amounts of transfers are whole cents. */
 export const cent = 10_000_000n
 
 /** A request for a new transfer. */
 export interface TransferOrder {
-  /** The idempotency key. A repeated request creates no second transfer. */
+  /** The idempotency key. Repeating a request does not create a second transfer. */
   readonly key: string
   /** In nano-USD, whole cents. */
   readonly amount: bigint
   readonly recipient_email: string
   readonly kind: "gift" | "transfer"
-  /** Only gifts have a message. */
+  /** Only gifts may have a message. */
   readonly message: string | null
 }
 
 export type TransferState = "pending" | "accepted" | "declined" | "revoked" | "expired"
 
-/** A transfer as shown to its sender and recipient. Instants are in milliseconds. */
+/** A transfer as its sender and recipient see it. Instants are in milliseconds. */
 export interface TransferView {
   readonly id: string
   readonly status: TransferState
@@ -41,7 +41,7 @@ export interface TransferView {
   readonly revoked_at: number | null
 }
 
-/** A refusal: the problem's tag and data. */
+/** A refusal, as the problem's tag and data. */
 export type TransferRefusal =
   | { readonly _tag: "TransferInvalid" | "TransferSelf" | "BillingAccountInactive" | "EmailMismatch" }
   | { readonly _tag: "TransferInsufficientCredits"; readonly available: bigint; readonly required: bigint }
@@ -51,7 +51,7 @@ export type TransferRefusal =
   | { readonly _tag: "TransferNotPending"; readonly transfer_id: string; readonly state: TransferState }
   | { readonly _tag: "TransferResendTooSoon"; readonly transfer_id: string; readonly resent_at: number }
 
-/** A request and its sender. People are identified by their email addresses. */
+/** A request with the person who sends it. People are identified by their email addresses. */
 export type TransferRequest =
   | { readonly _tag: "Create"; readonly who: string; readonly order: TransferOrder }
   | {
@@ -67,11 +67,11 @@ export interface ModelTransfer {
   readonly resent_at: number | undefined
 }
 
-/** The model's immutable state. An operation returns a new one. */
+/** The state of the model. It is immutable, so an operation returns a new one. */
 export interface TransfersNotebook {
-  /** The accounts of people who have joined, by address. */
+  /** The accounts of the people who have joined, by address. */
   readonly books: Books
-  /** In order of creation. */
+  /** The transfers, in order of creation. */
   readonly transfers: ReadonlyArray<ModelTransfer>
 }
 
@@ -82,7 +82,7 @@ export type ExpectedTransfer =
   | { readonly refusal: TransferRefusal }
   | { readonly transfer: TransferView; readonly created: boolean; readonly notebook: TransfersNotebook }
 
-/** Performs one request at the time `now`. `fresh` is the implementation's id for a new transfer. */
+/** Performs one request at the time `now`. `fresh` is the id that the implementation gave a new transfer. */
 export const perform = (
   notebook: TransfersNotebook,
   asked: TransferRequest,
@@ -174,7 +174,7 @@ const create = (
   }
 }
 
-/** The recipient accepts or declines. A repeated answer changes nothing. */
+/** Accepts or declines for the recipient. Repeating the answer changes nothing. */
 const answer = (
   notebook: TransfersNotebook,
   found: ModelTransfer,
@@ -220,7 +220,7 @@ const end = (
     description: ""
   }
   const done = apply(notebook.books, [posting])
-  // The only possible refusal: the recipient's balance would be too large.
+  // The only possible reason to refuse is that the recipient's balance would be too large.
   if ("refusal" in done) return refuse({ _tag: "TransferInvalid" })
   const ended = (state: TransferState) => (state === status ? now : null)
   const after = {
@@ -236,7 +236,7 @@ const end = (
   return { transfer: after.view, created: false, notebook: replaced({ ...notebook, books: done.notebook }, after) }
 }
 
-/** Pending transfers that have expired at this time. */
+/** Finds the pending transfers that have expired by this time. */
 export const dueAt = ({ transfers }: TransfersNotebook, now: number): ReadonlyArray<ModelTransfer> =>
   transfers.filter(({ view }) => view.status === "pending" && view.expires_at <= now)
 

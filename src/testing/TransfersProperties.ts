@@ -1,4 +1,6 @@
-/** Properties of transfers under test: every answer and transfer equals the model's answer and transfer, and every invariant of the books holds. */
+/**
+ * The properties that transfers under test must have. Every answer and every transfer equals the model's, and every invariant of the books holds.
+ */
 import { Either } from "effect"
 import { difference, show } from "./Difference.ts"
 import { broken, InvariantBroken } from "./LedgerProperties.ts"
@@ -13,7 +15,7 @@ import type {
   TransferView
 } from "./TransfersModel.ts"
 
-/** The answer to a request. Only the answer to `Create` has `created`. */
+/** The answer to a request. Only the answer to `Create` contains `created`. */
 export type TransferAnswer =
   | { readonly transfer: TransferView; readonly created?: boolean }
   | { readonly refusal: TransferRefusal }
@@ -22,7 +24,7 @@ export type TransferAnswer =
 export interface TransfersUnderTest {
   /** Adds a person with a verified address, an active account and no credit. */
   readonly join: (email: string) => Promise<void>
-  /** Adds credit from outside, within the maximum balance. Purchased credit may be sent, granted credit may not. */
+  /** Adds credit from outside, within the maximum balance. Purchased credit may be sent, but granted credit may not. */
   readonly credit: (email: string, amount: bigint, source: "purchase" | "admin") => Promise<void>
   readonly setStatus: (email: string, status: "active" | "suspended") => Promise<void>
   readonly create: (email: string, order: TransferOrder) => Promise<TransferAnswer>
@@ -63,7 +65,7 @@ export const ask = (under: TransfersUnderTest, asked: TransferRequest): Promise<
   }
 }
 
-/** Returns the notebook after a request with this answer, or the error in the answer. */
+/** Returns the notebook after a request that got this answer, or the error in the answer. */
 export const judgeTransfer = (
   notebook: TransfersNotebook,
   asked: TransferRequest,
@@ -94,7 +96,7 @@ export const judgeTransfer = (
   return why === undefined ? Either.right(expected.notebook) : Either.left(why)
 }
 
-/** All accounts in the form of the ledger's invariants, without descriptions and without the references of credit from outside. */
+/** Reads all accounts in the form that the ledger's invariants take, without descriptions and without the references of credit from outside. */
 const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of books.accounts.keys()) {
@@ -105,13 +107,16 @@ const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook):
   return views
 }
 
-/** The fields to compare. For a resend they are only the constant fields, because its answer may have a later state of the transfer. */
+/**
+ * Returns the fields to compare. For a resend, these are only the fields that never change, because its answer may show a later state of the
+ * transfer.
+ */
 const unchanging = ({ _tag }: TransferRequest, view: TransferView): Partial<TransferView> =>
   _tag === "Resend" && view.status === "pending"
     ? { id: view.id, amount: view.amount, expires_at: view.expires_at, last_sent_at: view.last_sent_at }
     : view
 
-/** The model's reference for credit from outside. */
+/** The reference that the model uses for credit from outside. */
 export const outside = "outside"
 
 const plain = ({ amount, balance, giftable, reference_id, source, type }: EntryView): EntryView => ({
@@ -123,7 +128,7 @@ const plain = ({ amount, balance, giftable, reference_id, source, type }: EntryV
   ...(giftable !== undefined && { giftable })
 })
 
-/** The first difference between the notebook and these transfers, read by their senders. */
+/** Returns the first difference between the notebook and these transfers as their senders read them. */
 export const misread = async (
   under: TransfersUnderTest,
   { transfers }: TransfersNotebook,
@@ -175,7 +180,7 @@ export const askedAtOnce = async (
   return after
 }
 
-/** Finds the actual order of transfers that expired together, from the ledger's entries. */
+/** Uses the ledger's entries to find the order in which transfers that expired together actually ended. */
 const inOrderOfReturn = <Due extends { readonly view: TransferView }>(
   due: ReadonlyArray<Due>,
   views: ReadonlyArray<View>

@@ -1,6 +1,6 @@
 /**
  * The property suite for any implementation of transfers. People send credit, accept, decline, revoke, resend and wait, one at a time and
- * concurrently. An incorrect implementation fails with the shortest story that shows the error.
+ * concurrently. A wrong implementation fails with the shortest story that shows the error.
  */
 import fc from "fast-check"
 import { toDecimal } from "../kernel/Money.ts"
@@ -15,7 +15,7 @@ import type { TransferRequest, ModelTransfer, TransferOrder, TransfersNotebook }
 import { askedAtOnce, misread, outside } from "./TransfersProperties.ts"
 import type { TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** People who exist when a story begins. */
+/** The people who exist when a story begins. */
 const people = ["ada", "bob", "cyd"] as const
 /** `people`, and a person who may receive a transfer before joining. */
 const everyone = [...people, "dan"] as const
@@ -24,7 +24,7 @@ type Name = (typeof everyone)[number]
 const emailOf = (who: string): string => `${who}@example.com`
 const nameOf = (email: string): string => email.slice(0, email.indexOf("@"))
 
-/** A story's state: the notebook, the number of generated keys, and the time in milliseconds. */
+/** The state of a story: the notebook, the number of keys generated, and the time in milliseconds. */
 export interface TransfersStory {
   now: TransfersNotebook
   keys: number
@@ -40,24 +40,24 @@ export type TransfersStep = Step<TransfersStory, TransfersWorld>
 
 // ---- one operation -------------------------------------------------------------------------------------------------------------
 
-/** Draws a request that is possible in this state, with its sentence; `undefined` if there is none. */
+/** Draws a request that is possible in this state, with the sentence that describes it; `undefined` if there is none. */
 type Draw = (
   story: Readonly<TransfersStory>
 ) => { readonly asked: TransferRequest; readonly sentence: string } | undefined
 
 const name = fc.constantFrom<Name>(...people)
-/** True in one of twenty cases. */
+/** True in one case out of twenty. */
 const seldom = fc.integer({ min: 1, max: 20 }).map((n) => n === 20)
 const which = fc.nat({ max: 2 })
 
-/** Index 0 is the newest transfer, so stories often choose pending transfers. */
+/** Picks a transfer. Index 0 is the newest one, so that stories often choose pending transfers. */
 const pick = (transfers: ReadonlyArray<ModelTransfer>, index: number): ModelTransfer | undefined =>
   transfers.at(-1 - (index % Math.max(1, transfers.length)))
 
 const label = ({ transfers }: TransfersNotebook, { view }: ModelTransfer): string =>
   `#${1 + transfers.findIndex((one) => one.view.id === view.id)}`
 
-/** Whole cents. Most amounts are small, some near the maximum balance. */
+/** Amounts in whole cents. Most are small, and some are near the maximum balance. */
 const amounts: fc.Arbitrary<bigint> = fc
   .oneof(
     { withCrossShrink: true },
@@ -67,7 +67,7 @@ const amounts: fc.Arbitrary<bigint> = fc
   )
   .map((cents) => cents * cent)
 
-/** Credit from outside need not be whole cents. */
+/** Credit from outside, which need not be whole cents. */
 const incoming: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 4, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map((cents) => cents * cent) },
@@ -91,7 +91,7 @@ const sizes: fc.Arbitrary<Size> = fc.oneof(
     arbitrary: fc
       .tuple(fc.constantFrom("giftable" as const, "balance" as const), fc.constantFrom(0n, cent, -cent))
       .map(([edge, more]): Size => {
-        // Whole cents, at least one.
+        // Round down to whole cents, but use at least one.
         return (account) => {
           const amount = (edges[edge](account) / cent) * cent + more
           return amount < cent ? cent : amount
@@ -101,7 +101,7 @@ const sizes: fc.Arbitrary<Size> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(0n, cent - 1n).map((amount) => () => amount) }
 )
 
-/** Creates a transfer, mostly from a person with giftable credit to another person. */
+/** Creates a transfer, in most cases from a person with giftable credit to another person. */
 const creates: fc.Arbitrary<Draw> = fc
   .record({
     anyone: seldom,
@@ -118,7 +118,7 @@ const creates: fc.Arbitrary<Draw> = fc
     const { accounts } = now.books
     const rich = people.filter((who) => accounts.get(emailOf(who))!.giftable >= cent)
     const sender = nth(anyone || rich.length === 0 ? people : rich, from)
-    // First other people, then dan, who may not have joined, then the sender.
+    // The candidates are other people, then dan, who may not have joined, then the sender.
     const recipient = nth([...people.filter((who) => who !== sender), "dan", sender], to)
     const amount = size(accounts.get(emailOf(sender))!)
     // Only gifts may have a message.
@@ -136,7 +136,7 @@ const nth = <A>(items: ReadonlyArray<A>, index: number): A => items[index % item
 
 const keyOf = (keys: number): string => `key-${keys}-0123456789`
 
-/** Reuses a key. The same person sends the same or another request, or another person uses the key. */
+/** Reuses a key: the same person sends the same or a different request, or another person uses the key. */
 const createsAgain: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.constantFrom("the same again", "another amount", "another recipient", "by another person"), name)
   .map(([index, how, other]) => ({ now }) => {
@@ -168,7 +168,7 @@ const verbs = {
 } as const
 type Verb = keyof typeof verbs
 
-/** An action on a transfer by the permitted person or by another person. */
+/** Acts on a transfer, as the person who may do so or as another person. */
 const moving =
   (
     tag: Verb,
@@ -200,7 +200,7 @@ const moves: fc.Arbitrary<Draw> = fc
   )
   .map(([tag, index, other]) => moving(tag, index, other))
 
-/** An action by a person who is neither the sender nor the recipient. */
+/** Acts as a person who is neither the sender nor the recipient. */
 const strangers: fc.Arbitrary<Draw> = fc.tuple(verb, which).map(([tag, index]) => (story) => {
   const made = pick(story.now.transfers, index)
   const stranger = people.find((who) => made?.sender !== emailOf(who) && made?.view.recipient_email !== emailOf(who))
@@ -243,9 +243,9 @@ const stepOf = (draws: ReadonlyArray<Draw>): TransfersStep => ({
   }
 })
 
-/** The same request several times with the same key. */
+/** Sends the same request several times with the same key. */
 const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 2, max: 3 })).map(([create, times]) => {
-  // Every copy has the key of the first.
+  // Every copy uses the key of the first.
   const step = (left: number): TransfersStep => ({
     ...stepOf([create]),
     sentence: (story) => `${create(story)!.sentence}${left === 1 ? "" : `, ${left} times concurrently`}`,
@@ -264,12 +264,12 @@ const copies: fc.Arbitrary<TransfersStep> = fc.tuple(creates, fc.integer({ min: 
   return step(times)
 })
 
-/** Concurrent actions on one transfer. */
+/** Acts on one transfer several times concurrently. */
 const races: fc.Arbitrary<TransfersStep> = fc
   .tuple(which, fc.array(verb, { minLength: 2, maxLength: 4 }))
   .map(([index, tags]) => stepOf(tags.map((tag) => moving(tag, index))))
 
-/** A posting from outside that the notebook allows. */
+/** Makes a step of a posting from outside that the notebook allows. */
 const fromOutside = (
   sentence: string,
   change: (books: Books) => Books | undefined,
@@ -323,10 +323,10 @@ const joins = (who: string): TransfersStep =>
     (under) => under.join(emailOf(who))
   )
 
-/** A pause with its description. */
+/** Returns a pause and the words that describe it. */
 type Pause = (story: Readonly<TransfersStory>) => { readonly millis: number; readonly words: string }
 
-/** Waits until a transfer's deadline, or one millisecond less. If there is no such transfer, waits a day. */
+/** Waits until a transfer's deadline or one millisecond before it, or for a day if there is no such transfer. */
 const until =
   (
     over: string,
@@ -355,7 +355,7 @@ const endOfPause = ({ transfers }: TransfersNotebook) => {
   return newest?.resent_at === undefined ? undefined : ([newest, newest.resent_at + resendPause] as const)
 }
 
-/** Lets time pass. Then expired transfers end while people still act on them. */
+/** Lets time pass. Expired transfers then end while people still act on them. */
 const waiting = (pause: Pause, late: ReadonlyArray<Draw>): TransfersStep => {
   const later = (story: Readonly<TransfersStory>) => ({ ...story, time: story.time + pause(story).millis })
   return {
@@ -393,7 +393,7 @@ const waits: fc.Arbitrary<TransfersStep> = fc.oneof(
   )
 )
 
-/** Steps for transfers. */
+/** The steps for transfers. */
 export const transferSteps: ReadonlyArray<fc.Arbitrary<TransfersStep>> = [
   credits,
   credits,
@@ -417,16 +417,16 @@ export interface TransfersSuiteOptions {
   /** Creates a new implementation for each story. It must use this clock. */
   readonly make: (clock: TransfersClock) => Promise<TransfersUnderTest>
   readonly stories?: number | undefined
-  /** The maximum number of steps of a story. */
+  /** The maximum number of steps in a story. */
   readonly length?: number | undefined
   /** Repeats the stories of an earlier run. */
   readonly seed?: number | undefined
 }
 
-/** The time at the beginning of a story. */
+/** The time at which a story begins. */
 const beginning = 1_700_000_000_000
 
-/** Runs random stories, each with a new implementation. Rejects with the shortest failing story. */
+/** Runs random stories, each with a new implementation. Rejects with the shortest story that fails. */
 export const checkTransfers = ({ length = 60, make, seed, stories = 60 }: TransfersSuiteOptions): Promise<void> =>
   tell<TransfersStory, TransfersWorld>({
     steps: transferSteps,

@@ -87,12 +87,15 @@ describe("a wrong configuration", () => {
     [{ models: [modelOf("m", ["a"])], aliases: { auto: "m" } }, "aliases.auto: auto is already in use"],
     [{ models: [modelOf("m", ["a"], { fallbacks: ["x"] })] }, "models.0.fallbacks.0: there is no model x"],
     [{ models: [modelOf("m", ["a"], { fallbacks: ["m"] })] }, "models.0.fallbacks.0: must be a different model"],
-    [{ models: [modelOf("m", ["a"], { retries: 0 })] }, "models.0.retries: a whole number from 1 to 10"],
-    [{ models: [modelOf("m", ["a"], { routing: "luck" })] }, "models.0.routing: one of order, weights, cost, latency"],
-    [{ models: [modelOf("m", ["a"], { routing: "cost" })] }, "models.0.upstreams.0.cost: needed for routing by cost"],
+    [{ models: [modelOf("m", ["a"], { retries: 0 })] }, "models.0.retries: must be a whole number from 1 to 10"],
+    [
+      { models: [modelOf("m", ["a"], { routing: "luck" })] },
+      "models.0.routing: must be one of order, weights, cost, latency"
+    ],
+    [{ models: [modelOf("m", ["a"], { routing: "cost" })] }, "models.0.upstreams.0.cost: required for routing by cost"],
     [
       { models: [modelOf("m", [{ upstream: "a", weight: 1 }])] },
-      'models.0.upstreams.0.weight: only with "routing": "weights"'
+      'models.0.upstreams.0.weight: allowed only with "routing": "weights"'
     ],
     [{ models: [{ catalogue: "openia/*" }] }, "models.0.catalogue: the catalogue has no model openia/*"],
     [
@@ -101,7 +104,10 @@ describe("a wrong configuration", () => {
       },
       "models.1.catalogue: no upstream has the name openai"
     ],
-    [{ models: [{ catalogue: "openai/*", id: "x" }] }, "models.0.id: not beside several models"]
+    [
+      { models: [{ catalogue: "openai/*", id: "x" }] },
+      "models.0.id: must be absent if the entry stands for several models"
+    ]
   ])("is refused with its place: %j", (file, message) => {
     expect(wrong(file)).toContain(message)
   })

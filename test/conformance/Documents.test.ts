@@ -320,6 +320,7 @@ describe("the examples", () => {
       application_id: application.id,
       payment_method_id: payment_methods.find(({ id }: { id: string }) => id !== "pm_card_declined").id,
       usage_id: records.records[0].id,
+      number: "1",
       media_model: "sandbox-video",
       image_request_id: await job("/v1/images/generate", { prompt: "a hill" }),
       media_request_id: await job("/v1/tools/media/generate", { model: "sandbox-video", prompt: "a hill" })
@@ -378,6 +379,12 @@ describe("the examples", () => {
       await invite("ivy@example.com")
       known.token = await linkTo(service, "ivy@example.com")
     }
+    const logged = async () => {
+      const path = `/v1/usage/${known.usage_id}/receipt`
+      await expect.poll(async () => (await service.call(path, { token: ada.token })).status).toBe(200)
+    }
+    before["GET /v1/usage/{usage_id}/receipt"] = logged
+    before["GET /v1/tenants/{tenant_id}/billing/ledger/{number}/receipt"] = logged
     let gifts = 0
     const sentTo = (email: string) => async () =>
       void (known.transfer_id = await gift(`example-transfer-${++gifts}`, email))

@@ -366,7 +366,7 @@ describe("responses", () => {
     ]) {
       const { body, status } = await service.call("/v1/responses", { token: key, json: ask("hi", more) })
       expect([status, body.error.param]).toEqual([400, Object.keys(more)[0]])
-      expect(body.error.message).toContain("keep no responses")
+      expect(body.error.message).toContain("store no responses")
     }
   })
 
@@ -558,7 +558,7 @@ describe.each(pairs)("$client over $vendor", ({ client, protocol, vendor }) => {
     await fault({ status: 200, body: vendor === "google" ? { error: { message } } : { message } })
     expect((await call(key, "hi")).status).toBe(500)
     const log = service.stderr.join("")
-    expect(log).toContain("its answer is invalid: worker [address] refused [key]")
+    expect(log).toContain("the response is invalid: worker [address] refused [key]")
     expect(log).not.toMatch(/10\.0\.0\.7|sk-upstream/)
     await fault({ status: 200, headers: { "content-type": "application/json" }, body: answer("hi", ended) })
     // A whole answer where a stream was asked for is handed on as one.

@@ -156,7 +156,7 @@ describe("a tool", () => {
     await page.getByLabel("Max results").fill("1000")
     tab.allowed.push(/status of 400/)
     await page.getByRole("button", { name: "Search", exact: true }).click()
-    await page.getByText("a whole number from 1 to 100", { exact: true }).waitFor()
+    await page.getByText("must be a whole number from 1 to 100", { exact: true }).waitFor()
 
     // What was asked for outlives the view, not a press on Clear.
     await page.getByText("Speech", { exact: true }).click()

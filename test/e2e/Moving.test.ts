@@ -266,7 +266,7 @@ describe("migrate --to", () => {
     }
     expect(await refusal(`sqlite:${DATA_DIR}/other.db`)).toContain("backup --to")
     expect(await refusal("elsewhere")).toContain("--to")
-    expect(await refusal("postgres://nobody@127.0.0.1:1/x")).toContain("nothing listens")
+    expect(await refusal("postgres://nobody@127.0.0.1:1/x")).toContain("cannot connect to")
     expect(await refusal(url, environmentOf(folder()))).toContain("there is no database")
 
     const service = await start({ folder: DATA_DIR, env })

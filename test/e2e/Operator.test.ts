@@ -319,7 +319,7 @@ describeSqlite("a file that cannot be used", () => {
         // It is not for us to say who may read it.
         chmodSync(file, 0o644)
       },
-      /a database of another program/
+      /another program's database/
     ],
     [
       "of a newer version",

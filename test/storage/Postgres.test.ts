@@ -106,25 +106,25 @@ describe("a PostgreSQL database that cannot be used", () => {
     [
       "a user that is not encoded",
       () => urlOf().replace("//postgres:", "//post%gres:"),
-      /post%gres@.* does not let this user in/
+      /post%gres@.* rejects this user/
     ],
     [
       "a misspelt word of TLS",
       () => urlOf({ search: "?sslmod=require" }),
       /DATABASE_URL: sslmod is unknown: the TLS options/
     ],
-    ["tables of another program", () => urlOf({ database: "other" }), /is not as this service left it/],
-    ["a wrong password", () => urlOf({ password: "hunter2" }), /does not let this user in/],
-    ["an unknown user", () => urlOf({ user: "nobody", password: "hunter2" }), /does not let this user in/],
+    ["tables of another program", () => urlOf({ database: "other" }), /is not in the state this service left it in/],
+    ["a wrong password", () => urlOf({ password: "hunter2" }), /rejects this user/],
+    ["an unknown user", () => urlOf({ user: "nobody", password: "hunter2" }), /rejects this user/],
     ["a host that is not known", () => urlOf({ host: "nowhere.invalid" }), /the host of .* is not known/],
-    ["a port that is closed", async () => urlOf({ port: await freePort() }), /nothing listens at /],
+    ["a port that is closed", async () => urlOf({ port: await freePort() }), /cannot connect to /],
     ["a database that is not there", () => urlOf({ database: "missing" }), /there is no such database/],
     ["a database of a newer version", () => urlOf({ database: "newer" }), /newer version \(migration 9999/],
     ["a user who may make no tables", () => urlOf({ user: "guest", password: "hunter2" }), /GRANT CREATE ON SCHEMA/],
     [
       "a user who may not connect",
       () => urlOf({ user: "outcast", password: "hunter2", database: "closed" }),
-      /this user may not do what is needed/
+      /this user lacks a permission/
     ],
     [
       "a user who may not read the tables of another",
@@ -134,7 +134,7 @@ describe("a PostgreSQL database that cannot be used", () => {
     ["a database that is read only", () => urlOf({ database: "readable" }), /a standby or read-only/],
     ["a database that may lose commits", () => urlOf({ database: "careless" }), /synchronous_commit = off/],
     ["a database of another encoding", () => urlOf({ database: "latin" }), /ENCODING 'UTF8'/],
-    ["TLS where there is none", () => urlOf({ search: "?sslmode=require" }), /offers no TLS/]
+    ["TLS where there is none", () => urlOf({ search: "?sslmode=require" }), /does not offer TLS/]
   ])("is refused: %s", async (_, url, words) => {
     expect(await refusal(await url())).toMatch(words)
   })
@@ -182,7 +182,7 @@ describe("a PostgreSQL database that cannot be used", () => {
   it("is refused where somebody listens who says nothing", async () => {
     const sockets: Array<{ destroy: () => void }> = []
     const silent = await listening(createServer((socket) => sockets.push(socket)))
-    expect(await refusal(urlOf({ port: silent.port }))).toMatch(/did not answer within 5 s/)
+    expect(await refusal(urlOf({ port: silent.port }))).toMatch(/did not respond within 5 s/)
     for (const socket of sockets) socket.destroy()
     await closed(silent)
   })
@@ -203,7 +203,7 @@ describe("a PostgreSQL database that cannot be used", () => {
       expect([command, await refusal(reader, command)]).toEqual([
         command,
         expect.stringMatching(
-          /^tollgate: postgres:\/\/reader@.*: this user may not do what is needed there \(permission denied/
+          /^tollgate: postgres:\/\/reader@.*: this user lacks a permission that is needed there \(permission denied/
         )
       ])
   })

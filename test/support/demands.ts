@@ -45,6 +45,7 @@ export const demands: Readonly<Record<string, string>> = {
   [`PATCH ${tenant}/billing`]: "billing",
   [`GET ${tenant}/billing/amounts`]: "billing",
   [`GET ${tenant}/billing/ledger`]: "billing",
+  [`GET ${tenant}/billing/ledger/:number/receipt`]: "billing",
   [`GET ${tenant}/billing/auto-reload`]: "billing",
   [`PUT ${tenant}/billing/auto-reload`]: "billing",
   [`POST ${tenant}/billing/auto-reload/charge`]: "billing",

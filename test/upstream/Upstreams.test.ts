@@ -214,7 +214,7 @@ layer(world)("an upstream that is not there", (it) => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Layer.provide(room, unspoken))))
       expect(error).toEqual(new UnspokenProtocol({ upstream: "here", named_by, speaks, needs }))
       expect((error as UnspokenProtocol).message).toBe(
-        `${named_by}: the upstream here speaks ${speaks.join(", ")}, and would have to speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
+        `${named_by}: the upstream here speaks ${speaks.join(", ")} but must speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
       )
       const spoken = Upstreams.layer({ here: { ...here, speaks: needs }, elsewhere: here })
       yield* Effect.scoped(Layer.build(Layer.provide(room, spoken)))

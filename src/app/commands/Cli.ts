@@ -27,6 +27,7 @@ import * as OperatorKeys from "./OperatorKeys.ts"
 import * as Owed from "./Owed.ts"
 import * as People from "./People.ts"
 import * as Purchase from "./Purchase.ts"
+import * as Receipt from "./Receipt.ts"
 import * as Reconcile from "./Reconcile.ts"
 import * as Reseal from "./Reseal.ts"
 import * as Restore from "./Restore.ts"
@@ -60,6 +61,7 @@ const commands = [
   RotateKeys.command,
   Verify.command,
   Reconcile.command,
+  Receipt.command,
   Backup.command,
   Restore.command,
   Reseal.command,
@@ -86,6 +88,7 @@ const entriesOf = (
 
 const entries = entriesOf(commands, {
   allowance: entriesOf(Allowance.subcommands),
+  receipt: entriesOf(Receipt.subcommands),
   voucher: entriesOf(Voucher.subcommands),
   operator: entriesOf(Operator.subcommands, { keys: entriesOf(OperatorKeys.subcommands) }),
   people: entriesOf(People.subcommands),

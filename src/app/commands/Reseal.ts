@@ -13,6 +13,7 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import { sessionsEnd } from "../../people/auth/Sessions.ts"
 import { signingKeysEnd } from "../../people/auth/SigningKeys.ts"
 import { clientTokensEnd } from "../../people/auth/ClientTokens.ts"
+import { logKeysEnd } from "../../books/log/ChargeLog.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import { lettersEnd } from "../../people/mail/Outbox.ts"
 import { operatorSessionsEnd } from "../../operations/operator/Sessions.ts"
@@ -37,6 +38,7 @@ const endings: Record<Protected, Ending | undefined> = {
   run_key: runKeysEnd,
   refresh_token: sessionsEnd,
   signing_key: signingKeysEnd,
+  log_key: logKeysEnd,
   authorization_code: codesEnd,
   sign_in: linksEnd,
   device_code: devicesEnd,

@@ -503,6 +503,12 @@ export type {
   SummaryAsked,
   Sums
 } from "../../money/usage/Sums.ts"
+export type { ChargeLog, ChargeLogContract, LogReceipt } from "../../books/log/ChargeLog.ts"
+export type { TileKey } from "../../books/log/Tree.ts"
+export type { LoggedEntry } from "../../books/ledger/rows/EntriesInOrder.ts"
+export type { LogKeys, Receipt as EntryReceipt } from "../../money/receipts/Receipt.ts"
+export type { Receipts, ReceiptsContract } from "../../money/receipts/Receipts.ts"
+export type * from "../../money/receipts/Problems.ts"
 export type { HeldKeys, HeldKeysContract } from "../../money/usage/HeldKeys.ts"
 export type { TeamAsked, TeamUsageContract, TeamUsage } from "../../money/usage/TeamUsage.ts"
 export type {

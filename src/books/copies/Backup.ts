@@ -27,7 +27,7 @@ export class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly me
 
 const failed = (message: string) => new BackupFailed({ message })
 
-/** The newest migration of a file. Fails if the file does not exist or contains no books. */
+/** Checks that the file exists and contains books, and returns its newest migration. */
 const held = (file: string) =>
   Effect.filterOrFail(
     Opening.look(file, { writing: false }),
@@ -40,7 +40,7 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
   Effect.gen(function* () {
     yield* held(file)
     const target = lstatSync(to, { throwIfNoEntry: false })
-    if (target?.isDirectory() === true) return yield* failed(`${to} is a folder; name a file in it`)
+    if (target?.isDirectory() === true) return yield* failed(`${to} is a folder; pass the name of a file in it`)
     if (target !== undefined) return yield* failed(`${to}: it already exists`)
     if (!existsSync(dirname(to))) return yield* failed(`${to}: the folder ${dirname(to)} does not exist`)
     if (ownFiles(realpathSync(file)).includes(join(realpathSync(dirname(to)), basename(to))))
@@ -55,7 +55,7 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
 /** The files that belong to a database. */
 const ownFiles = (file: string) => ["", "-wal", "-shm", "-journal", ".lock"].map((tail) => file + tail)
 
-/** The name of an unfinished copy. Removes unfinished copies of ended processes. */
+/** Returns the name for an unfinished copy, and removes those that ended processes left behind. */
 const partOf = (to: string): string => {
   const prefix = `${basename(to)}.part-`
   for (const name of readdirSync(dirname(to))) {
@@ -80,7 +80,7 @@ const copy = (file: string, to: string) =>
     Effect.scoped,
     (vacuum) => Effect.zipRight(blank(to), vacuum),
     Effect.catchAllCause((cause) =>
-      // A write error concerns the copy. Any other error concerns the source.
+      // A write error is about the copy, and any other error about the source.
       failed(`${file} could not be copied: ${Opening.wordsOf(isWriting(cause) ? to : file, cause)}`)
     )
   )
@@ -88,7 +88,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Renames the finished copy, unless the name is now taken. */
+/** Gives the finished copy its name, unless that has been taken in the meantime. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -96,7 +96,7 @@ const publish = (part: string, to: string) =>
         linkSync(part, to)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to}: it already exists`)
-        // Some file systems have no hard links.
+        // Some file systems do not support hard links.
         renameSync(part, to)
       }
     },
@@ -104,10 +104,10 @@ const publish = (part: string, to: string) =>
       error instanceof BackupFailed ? error : failed(`${to} could not be written: ${Opening.wordsOf(to, error)}`)
   })
 
-/** Verifies the books of a file. */
+/** Verifies the books in a file. */
 export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
 
-/** The damaged pages of a file. */
+/** Finds the damaged pages of a file. */
 export const damage = Effect.gen(function* () {
   const sql = yield* SqlClient
   const rows = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check(${sql.literal(String(findingsMax))})`
@@ -115,12 +115,12 @@ export const damage = Effect.gen(function* () {
   return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
 }).pipe(Effect.orDie)
 
-/** The faults of a file: damaged pages or, if there are none, the findings of `verify`. */
+/** Finds the faults of a file: its damaged pages or, if there are none, the findings of `verify`. */
 const check = (verify: Verify) =>
   Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
 
 /**
- * Replaces `file` by the copy `from`, after verifying the copy. Returns the new name of the old file. No process may use `file`. The copy itself does
+ * Verifies the copy `from`, then replaces `file` with it. Returns the new name of the old file. No process may be using `file`. The copy itself does
  * not change.
  */
 export const restore = (
@@ -139,7 +139,7 @@ export const restore = (
     })
     const whole = Effect.gen(function* () {
       yield* backup(from, fresh)
-      // Migrate the file, like the start of the service.
+      // Opening the file migrates it, as the service does at startup.
       const wrong = yield* check(verify).pipe(
         Effect.provide(Sql.layer(fresh)),
         Effect.scoped,
@@ -170,7 +170,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   }
   const previous = old === undefined ? undefined : `${file}.replaced-${now}`
   if (old !== undefined) fold(file)
-  // Move the log before its database, since SQLite would apply it to another database of that name.
+  // Move the log before its database, because SQLite would apply it to another database of that name.
   for (const tail of tails.toReversed()) {
     if (previous !== undefined && existsSync(file + tail)) renameSync(file + tail, previous + tail)
     else rmSync(file + tail, { force: true })
@@ -179,7 +179,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Checkpoints the database into a single file. A damaged database stays unchanged. */
+/** Checkpoints the database into a single file. A damaged database is left unchanged. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })

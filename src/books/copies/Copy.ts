@@ -1,12 +1,11 @@
 /**
- * Copies the books from one engine to the other, row by row, and compares them.
+ * Copies the books row by row from one engine to the other, and compares the two.
  *
  * Where the specification is silent:
- * - Tables are copied one by one, in slices by primary key. Each slice is one transaction on the target, which also stores the progress
- *   (`tollgate_sql_copy`), so a stopped copy can continue. While that table exists, no other command uses the target.
- * - During copying and comparing, the source is locked against writes and does not change. If the source was written to after a copy was
- *   stopped, the copy starts over.
- * - A NUL character in a string, which PostgreSQL cannot store, becomes U+FFFD and is reported. In a key it is refused.
+ * - Tables are copied one by one, in slices by primary key. Each slice is one transaction on the target that also stores the progress
+ *   (`tollgate_sql_copy`), so a copy that was stopped can continue. While that table exists, no other command uses the target.
+ * - The source is locked against writes while it is copied and compared. If it was written to after a copy was stopped, the copy starts over.
+ * - A NUL character in a string, which PostgreSQL cannot store, is replaced with U+FFFD and reported. In a key, it is refused.
  * - A host's own tables in the same SQLite database are not copied.
  */
 import { Data, Effect } from "effect"
@@ -27,7 +26,7 @@ export class CopyRefused extends Data.TaggedError("CopyRefused")<{ readonly mess
 
 const refused = (message: string) => new CopyRefused({ message })
 
-/** From a file to a server, or back. */
+/** The direction of a copy, from a file to a server or back. */
 export type Move =
   | { readonly from: SqliteFile; readonly to: PostgresDatabase }
   | { readonly from: PostgresDatabase; readonly to: SqliteFile }
@@ -41,7 +40,7 @@ export const moveOf = (from: Location, to: Location): Move | undefined =>
       ? { from, to }
       : undefined
 
-/** The progress of copying or comparing. */
+/** How far the copy or the comparison has got. */
 export interface Progress {
   readonly rows: number
   readonly of: number
@@ -51,7 +50,7 @@ export interface Progress {
 
 export type Report = (what: "copied" | "compared", progress: Progress) => Effect.Effect<void>
 
-/** How the copy began: from the start, resumed, or restarted because the source has changed. */
+/** How the copy began: as a new one, resumed, or anew because the source had changed. */
 export type Beginning = "new" | "resumed" | "anew"
 
 /** Both databases, migrated, and locked for this process until the scope closes. */
@@ -75,7 +74,7 @@ export const open = (move: Move): Effect.Effect<Opened, DatabaseUnusable, Scope.
         return { move, source, target, tables: target.tables }
       })
 
-/** An engine's error as a sentence. */
+/** Turns an engine's error into a sentence. */
 const refusedBy =
   (location: Location) =>
   (error: unknown): CopyRefused =>
@@ -89,7 +88,7 @@ const refusedByEither = ({ from, to }: Move, error: unknown): CopyRefused =>
 const at = <A>(location: Location, attempt: () => Promise<A>): Effect.Effect<A, CopyRefused> =>
   Effect.tryPromise({ try: attempt, catch: refusedBy(location) })
 
-/** Copies the remaining rows. */
+/** Copies the rows that are still missing. */
 export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report) {
   const { move, source, tables, target } = opened
   const marks = (yield* at(move.to, target.marks))!
@@ -118,7 +117,7 @@ export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report)
   yield* at(move.to, target.settle)
 })
 
-/** The progress of a table. */
+/** How far a table has been copied. */
 interface Done {
   readonly rows: number
   readonly after?: Row
@@ -131,18 +130,18 @@ const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
   ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
 })
 
-/** Writes a slice while reading the next one, which it returns. `done` is the progress after this slice. */
+/** Writes a slice while it reads the next one, which it returns. `done` is the progress after this slice. */
 const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
   await target.write(table, slice, [table.name, JSON.stringify(done)], () => {
-    // If the write fails, the rejection of the read must not stay unhandled.
+    // If the write fails, a rejected read must not be left unhandled.
     if (done.whole !== true) read().catch(() => {})
   })
   return done.whole === true ? [] : read()
 }
 
-/** Prepares the target. Fails if the target contains other books, or if the databases have different versions. */
+/** Prepares the target. Fails if it contains other books or if the versions of the databases differ. */
 export const begin = Effect.fnUntraced(function* (opened: Opened) {
   const { move, source, tables, target } = opened
   yield* checkColumns(opened)
@@ -169,12 +168,12 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
   return (marks === undefined ? "new" : "anew") satisfies Beginning as Beginning
 })
 
-/** Tables with at most this many rows are read completely to detect writes to the source. */
+/** Tables with at most this many rows are read in full to detect writes to the source. */
 const smallMax = 50_000
 
 /**
- * A fingerprint that changes when the source is written to: the row count and last row of each table, and all rows of small tables. The later
- * comparison of all rows finds any other change.
+ * Computes a fingerprint that changes when the source is written to. It covers the row count and last row of each table, and all rows of small
+ * tables. The later comparison of all rows finds any other change.
  */
 const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =>
   at(from, async () => {
@@ -187,10 +186,10 @@ const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =
     return state
   })
 
-/** Columns that only PostgreSQL has; `settle` sets them. */
+/** The columns that exist only in PostgreSQL. `settle` sets them. */
 const settledColumns: ReadonlySet<string> = new Set(["booked_at", "limits"])
 
-/** Checks that both sides have the same tables and columns. If not, their versions differ. */
+/** Checks that both sides have the same tables and columns, which means that their versions are equal. */
 const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables }: Opened) {
   const columns = (location: Location, end: End) => at(location, end.columns)
   const [here, there] = [yield* columns(move.from, source), yield* columns(move.to, target)]
@@ -200,7 +199,7 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
   ] as const)
     for (const [table, names] of one) {
       const known = other.get(table)
-      // Tables that only PostgreSQL has describe its nodes.
+      // The tables that exist only in PostgreSQL describe its nodes.
       if (known === undefined && !tables.some(({ name }) => name === table)) continue
       const missing =
         known === undefined ? table : [...names].find((name) => !settledColumns.has(name) && !known.has(name))
@@ -221,5 +220,5 @@ export const prove = ({ move, source, tables, target }: Opened, report: Report):
     }).pipe(Effect.mapError((error) => refusedByEither(move, error)))
   })
 
-/** Marks the copy as finished, so that the target may be used. */
+/** Marks the copy as finished, so that the target can be used. */
 export const release = ({ move, target }: Opened): Effect.Effect<void, CopyRefused> => at(move.to, target.release)

@@ -15,7 +15,7 @@ export interface Proof {
 /** The maximum number of sentences about accounts. */
 const accountsMax = 20
 
-/** Reads both sides. Fails with the error of an engine. `progress` receives the number of compared rows. */
+/** Reads both sides and compares them. Fails with an engine's error. `progress` receives the number of rows compared. */
 export const compare = Effect.fnUntraced(function* (
   tables: ReadonlyArray<Table>,
   source: End,

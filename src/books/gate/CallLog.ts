@@ -1,4 +1,4 @@
-/** Log lines about calls. They contain facts, never a call's content. */
+/** Writes log lines about calls. They state facts about a call, never its content. */
 import { Effect } from "effect"
 import { isProblem } from "../../kernel/Problem.ts"
 import type { CallFacts } from "../ledger/rules/Transaction.ts"
@@ -6,15 +6,15 @@ import type { CallFacts } from "../ledger/rules/Transaction.ts"
 export const refusedCall = "a call was refused"
 
 /**
- * Marks the problems that the gate has logged. The HTTP lanes log the others. The mark is a property because Effect wraps an error inside a span
- * in a proxy, which keeps the properties but not the identity.
+ * Marks the problems that the gate has logged; the HTTP lanes log the others. The mark is a property because Effect wraps an error inside a span in a
+ * proxy, which preserves properties but not identity.
  */
 const logged = Symbol("tollgate/gate/logged")
 
 /** Whether the gate has logged this problem. */
 export const isLogged = (problem: object): boolean => logged in problem
 
-/** Logs a problem of a call. */
+/** Logs a problem with a call. */
 export const told = (
   message: string,
   { application_id, model, provider, tenant_id }: CallFacts,

@@ -1,9 +1,12 @@
-/** Reports every settled call to the metrics. Reservations released because their process ended are not reported: no process saw those calls end. */
+/**
+ * Reports every settled call to the metrics. Reservations that were released because their process ended are not reported, because no process saw
+ * those calls end.
+ */
 import { Context } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import type { CallFacts, CallOutcome } from "../ledger/rules/Transaction.ts"
 
-/** Facts of a call at its admission. */
+/** The facts known about a call at its admission. */
 export type ObservedFacts = Pick<CallFacts, "model" | "provider">
 
 export type ObserveCall = (facts: ObservedFacts, outcome: CallOutcome, charged: Nano) => void

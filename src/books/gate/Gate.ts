@@ -1,18 +1,18 @@
 /**
- * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and gives the call an `Admission`. The
- * call ends exactly once, charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` creates one, and only
+ * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and gives the call an `Admission`. The call ends
+ * exactly once, either charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` creates one, and only
  * ending it returns the `Metered` that `meter` expects.
  *
  * Where the specification is silent:
- * - An API key's list of models uses the model names of usage records: a chat model's id (for `auto`, the chosen model), a search's provider, or any
- *   other tool's model. Any other model gets 403 `model_not_allowed`, before anything is reserved.
- * - The bound is too low only if an upstream does more than requested. The charge then takes the available balance, and the record shows the
+ * - An API key lists models by their names in usage records: a chat model's id (for `auto`, the model it chose), a search's provider, or any other
+ *   tool's model. Any other model gets 403 `model_not_allowed` before anything is reserved.
+ * - The bound is too low only if an upstream does more than it was asked to. The charge then takes the available balance, and the record states the
  *   rest as `uncollected`.
  * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
  *   reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are
- *   accepted up to the request's bytes plus 100,000. A larger figure or an invalid number is charged at the bound. Without a figure, audio costs its
- *   counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as
- *   estimated.
+ *   accepted up to the request's bytes plus 100,000. A larger figure or an invalid number is charged at the bound. If there is no figure, audio is
+ *   charged by its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a
+ *   charge as estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, identity, Layer, Option } from "effect"
 import type { Capability } from "../../kernel/Capabilities.ts"
@@ -57,64 +57,68 @@ import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, noteRates, RateLi
 import type { GateRefusal } from "./Problems.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
-/** A request to the gate to admit a call. */
+/** Asks the gate to admit a call. */
 export interface Claim {
   readonly caller: Caller
   readonly usage_type: "inference" | "tool"
-  /** The route's name in usage records: `chat/completions`. */
+  /** The route's name in usage records, such as `chat/completions`. */
   readonly endpoint: string
   readonly model: string
-  /** The upstream expected to serve the call. */
+  /** The upstream that is expected to serve the call. */
   readonly provider: string
-  /** The most that the call can cost. The gate reserves this, or the balance if that is lower, but never less than `least`. */
+  /** The most that the call can cost. The gate reserves this much, or the balance if that is lower, but never less than `least`. */
   readonly most: Nano
   readonly least: Nano
-  /** The first payer who can afford this pays, otherwise the first who can afford `least`. Default: `least`. */
+  /** The first payer who can afford this amount pays, or else the first who can afford `least`. The default is `least`. */
   readonly enough?: Nano | undefined
   /** The capability, which budgets may match. */
   readonly capability?: Capability | undefined
   /**
-   * The models and providers that may serve the call, `model` and `provider` first. Equal claims share one list. Absent if no others may serve it.
+   * The models and providers that may serve the call, beginning with `model` and `provider`. Equal claims share one array. It is absent if no others
+   * may serve the call.
    */
   readonly ways?: ReadonlyArray<Way> | undefined
-  /** The tokens that the call may use, for token budgets. An admitted call gets at least `least`. */
+  /** The tokens that the call may use, which token budgets limit. An admitted call gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
   /** The request's tags and end user. The caller's own labels take precedence. */
   readonly labels?: Labels | undefined
   /** The version of the call's price. */
   readonly price?: string | undefined
-  /** Statements that commit or fail with the call's admission. If one does not match its rows, the gate refuses the call with `BooksUnavailable`. */
+  /**
+   * Statements that commit or fail with the call's admission. If one of them does not match its rows, the gate refuses the call with
+   * `BooksUnavailable`.
+   */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
-  /** The value of `X-Request-Id`, for the usage record. Default: the `request_id` in the fiber's log annotations. */
+  /** The value of `X-Request-Id`, for the usage record. The default is the `request_id` in the fiber's log annotations. */
   readonly request_id?: string | undefined
-  /** Whether the call may outlive the process. Its reservation then stays until the call ends (`hold`, `resume`). */
+  /** Whether the call may outlive the process. If so, its reservation is kept until the call ends (`hold`, `resume`). */
   readonly held?: boolean | undefined
 }
 
 declare const admitted: unique symbol
 declare const metered: unique symbol
 
-/** The measured outcome of a call. The gate adds the latency and the request id. */
+/** A call's outcome, as measured by its route. The gate adds the latency and the request id. */
 export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 
-/** The recorded result of a settled call. */
+/** What the books recorded for a settled call. */
 export interface Receipt {
   readonly usage_id: string
-  /** The charged amount. */
+  /** The amount charged. */
   readonly charged: Nano
   /** The payer's balance after the charge. */
   readonly balance: Nano
-  /** The source that paid. */
+  /** The source that paid for the call. */
   readonly payer: Source
-  /** The call's rate limits. Only the receipt passed to `answer` has them, and only if a budget counts the call. */
+  /** The call's rate limits. They are present only in the receipt passed to `answer`, and only if a budget counts the call. */
   readonly rates?: RatesAt | undefined
 }
 
 /**
  * The right to call a provider once, for at most `reserved`.
  *
- * The first outcome given for a call is final. While the books cannot be written, the gate retries the settlement in the background with the same
- * outcome. The response waits ten seconds for it (`SettlementPatience`), then fails with `BooksUnavailable`, although the call will still be
+ * The first outcome given for a call is final. If the books cannot be written, the gate retries the settlement in the background with the same
+ * outcome. The response waits ten seconds for that (`SettlementPatience`), then fails with `BooksUnavailable`, although the call will still be
  * charged.
  */
 export interface Admission {
@@ -122,23 +126,26 @@ export interface Admission {
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
-  /** The tokens that budgets leave to the call; `undefined` if no budget limits tokens. */
+  /** The tokens that budgets leave for the call; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
-  /** The tightest current request and token limits among the call's budgets; `undefined` if no budget counts the call. */
+  /** The request limit and the token limit of the call's budgets that leave the least; `undefined` if no budget counts the call. */
   readonly rates: RatesAt | undefined
   /** Whether the budgets allow the way at this index of the claim's `ways`. */
   readonly mayServe: (place: number) => boolean
   /** The refusal by the first budget that bars a way; `undefined` if all ways are open. */
   readonly barred: BudgetExceeded | RateLimitReached | undefined
-  /** Logs that this upstream failed and that the call moves to the next one. */
+  /** Logs that this upstream failed and that the call moves on to the next one. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** For calls that do not stream. The response is then read to its end even if the caller disconnects. */
+  /** Calls that do not stream use this to read the response to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
   /** Keeps the vendor's id of an attempt's request, for the usage record. */
   readonly servedAs: (vendor_request: string | undefined) => void
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
-  /** Like `settle`, with statements that commit or fail with it. On `Conflict` (a statement did not match its rows) the call stays open. */
+  /**
+   * Does the same as `settle`, with statements that commit or fail with it. On a `Conflict`, because a statement did not match its rows, the call
+   * stays open.
+   */
   readonly settleBeside: (
     measured: Measured,
     beside: ReadonlyArray<Statement>
@@ -148,16 +155,16 @@ export interface Admission {
     measured: Measured,
     value: (receipt: Receipt) => A
   ) => Effect.Effect<Metered<A>, BooksUnavailable>
-  /** Returns the value now, while `rest` continues the call and settles it. If `rest` ends without settling, the call is settled as a failure. */
+  /** Returns the value now, while `rest` continues the call and settles it. If `rest` ends without settling it, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Returns the value and leaves a `held` call open. The code that resumes the call ends it. `beside` stores the data for resuming it, and is written
-   * like a settlement, with retries in the background.
+   * Returns the value and leaves a `held` call open for the code that resumes it to end. `beside` stores the data for resuming it. It is written like
+   * a settlement, with retries in the background.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
 
-/** The value of a call that is settled or certain to be settled. */
+/** The value of a call that is settled or is certain to be. */
 export interface Metered<A> {
   readonly [metered]: true
   readonly value: A
@@ -165,9 +172,9 @@ export interface Metered<A> {
 
 export interface GateContract {
   /**
-   * Admits the claim and runs the call. After the admission the call can be interrupted only while it waits for an upstream (`upstream/wire/Wire`) or
-   * inside its own `Effect.interruptible`. It is therefore settled even if its caller disconnects. A stream that has begun is read for up to ten more
-   * seconds, any other call to its end, and the received part is charged. The interrupting fiber waits for the settlement, unless it uses
+   * Admits the claim and runs the call. After the admission, the call can be interrupted only while it waits for an upstream (`upstream/wire/Wire`)
+   * or inside its own `Effect.interruptible`. It is therefore settled even if its caller disconnects. A stream that has begun is read for up to ten
+   * more seconds, and any other call to its end. What was received is charged. The interrupting fiber waits for the settlement unless it uses
    * `Effect.disconnect`. A call that fails costs 0 and leaves a record with `success: false`. The error of an interrupted call is
    * `client_disconnected`.
    */
@@ -177,60 +184,63 @@ export interface GateContract {
   ) => Effect.Effect<A, E | GateRefusal, R>
   /**
    * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes that are never free check this before they read a long
-   * body. It reserves nothing, so `meter` may still refuse.
+   * body. Nothing is reserved, so `meter` may still refuse.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
-   * Refuses a caller if `meter` would refuse even a free call: the caller's own billing account is missing or inactive, or no active
-   * account may pay. For free requests that reach a provider.
+   * Refuses a caller if `meter` would refuse even a free call, because the caller's own billing account is missing or inactive or no active account
+   * may pay. Free requests that reach a provider need this check.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
-  /** The admission of a held call that is still open; `undefined` if it has ended. */
+  /** Returns the admission of a held call that is still open; `undefined` if the call has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
-  /** Whether a held call has ended or has lost the run that admitted it. The code that finds such a call should then resume it. */
+  /** Whether a held call has ended, or the run that admitted it is gone. The code that finds such a call should resume it. */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
   /** Whether a run has ended and its reservations must be released. Never true for a held call. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
-   * Releases the reservations of ended runs, at cost 0 and with `error_type` `interrupted`, and returns their number. Held calls stay reserved. The
-   * layer does this when it opens, and `layerJobs` once a minute.
+   * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns their number. Held calls stay
+   * reserved. The layer does this when it opens, and `layerJobs` does it once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Notifies the gate that the host is closing. The calls of disconnected callers get ten more seconds, then they are aborted and cost nothing.
-   * Closing the layer implies this. A host that waits for its own requests first should call it before that.
+   * Notifies the gate that the host is closing. Calls whose callers have disconnected get ten more seconds, then they are aborted and cost nothing.
+   * Closing the layer does this too, but a host that first waits for its own requests should call it before the wait.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until the calls of all disconnected callers are over and every ended call is settled. */
+  /** Waits until the calls of all disconnected callers are over and every call that has ended is settled. */
   readonly idle: Effect.Effect<void>
-  /** The number of ended calls without a written settlement. */
+  /** The number of calls that have ended but whose settlement is not written yet. */
   readonly unsettled: Effect.Effect<number>
 }
 
-/** The maximum time that closing the gate waits for open upstreams and unwritten settlements. */
+/** How long closing the gate waits for open upstreams and unwritten settlements. */
 export const drainLimit = Duration.seconds(15)
 
-/** The maximum time that a response waits for its settlement while the books cannot be written. */
+/** How long a response waits for its settlement while the books cannot be written. */
 export class SettlementPatience extends Context.Reference<SettlementPatience>()("tollgate/gate/SettlementPatience", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}
 
 /**
- * Called when a settlement takes longer than the patience. The wait then continues instead of failing. For fibers that keep waiting after their
- * caller has its response.
+ * Called when a settlement takes longer than the patience. If it is set, the wait continues instead of failing, which suits fibers that go on waiting
+ * after their caller has received a response.
  */
 export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tollgate/gate/OnLateSettlement", {
   defaultValue: (): (() => void) | undefined => undefined
 }) {}
 
 export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>() {
-  /** The gate. When it opens, it releases the reservations of ended runs. */
+  /** Opens the gate and releases the reservations of runs that have ended. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
-  /** Releases the reservations of runs that end later. Needed if programs share a database, or if it could not be written when the gate opened. */
+  /**
+   * Releases the reservations of runs that end later. This is needed if programs share a database, or if the database could not be written when the
+   * gate opened.
+   */
   static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
 }
 
-/** Every node runs this when another node's lease lapses. A call still ends once, because its reservation is released once. */
+/** Every node runs this when another node's lease lapses. A call still ends only once, because its reservation is released only once. */
 const reclaiming = Effect.gen(function* () {
   const { reclaim } = yield* Gate
   const { node } = yield* Runs
@@ -254,7 +264,7 @@ const make = Effect.gen(function* () {
   const patience = Duration.toMillis(yield* SettlementPatience)
   const tracing = yield* Tracing
 
-  /** Ended calls without a written settlement. */
+  /** The calls that have ended but whose settlement is not written yet. */
   const unsettled = new Map<string, Unsettled>()
   let closed = false
   const to_its_end = new ToItsEnd()
@@ -274,7 +284,7 @@ const make = Effect.gen(function* () {
             },
             { discard: true }
           ),
-          // Dying gives the process an exit code other than 0.
+          // Die, so that the process exits with a code other than 0.
           lost.length === 0 ? Effect.void : Effect.die(new Error(`${lost.length} settlements were not written`))
         )
       })
@@ -321,7 +331,7 @@ const make = Effect.gen(function* () {
   const submit: Books["submit"] = ({ beside, posting }) =>
     writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside })
 
-  /** The receipt of a call that other code, or an attempt without a reply, has already settled. */
+  /** Reads the receipt of a call that is already settled, by other code or by an attempt that got no reply. */
   const recorded: Books["recorded"] = ({ call, payer = noPayer }) =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -339,12 +349,12 @@ const make = Effect.gen(function* () {
       return receipt === undefined ? recorded(ending) : Effect.succeed(receipt)
     })
 
-  /** Like `write`, but retries in the background and waits no longer than the patience. */
+  /** Does the same as `write`, but retries in the background and waits no longer than the patience. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
       if (one === undefined) {
-        // The provider responded after the gate closed, so no retry is possible.
+        // The provider responded after the gate had closed, so no retry is possible.
         if (closed) return Effect.zipRight(abandoned(ending), new BooksUnavailable())
         if (unsettled.size === 0)
           fibers.run(Effect.logError("a settlement could not be written and is retried in the background"))
@@ -372,7 +382,7 @@ const make = Effect.gen(function* () {
     Effect.flatMap(OnLateSettlement, (onLate) =>
       Effect.async((resume) => {
         const late = () => (onLate === undefined ? resume(new BooksUnavailable({ maybe_written: true })) : onLate())
-        // Real time, because the client waits even if a test controls the clock.
+        // Use real time, because the client waits even if a test controls the clock.
         const timer = setTimeout(late, Math.max(0, patience - (performance.now() - one.ending.since)))
         one.waiting.push((exit) => {
           clearTimeout(timer)
@@ -393,7 +403,7 @@ const make = Effect.gen(function* () {
     to_its_end
   }
 
-  // Written with callbacks, because each additional fiber step costs every call a third of a microsecond.
+  // This uses callbacks, because each additional fiber step costs every call a third of a microsecond.
   const meter = <A, E, R>(claim: Claim, call: Asked<A, E, R>["call"]) =>
     Effect.uninterruptible(
       Effect.suspend(() =>
@@ -423,7 +433,7 @@ const make = Effect.gen(function* () {
   const reserve = <A, E, R>(asked: Asked<A, E, R>): Effect.Effect<A, E | GateRefusal | BooksUnavailable, R> => {
     const { claim, id, sources } = asked
     const { beside, enough, least, most, tokens } = claim
-    // From here on the call counts as open. A client that disconnects during the reservation does not stop it.
+    // From here on, the call counts as open. A client that disconnects during the reservation does not stop it.
     fibers.begin()
     const posting = {
       _tag: "Reserve",
@@ -452,7 +462,7 @@ const make = Effect.gen(function* () {
     { claim, id, now, request_id, sources }: Asked<unknown, unknown, unknown>,
     refusal: RefusalByPosting["Reserve"] | Conflict | BooksUnavailable
   ): Effect.Effect<never, Exclude<GateRefusal, ModelNotAllowed>> => {
-    // A row that `beside` needs has just disappeared. The client may retry the whole request.
+    // A row that `beside` needs has just disappeared. The client may retry the entire request.
     if (refusal._tag === "Conflict") return new BooksUnavailable()
     if (refusal._tag !== "BooksUnavailable") {
       const problem = refused(refusal, claim.least, sources, now)
@@ -480,7 +490,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** Runs the call. A call that ends without an outcome is settled as a failure. */
+  /** Runs the call, and settles it as a failure if it ends without an outcome. */
   const ended = <A, E, R>(admitted: Admitted, called: Effect.Effect<Metered<A>, E, R>): Effect.Effect<A, E, R> =>
     Effect.matchCauseEffect(called, {
       onSuccess: ({ value }) => {
@@ -498,7 +508,7 @@ const make = Effect.gen(function* () {
     })
 
   const resume = Effect.fnUntraced(function* (call: string) {
-    // The call has ended, and its outcome is final.
+    // The call has already ended, and its outcome is final.
     const one = unsettled.get(call)
     if (one !== undefined) return one.admitted
     const open = yield* calls.find(call)
@@ -510,7 +520,7 @@ const make = Effect.gen(function* () {
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
-    // Check again: a frozen node may have recovered and admitted these calls.
+    // Check again, because a frozen node may have recovered and admitted these calls.
     return (yield* hasEnded(run)) ? left : none
   })
 
@@ -578,10 +588,13 @@ const make = Effect.gen(function* () {
   } satisfies GateContract
 })
 
-/** The maximum number of cached kinds of call per caller. */
+/** The maximum number of kinds of calls that are cached per caller. */
 const kindsMax = 1_000
 
-/** The claim's facts. Equal facts share one object, which crosses to the writer's thread only once (`books/ledger/write/Codec`). */
+/**
+ * Creates a function that returns a claim's facts. Equal facts share one object, which is sent to the writer's thread only once
+ * (`books/ledger/write/Codec`).
+ */
 const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   const known = new WeakMap<Caller, Map<string, ClaimedFacts>>()
   return (claim) => {
@@ -615,22 +628,22 @@ const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   }
 }
 
-/** The `error_type` of a call that was refused because its reservation was late. The reservation was written in the end. */
+/** The `error_type` of a call that was refused because its reservation was late, although it was written in the end. */
 export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
-/** The request id in the fiber's log annotations. */
+/** Reads the request id from the fiber's log annotations. */
 const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (named) => {
   const value = Option.getOrUndefined(HashMap.get(named, "request_id"))
   return typeof value === "string" ? value : undefined
 })
 
-/** The payer in receipts that are never read. */
+/** The payer in receipts that no code reads. */
 const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
 
-/** The prefix in a held call's run, followed by the name of the run that admitted it. */
+/** The prefix of a held call's run. The name of the run that admitted the call follows it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
 /** Whether a run's name marks a held call, which a job resumes. An earlier version wrote only the prefix. */
@@ -638,17 +651,17 @@ const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 
-/** A settlement to write. Without a posting, it holds statements for a call that stays open. */
+/** A settlement to write. If there is no posting, it contains statements for a call that stays open. */
 interface Ending {
   readonly call: string
   readonly payer: Source | undefined
   readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
-  /** When writing began, in process time. */
+  /** When the first attempt to write it began, in process time. */
   readonly since: number
 }
 
-/** An ended call without a written settlement. */
+/** A call that has ended but whose settlement is not written yet. */
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending
@@ -665,11 +678,11 @@ interface Asked<A, E, R> {
   readonly sources: ReadonlyArray<Source>
 }
 
-/** Dependencies of an admission. */
+/** What an admission depends on. */
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall
-  /** The settlement of a call admitted at `at`. `payer` may be unknown if the call costs nothing. */
+  /** Builds the settlement of a call that was admitted at `at`. `payer` may be unknown if the call costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -679,7 +692,7 @@ interface Books {
     request_id?: string,
     vendor_request?: string
   ) => Ending
-  /** Statements for a call that stays open. */
+  /** Wraps statements for a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
   readonly submit: (ending: Ending) => Effect.Effect<ReadonlyArray<Result>, Conflict | BooksUnavailable>
   readonly recorded: (ending: Ending) => Effect.Effect<Receipt, BooksUnavailable>
@@ -688,7 +701,7 @@ interface Books {
   readonly to_its_end: ToItsEnd
 }
 
-/** The receipt of a written settlement; `undefined` if the call had already been settled. */
+/** Reads the receipt from the results of a settlement; `undefined` if the call had already been settled. */
 const receiptIn = ([result]: ReadonlyArray<Result>, { payer = noPayer, posting }: Ending): Receipt | undefined =>
   result?._tag === "Settled"
     ? { usage_id: result.usage_id, charged: result.collected, balance: result.balance, payer }
@@ -696,7 +709,7 @@ const receiptIn = ([result]: ReadonlyArray<Result>, { payer = noPayer, posting }
       ? nothing
       : undefined
 
-/** Logs a settlement that is no longer retried, so that the operator can follow up its cost. */
+/** Logs a settlement that is no longer retried, so that the operator can follow up on its cost. */
 const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Cause.empty): Effect.Effect<void> =>
   Effect.logFatal("a settlement was not written", ...(Cause.isEmpty(cause) ? [] : [cause])).pipe(
     Effect.annotateLogs(
@@ -716,11 +729,11 @@ class MeteredValue<A> implements Metered<A> {
   }
 }
 
-/** An admission that stores its call's outcome. */
+/** An admission that remembers its call's outcome. */
 class Admitted implements Admission {
   declare readonly [admitted]: true
   private receipt: Receipt | undefined
-  /** The first outcome given, which is final. */
+  /** The first outcome that was given, which is final. */
   private ending: Ending | undefined
   readonly call: string
   readonly at: number
@@ -758,7 +771,7 @@ class Admitted implements Admission {
     this.observed = observed
   }
 
-  /** Logs a problem of this call. */
+  /** Logs a problem with this call. */
   tell(message: string, problem: unknown): Effect.Effect<void> {
     const { at, books, facts, request_id } = this
     return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)
@@ -806,7 +819,7 @@ class Admitted implements Admission {
     return this.settled(measured, beside, identity)
   }
 
-  /** Runs `use` when the settlement arrives, because another fiber step would cost a third of a microsecond. */
+  /** Settles the call. `use` runs as soon as the settlement arrives, because another fiber step would cost a third of a microsecond. */
   private settled<A>(
     measured: Measured,
     beside: ReadonlyArray<Statement>,
@@ -856,10 +869,10 @@ class Admitted implements Admission {
     return cause._tag === "Fail" ? exit : Effect.zipRight(abandoned(ending, cause), exit)
   }
 
-  /** Called when the settlement was written or refused. A call stays open if its settlement was refused, or if it was only held. */
+  /** Called once the settlement is written or refused. A call stays open if its settlement is refused or if it is only held. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
-      // The database refused the settlement. Let the call fail, so that its credit does not stay reserved.
+      // The database refused the settlement. Let the call fail, because its credit would otherwise stay reserved.
       if (!Cause.isInterruptedOnly(exit.cause)) this.ending = undefined
       return
     }
@@ -916,7 +929,7 @@ class Admitted implements Admission {
     })
   }
 
-  /** Ends the call as a failure, unless it already has an outcome. */
+  /** Ends the call as a failure unless it already has an outcome. */
   fail(cause: Cause.Cause<unknown>): Effect.Effect<void> {
     return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void
   }
@@ -943,7 +956,7 @@ const refused = (
     : new InsufficientCredits({ available: 0n, required, payer, reason: "account_not_active" })
 }
 
-/** The refusal by a budget: 429 if the budget limits open calls, or counts tokens or requests per minute or hour, otherwise 402. */
+/** Builds the refusal by a budget. It is 429 if the budget limits open calls or counts tokens or requests per minute or hour, and otherwise 402. */
 const short = (
   { budget, left, limit, name, of_everyone, period, renews_at, unit }: Shortage,
   now: number
@@ -964,7 +977,7 @@ const short = (
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
 
-/** The outcome of a failed call, at no cost. */
+/** The outcome of a failed call, which costs nothing. */
 export const failure = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,

@@ -1,4 +1,6 @@
-/** The payers of a call: the billing account of the credential's tenant (`layerOwnOnly`) and those of teams (`Pooling.layerPayers`). */
+/**
+ * Finds the payers of a call, which are the billing account of the credential's tenant (`layerOwnOnly`) and those of teams (`Pooling.layerPayers`).
+ */
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -14,8 +16,8 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * The payers of a call, in the order of charging. Runs before every call, so implementations should cache. Return the same object for an equal
- * result, because the writer caches by identity.
+ * Returns the payers of a call in the order in which they are charged. It runs before every call, so implementations should cache. Return the same
+ * object for an equal result, because the writer caches by identity.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,

@@ -9,15 +9,15 @@ import { rateHeaders } from "./RateHeaders.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
 /**
- * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API key's
- * limit leaves too little.
+ * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API key's limit
+ * does not leave enough.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
 const fields = {
-  /** The most credit that any payer has left, or the rest of the API key's limit; 0 if no account may pay. */
+  /** The most credit that any payer has left, or what is left of the API key's limit; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
-  /** The minimum that the call needs; 0 if the request has not been read yet. */
+  /** The least that the call needs; 0 if the request has not been read yet. */
   required: Schema.BigIntFromSelf,
   /** The billing account that would have paid first. */
   payer: Schema.String,
@@ -34,12 +34,12 @@ const reasonTexts: Readonly<Record<typeof Reason.Type, string | undefined>> = {
 const reasonOf = (text: string | undefined): typeof Reason.Type =>
   Reason.literals.find((reason) => reason !== "balance" && reasonTexts[reason] === text) ?? "balance"
 
-/** Details in the body. The amounts are omitted for an inactive account, since a smaller call would not help. */
+/** The details in the body. For an inactive account they omit the amounts, because a smaller call would not help. */
 const Details = Schema.Struct({
   available_usd: Schema.optional(Usd),
   required_usd: Schema.optional(Usd),
   reason: Schema.optional(Schema.String),
-  /** Present if the API key's limit leaves too little. */
+  /** Present if the API key's limit does not leave enough. */
   limit_source: Schema.optional(Schema.Literal("key"))
 })
 
@@ -69,15 +69,15 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
 const shortage = {
   budget_id: Schema.String,
   unit: Schema.Literal("usd", "tokens", "requests", "concurrent"),
-  /** Name, limit and rest (in `unit`) are absent for a budget that counts all tenants. */
+  /** The name, the limit and what is left (in `unit`) are absent for a budget that counts all tenants. */
   budget_name: Schema.optional(Schema.String),
   limit: Schema.optional(Schema.String),
   left: Schema.optional(Schema.String),
-  /** The start of the next period; absent if the budget never renews or limits open calls. */
+  /** The start of the next period; absent if the budget never resets or limits open calls. */
   renews_at: Schema.optional(Moment)
 } as const
 
-/** A budget in USD, or one with a period of more than an hour, leaves too little for the call. */
+/** A budget in USD, or one with a period of more than an hour, does not leave enough for the call. */
 export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
   status: 402,
   error: "a budget leaves too little for this call",
@@ -85,10 +85,10 @@ export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", 
   fields: shortage
 }) {}
 
-/** The fields with the instant of the refusal, in milliseconds. The body omits the instant. */
+/** The same fields with the instant of the refusal in milliseconds, which the body omits. */
 const shortageAt = { ...shortage, at: Schema.Number } as const
 
-/** A limit of open calls is reached, or a budget per minute or hour leaves too few tokens or requests. */
+/** A limit on open calls is reached, or a budget per minute or hour does not leave enough tokens or requests. */
 export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReached", {
   status: 429,
   error: "a budget admits no more calls at the moment",
@@ -102,21 +102,21 @@ export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReac
   headers: (refusal) => rateHeaders(ratesIn(refusal))
 }) {}
 
-/** The exhausted rate. Has only the instant if the budget limits open calls or counts all tenants. */
+/** Returns the exhausted rate, or only the instant if the budget limits open calls or counts all tenants. */
 const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof shortageAt>): RatesAt =>
   limit !== undefined && (unit === "requests" || unit === "tokens")
     ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }
     : { at }
 
-/** Failures after an admission, with the rate limits of their calls. */
+/** The rate limits of calls that failed after their admission, by failure. */
 const ratesOfFailures = new WeakMap<object, RatesAt>()
 
-/** Notes the rate limits of an admitted call on its failure. The instance must belong to this call alone. */
+/** Remembers the rate limits of an admitted call for its failure. The instance must belong to this call alone. */
 export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
   if (rates !== undefined) ratesOfFailures.set(problem, rates)
 }
 
-/** The rate limits of a refused or failed call; `undefined` if none are known. */
+/** Returns the rate limits of a refused or failed call; `undefined` if none are known. */
 export const ratesOfProblem = (problem: ProblemInstance<string>): RatesAt | undefined => {
   const noted = ratesOfFailures.get(problem)
   return problem._tag === "RateLimitReached" ? { ...noted, ...ratesIn(problem as RateLimitReached) } : noted

@@ -1,17 +1,17 @@
-/** Response headers for a call's rate limits, as clients of the models' protocols expect them. */
+/** The response headers for a call's rate limits, in the form that clients of the model protocols expect. */
 import { toIso } from "../../kernel/Moment.ts"
 import type { Rate, Rates } from "../ledger/rules/Budget.ts"
 
 type Headers = Readonly<Record<string, string>>
 
-/** Rates at an instant, in milliseconds since 1970. Headers with durations count from it. */
+/** Rates at an instant, in milliseconds since 1970. Durations in headers count from this instant. */
 export interface RatesAt extends Rates {
   readonly at: number
 }
 
 const none: Headers = {}
 
-/** The header names for a unit, built once because every metered call with a budget sends them. */
+/** Builds the header names for a unit. This happens once, because every metered call with a budget sends them. */
 const namesOf = (name: (field: string) => string) => ({
   limit: name("limit"),
   remaining: name("remaining"),
@@ -29,7 +29,7 @@ const anthropic = {
   tokens: namesOf((field) => `anthropic-ratelimit-tokens-${field}`)
 }
 
-/** The headers of OpenAI's protocols: `x-ratelimit-remaining-requests`. Times are durations like `1m30s`. */
+/** Builds the headers of OpenAI's protocols, such as `x-ratelimit-remaining-requests`. Times are durations such as `1m30s`. */
 export const rateHeaders = (rates: RatesAt | undefined): Headers => {
   if (rates === undefined) return none
   const headers: Record<string, string> = {}
@@ -39,7 +39,7 @@ export const rateHeaders = (rates: RatesAt | undefined): Headers => {
   return headers
 }
 
-/** The headers of Anthropic's protocol: `anthropic-ratelimit-requests-remaining`. Times are instants. */
+/** Builds the headers of Anthropic's protocol, such as `anthropic-ratelimit-requests-remaining`. Times are instants. */
 export const anthropicRateHeaders = (rates: Rates | undefined): Headers => {
   if (rates === undefined) return none
   const headers: Record<string, string> = {}
@@ -65,7 +65,7 @@ const add = (
 export const isRateHeader = (name: string): boolean =>
   name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")
 
-/** `1h5m`, `12s`, `0s`: whole seconds, rounded up. */
+/** Formats a duration in whole seconds, rounded up, such as `1h5m`, `12s` or `0s`. */
 const durationOf = (millis: number): string => {
   const seconds = Math.max(0, Math.ceil(millis / 1_000))
   const [hours, minutes, rest] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60]

@@ -1,4 +1,4 @@
-/** Queries for budgets. `SetBudget` and `SetLimit` change them. */
+/** Queries budgets. The postings `SetBudget` and `SetLimit` change them. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { budgetOf, selection } from "./rows/Budgets.ts"
@@ -15,7 +15,7 @@ const rowsOf = (sql: SqlClient, where: string, params: ReadonlyArray<unknown>, n
     (rows) => rows.map((row) => standingAt(budgetOf(row), now))
   )
 
-/** Budgets by id, in their state at `now`. Unknown ids are omitted. */
+/** Reads budgets by id, in their state at `now`. Unknown ids are omitted. */
 export const budgetsOf = (
   sql: SqlClient,
   ids: ReadonlyArray<string>,
@@ -25,7 +25,7 @@ export const budgetsOf = (
     ? Effect.succeed([])
     : rowsOf(sql, "id IN (SELECT value FROM json_each(?))", [JSON.stringify(ids)], now)
 
-/** A tenant's budgets of kind `budget`, in their state at `now`. `null` selects the operator's budgets that count all tenants. */
+/** Reads a tenant's budgets of the kind `budget`, in their state at `now`. `null` selects the operator's budgets, which count all tenants. */
 export const budgetsOfTenant = (
   sql: SqlClient,
   tenant: string | null,
@@ -35,7 +35,7 @@ export const budgetsOfTenant = (
     ? rowsOf(sql, "kind = 'budget' AND tenant_id IS NULL", [], now)
     : rowsOf(sql, "kind = 'budget' AND tenant_id = ?", [tenant], now)
 
-/** Budgets that have reached a notification threshold, in their state after the last booking. */
+/** Reads the budgets that have reached a notification threshold, in their state after the last booking. */
 export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budget>> =>
   Effect.map(
     Effect.orDie(
@@ -44,7 +44,7 @@ export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budg
     (rows) => rows.map(budgetOf)
   )
 
-/** The spending limits of these applications at an instant. Applications without a limit are omitted. */
+/** Reads the spending limits of these applications at an instant. Applications without a limit are omitted. */
 export const limitsOf = (
   sql: SqlClient,
   applications: ReadonlyArray<string>,

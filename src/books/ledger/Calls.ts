@@ -1,4 +1,4 @@
-/** Queries for metered calls, used by the gate and by rooms that store data with a call. */
+/** Queries metered calls, for the gate and for other modules that store data with a call. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -10,7 +10,7 @@ import { withDimensions } from "./rows/Dimensions.ts"
 import { accountsTable } from "./rows/Rows.ts"
 import type { Source } from "./rules/Transaction.ts"
 
-/** A call that is admitted but not settled. */
+/** A call that has been admitted but not settled. */
 export interface OpenCall {
   readonly call: string
   readonly payer: Source
@@ -24,7 +24,7 @@ export interface OpenCall {
   readonly provider: string
 }
 
-/** The charge of a call, and the payer's balance now. */
+/** The charge for a call, and the payer's current balance. */
 export interface Charged {
   readonly charged: Nano
   readonly balance: Nano
@@ -38,18 +38,18 @@ export interface Calls {
   readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
-  /** The subset of these billing accounts that is active. */
+  /** Returns those of the billing accounts that are active. */
   readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 
-/** The billing accounts that may pay, the calling application (if any), and the time in milliseconds since 1970. */
+/** The billing accounts that may pay, the calling application, if any, and the time in milliseconds since 1970. */
 export interface LookAsked {
   readonly accounts: ReadonlyArray<string>
   readonly application: string | null
   readonly now: number
 }
 
-/** Whether an active account has unreserved credit, and whether the application is still within its limit. */
+/** Whether an active account has unreserved credit, and whether the application is within its limit. */
 export interface Look {
   readonly funded: boolean
   readonly within_limit: boolean
@@ -104,7 +104,10 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
     )
 }))
 
-/** `open`: it has a reservation. `ended`: it has a usage record, with this `error_type` if it failed. `unknown`: the books have no such call. */
+/**
+ * The state of a call: `open` if it has a reservation, `ended` if it has a usage record (with this `error_type` if it failed), or `unknown` if the
+ * books contain no such call.
+ */
 export type CallState =
   | { readonly _tag: "open" }
   | { readonly _tag: "ended"; readonly error_type: string | null }
@@ -121,7 +124,7 @@ export const stateOf = (sql: SqlClient, call: string): Effect.Effect<CallState> 
       : ({ _tag: "ended", error_type: record.error_type } as const)
   }).pipe(Effect.orDie)
 
-/** The calls that have a reservation. */
+/** Returns those of the calls that have a reservation. */
 export const openOf = (sql: SqlClient, calls: ReadonlyArray<string>): Effect.Effect<ReadonlySet<string>> =>
   calls.length === 0
     ? Effect.succeed(new Set())

@@ -1,6 +1,6 @@
 /**
- * The books: billing accounts, their entries, and one operation for each posting. An operation is a transaction. When it succeeds, its changes are
- * durable. When it fails, it has no effect. To combine several postings in one transaction, use `Writer`.
+ * The books, with billing accounts, their entries, and one operation for each posting. An operation is a transaction: if it succeeds, its changes are
+ * durable, and if it fails, it has no effect. To combine several postings in one transaction, use `Writer`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -27,27 +27,27 @@ export interface EntryPage extends PageOf {
   readonly records: ReadonlyArray<Entry>
 }
 
-/** Reserved and escrowed credit of all accounts, and the open calls. */
+/** The reserved and escrowed credit of all accounts, and the open calls. */
 export interface Totals {
   readonly reserved: Nano
   readonly escrowed: Nano
   readonly open_calls: number
   /** When the oldest open call was admitted; `null` if no call is open. */
   readonly oldest_at: number | null
-  /** When `verify` last found the books correct; `null` if it never did. `findings` is the number of findings in its last run. */
+  /** When `verify` last found the books correct; `null` if it never has. `findings` counts the findings of its last run. */
   readonly verified_at: number | null
   readonly findings: number
 }
 
-/** The arguments of an operation: its posting, with an optional description of the entry. */
+/** The arguments of an operation are its posting. The description of the entry is optional. */
 export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
 type Words<A> = A extends { readonly description: string }
   ? Omit<A, "description"> & { readonly description?: string }
   : A
 
 /**
- * Commits a posting as a transaction. `beside` holds statements of other rooms that commit or fail with it. Fails with `Conflict` if one of them does
- * not match its rows.
+ * Commits a posting as a transaction. `beside` contains other modules' statements that commit or fail with it. Fails with `Conflict` if one of them
+ * does not match its rows.
  */
 export interface Operation<Tag extends Posting["_tag"]> {
   (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
@@ -61,11 +61,11 @@ export interface LedgerContract {
   /** Creates an empty billing account. */
   readonly open: Operation<"Open">
   readonly setStatus: Operation<"SetStatus">
-  /** Credits an account from outside: a purchase, a grant. Returns its balance. */
+  /** Credits an account from outside, for example with a purchase or a grant. Returns its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes back unreserved credit. A purchase is taken from giftable credit first, a grant (`admin`) from granted credit. Returns the amount taken.
-   * With `payment`, the account owes the rest.
+   * Takes back unreserved credit, and returns the amount taken. A purchase is taken from giftable credit first, and a grant (`admin`) from granted
+   * credit. With `payment`, the account owes the rest.
    */
   readonly takeBack: Operation<"TakeBack">
   /** Begins a period of an allowance (`Renewing`) and takes back the unused part of the previous one. */
@@ -76,26 +76,26 @@ export interface LedgerContract {
   readonly endEscrow: Operation<"EndEscrow">
   /** Sets an API key's spending limit, which also counts earlier charges in the current period. `null` removes the limit. */
   readonly setLimit: Operation<"SetLimit">
-  /** Creates a budget, changes its terms, or removes it (`null`). */
+  /** Creates a budget, changes its terms, or removes it (with `null`). */
   readonly setBudget: Operation<"SetBudget">
-  /** Reserves credit for a call from the first source that can pay. `Gate.meter` reserves and settles a whole call. */
+  /** Reserves credit for a call from the first source that can pay. `Gate.meter` both reserves and settles a call. */
   readonly reserve: Operation<"Reserve">
-  /** Ends a call: releases its reservation, charges its cost and records its usage. Repeated settlements change nothing. */
+  /** Ends a call by releasing its reservation, charging its cost and recording its usage. Repeating the settlement changes nothing. */
   readonly settle: Operation<"Settle">
   readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
-  /** Accounts by id, in one query. Missing accounts are omitted. */
+  /** Reads accounts by id, in one query. Missing accounts are omitted. */
   readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
   /**
-   * Newest first, optionally filtered by source. Without a filter the cost is the same at any depth, because a page is a range of numbers and the
-   * last number is the total. With a filter the cost grows with the number of entries that are not charges.
+   * Reads a page of entries, newest first, optionally filtered by source. Without a filter, all pages cost the same, because a page is a range of
+   * numbers and the last number is the total. With a filter, the cost grows with the number of entries that are not charges.
    */
   readonly entries: (id: BillingAccountId, page: PageOf, sources?: EntrySources) => Effect.Effect<EntryPage>
-  /** The current spending limits of API keys, by application. Applications without a limit are omitted. */
+  /** Reads the current spending limits of API keys, by application. Applications without a limit are omitted. */
   readonly limits: (applications: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Limit>>
-  /** All accounts' entries of source `purchase` with one of these references, unordered. */
+  /** Reads all accounts' entries with the source `purchase` and one of these references, in no particular order. */
   readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
-  /** Its cost depends on the open calls and transfers, not on the number of accounts. */
+  /** Computes the totals. The cost depends on the number of open calls and transfers, not on the number of accounts. */
   readonly totals: Effect.Effect<Totals>
 }
 
@@ -103,7 +103,7 @@ export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, Ledger
   static readonly layer = Layer.suspend(() => Layer.effect(Ledger, make))
 }
 
-/** The public id of an entry. The number is padded, so ids sort in the order of the entries. */
+/** Builds the public id of an entry. The number is padded, so that ids sort in the order of the entries. */
 export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_account_id" | "number">): string =>
   `led_${billing_account_id.slice(billing_account_id.indexOf("_") + 1)}_${String(number).padStart(12, "0")}`
 
@@ -117,8 +117,8 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
 }
 
 /**
- * The maximum number of filtered pages read concurrently. Until their index is built (`storage/engine/Indexes`), each read scans every entry of all
- * accounts, and other requests need connections too.
+ * The maximum number of filtered pages that are read concurrently. Until their index is built (`storage/engine/Indexes`), each of these reads scans
+ * the entries of all accounts, and other requests need connections too.
  */
 const scansMax = 2
 

@@ -1,4 +1,4 @@
-/** Usage sums of runs. */
+/** Sums the usage of runs. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { fromRow } from "../../kernel/Money.ts"
@@ -13,7 +13,7 @@ export interface ModelSum {
 }
 
 /**
- * The calls of these runs, summed by the model that served them, highest cost first. Every call of a run has a budget, so the query can use partial
+ * Sums the calls of these runs by the model that served them, highest cost first. Every call of a run has a budget, so the query can use partial
  * indexes.
  */
 export const usageOfRuns = (

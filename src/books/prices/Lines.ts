@@ -1,11 +1,11 @@
 /**
- * The lines of a price, and how they divide a call's figures. No token is charged twice: the lines for details (cached tokens, reasoning) subtract
- * their tokens from the totals, and the lines for the totals charge the rest.
+ * The lines of a price, and how they divide a call's figures. No token is charged twice, because the lines for details (cached tokens, reasoning)
+ * subtract their tokens from the totals, and the lines for the totals charge the rest.
  *
  * Where the specification is silent:
- * - Tokens of a kind without its own line are charged like the kind that contains them. One-hour cache writes use the line for cache writes,
- *   and cached audio the line for cached tokens, if it exists. All other kinds count as prompt or completion tokens.
- * - A line with `above` replaces the same quantity's line if the prompt has more tokens than that. It then applies to all tokens of the call.
+ * - Tokens of a kind that has no line of its own are charged like the kind that contains them. One-hour cache writes use the line for cache writes,
+ *   and cached audio uses the line for cached tokens, if there is one. All other kinds count as prompt or completion tokens.
+ * - A line with `above` replaces the line for the same quantity if the prompt has more tokens than that. It then applies to all tokens of the call.
  */
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
@@ -19,16 +19,16 @@ export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "reques
 /** A price for each unit of a quantity. */
 export interface PriceLine {
   readonly quantity: Quantity
-  /** The name of one unit: `token`, `second`, `image`. */
+  /** The name of one unit, such as `token`, `second` or `image`. */
   readonly unit: string
   readonly price: UnitPrice
   /** If set, the line applies only to prompts with more tokens than this. */
   readonly above?: number | undefined
-  /** The factors included in the price, as decimals; absent for the list price. */
+  /** The factors that the price includes, as decimals; absent for the list price. */
   readonly factors?: ReadonlyArray<string> | undefined
 }
 
-/** The counted quantities of a call. */
+/** The quantities that were counted for a call. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -42,7 +42,7 @@ export interface Billed extends Line {
   readonly line: PriceLine
 }
 
-/** For each kind of token, the kind that contains it. The containing kind's line applies if the kind has no line. */
+/** For each kind of token, the kind that contains it. That kind's line applies if the kind itself has none. */
 const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
   cached_audio_tokens: "cached_tokens",
   cached_tokens: "prompt_tokens",
@@ -57,7 +57,7 @@ const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
 
 const isDetail = (quantity: Quantity): quantity is TokenDetail => Object.hasOwn(wholeOf, quantity)
 
-/** The lines that apply to a prompt of this length, one per quantity. */
+/** Returns the lines that apply to a prompt of this length, one per quantity. */
 export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number): ReadonlyArray<PriceLine> => {
   if (!lines.some(({ above }) => above !== undefined)) return lines
   const chosen = new Map<Quantity, PriceLine>()
@@ -68,7 +68,7 @@ export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number):
   return [...chosen.values()]
 }
 
-/** The lines that apply to a call, each with its units. Together they cover each token once. */
+/** Returns the lines that apply to a call, each with its units. Together they cover each token once. */
 export const billed = (lines: ReadonlyArray<PriceLine>, figures: Figures): ReadonlyArray<Billed> => {
   const counting = linesAt(lines, figures.prompt_tokens)
   const details = figures.token_details
@@ -106,10 +106,10 @@ const totalOf = (detail: TokenDetail): Quantity => {
   return whole
 }
 
-/** The charge for the figures at these lines. */
+/** Computes the charge for the figures with these lines. */
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
 
-/** Display names of units. For other quantities, the line names the unit. */
+/** The display names of units. For all other quantities, the line names the unit. */
 export const unitWords: { readonly [Q in Quantity]?: string } = {
   prompt_tokens: "prompt token",
   completion_tokens: "completion token",

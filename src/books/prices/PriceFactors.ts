@@ -1,16 +1,16 @@
 /**
- * Factors on prices: a markup or a discount, as an exact decimal. A factor multiplies each unit price before a charge is summed and rounded. It is
- * therefore part of the price's version, the reserved bound and the explanation of the charge.
+ * Factors on prices, which are markups or discounts written as exact decimals. A factor multiplies each unit price before a charge is summed and
+ * rounded, so it is part of the price's version, the reserved bound and the explanation of the charge.
  *
  * Where the specification is silent:
- * - A unit price has at most 18 decimal places. If a factor needs more, the product is rounded half-up once, in the price's version.
- * - The factor of the credential's tenant applies, for any payer. The tenant's own factor takes precedence over its plan's.
+ * - A unit price has at most 18 decimal places. If the product with a factor needs more, it is rounded half-up once, in the price's version.
+ * - The factor of the credential's tenant applies, no matter who pays. The tenant's own factor takes precedence over that of its plan.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "../../kernel/Money.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 
-/** `text` is the decimal in the configuration, `millionths` its value. */
+/** A factor. `text` is the decimal in the configuration, and `millionths` is its value. */
 export interface PriceFactor {
   readonly text: string
   readonly millionths: bigint
@@ -39,12 +39,12 @@ export const PriceFactor: Schema.Schema<PriceFactor, string | number> = Schema.t
 
 export const isOne = ({ millionths }: PriceFactor): boolean => millionths === million
 
-/** The unit price multiplied by the factor. */
+/** Multiplies the unit price by the factor. */
 export const times = (price: UnitPrice, { millionths }: PriceFactor): UnitPrice =>
   divideHalfUp(price * millionths, million) as UnitPrice
 
 export interface PriceFactorsContract {
-  /** The factor for calls of a tenant; `undefined` at list price. Runs for each call, so it must only read memory. */
+  /** The factor for a tenant's calls; `undefined` at list price. It runs for every call, so it must read only from memory. */
   readonly of: (tenant: string) => PriceFactor | undefined
   /** Every factor that `of` may return. */
   readonly all: ReadonlyArray<PriceFactor>

@@ -1,4 +1,4 @@
-/** The credit that a new account receives, in nano-USD: `prices` in the configuration file. */
+/** The credit that a new account receives, in nano-USD. It is configured as `prices`. */
 import { Context, Layer, Schema } from "effect"
 import { Usd } from "../../kernel/Money.ts"
 

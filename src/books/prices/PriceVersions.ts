@@ -1,6 +1,6 @@
 /**
- * The prices of past charges. Each version's id is a hash of its lines, and usage records contain the id. A charge can therefore be recomputed years
- * later, even if the price has changed.
+ * Stores the prices of past charges. The id of a version is a hash of its lines, and usage records contain this id, so a charge can be recomputed
+ * years later even if the price has changed.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -13,9 +13,9 @@ import { Writer } from "../ledger/write/Writer.ts"
 import type { PriceLine } from "./Lines.ts"
 
 export interface PriceVersionsContract {
-  /** The id of the version, which is on disk when this returns. Ids are cached. */
+  /** Returns the id of the version, which is on disk by then. Ids are cached. */
   readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string, BooksUnavailable>
-  /** The lines of a version; `undefined` if the id is unknown. */
+  /** Finds the lines of a version; `undefined` if the id is unknown. */
   readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>
 }
 

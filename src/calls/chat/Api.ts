@@ -1,4 +1,4 @@
-/** Chat and text completions, and the models that serve them. */
+/** Endpoints for chat and text completions, and for the models that serve them. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered, Streams } from "../../http/contract/Documented.ts"
@@ -10,12 +10,12 @@ import { MeteredRefusal } from "../metered/Problems.ts"
 
 const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
-/** Prices of separately billed tokens. If a field is missing, the ordinary price applies. Clients expect these names. */
+/** Prices of tokens that are billed separately. If a field is missing, the ordinary price applies. The names are those that clients expect. */
 const details = {
   input_audio_cache_read: Usd,
   input_cache_read: Usd,
   input_cache_write: Usd,
-  /** The price of tokens written to a cache for an hour. */
+  /** The price of writing tokens to a cache for an hour. */
   input_cache_write_1h: Usd,
   internal_reasoning: Usd,
   audio: Usd,
@@ -24,27 +24,27 @@ const details = {
   image_output: Usd
 }
 
-/** USD as decimal strings, per token and per request. `-1` means that the price depends on the chosen model. */
+/** USD per token and per request, as decimal strings. `-1` means that the price depends on which model is chosen. */
 const Pricing = Schema.Struct({
   prompt: Schema.String,
   completion: Schema.String,
   request: Schema.String,
   ...details,
-  /** Prices of a call with a longer prompt. They apply to all its tokens. If a field is missing, the base price applies. */
+  /** Prices of a call with a longer prompt, which apply to all its tokens. If a field is missing, the base price applies. */
   long_context: Schema.optionalWith(
     Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
     { exact: true }
   )
 })
 
-/** A request field that changes a call's price. */
+/** A request field that changes the price of a call. */
 const ModelExtra = Schema.Struct({
   field: Schema.String,
-  /** The allowed values or tool types. If missing, all are allowed. */
+  /** The allowed values or tool types. If this is missing, all are allowed. */
   values: Schema.optional(Schema.Array(Schema.String)),
   /** The factor on the ordinary price, as a decimal string. */
   price_factor: Schema.String,
-  /** USD added to such a call, as a decimal string. */
+  /** USD added to the price of such a call, as a decimal string. */
   request: Schema.String
 })
 
@@ -65,9 +65,9 @@ export const ModelEntry = Schema.Struct({
   }),
   top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
   pricing: Pricing,
-  /** The client protocols that can call the model. */
+  /** The client protocols in which the model can be called. */
   protocols: Schema.Array(ClientProtocol),
-  /** The protocols of its first upstream. Requests in other protocols are translated. */
+  /** The protocols of the model's first upstream. Requests in other protocols are translated. */
   native_protocols: Schema.Array(ClientProtocol),
   extras: Schema.optional(Schema.Array(ModelExtra))
 }).annotations({ identifier: "ModelEntry" })
@@ -122,7 +122,10 @@ export class ChatApi extends HttpApiGroup.make("chat")
       })
       .annotate(Metered, { charge_known: true })
       .annotate(Streams, true)
-      .annotate(OpenApi.Summary, "Chat completion, whole or streamed; unknown fields pass through to the model")
+      .annotate(
+        OpenApi.Summary,
+        "Create a chat completion, optionally streamed; the model gets unknown fields unchanged"
+      )
   )
   .add(
     HttpApiEndpoint.post("completion", "/v1/completions")
@@ -134,22 +137,22 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(Example, { body: { model: "auto", prompt: "The sky is blue because", max_tokens: 200 } })
       .annotate(Metered, { charge_known: true })
       .annotate(Streams, true)
-      .annotate(OpenApi.Summary, "Text completion (legacy), whole or streamed")
+      .annotate(OpenApi.Summary, "Create a text completion (legacy), optionally streamed")
   )
   .add(
     HttpApiEndpoint.get("models", "/v1/models")
       .addSuccess(ModelList)
-      .annotate(OpenApi.Summary, "The models, with prices")
+      .annotate(OpenApi.Summary, "List the models with their prices")
   )
   .add(
     HttpApiEndpoint.get("model", "/v1/models/:id")
       .setPath(Schema.Struct({ id: Schema.String }))
       .addSuccess(ModelEntry)
       .addError(ModelNotFound)
-      .annotate(OpenApi.Summary, "One model, with its prices")
+      .annotate(OpenApi.Summary, "Get one model with its prices")
   )
   .add(
-    // One model. Its id may contain unescaped slashes.
+    // Returns one model. Its id may contain unescaped slashes.
     HttpApiEndpoint.get("modelBelow", "/v1/models/*")
       .setPath(Schema.Struct({ "*": Schema.String }))
       .addSuccess(ModelEntry)

@@ -1,4 +1,4 @@
-/** Chat and text completions, in OpenAI's protocol. */
+/** Serves chat and text completions in OpenAI's protocol. */
 import { Context, Effect, Layer } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import { chat, text } from "../dialects/chat/Completions.ts"
@@ -8,22 +8,22 @@ import { eventsOf } from "../engine/Events.ts"
 import type { ChatChunk, ChatCompletion, TextCompletion } from "../engine/Events.ts"
 import type { ChatPrompt, TextPrompt } from "../prompts/Prompt.ts"
 
-/** A request for one chat completion. */
+/** One request for a chat completion. */
 export interface ChatCall extends Call<ChatPrompt> {}
 
-/** A request for one text completion. */
+/** One request for a text completion. */
 export interface TextCall extends Call<TextPrompt> {}
 
-/** The method determines the form of the response. `EngineContract` describes refusals and interruption. */
+/** `EngineContract` describes refusals and interruption, which are the same here. */
 export interface ChatContract {
   readonly complete: (call: ChatCall) => Effect.Effect<Completed<ChatCompletion>, ChatProblem>
   /** Returns once an upstream has begun to respond. */
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
-  /** The client protocols of the model. */
+  /** Returns the client protocols in which a model can be called. */
   readonly reach: (model: string) => Reach
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
 }
 

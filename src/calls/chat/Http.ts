@@ -1,4 +1,4 @@
-/** The chat routes, and the models. */
+/** The chat routes and the model list. */
 import { Clock, Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { callable } from "../../http/lanes/Caller.ts"
@@ -26,7 +26,7 @@ export const ChatHttp = group(
     const route = yield* routes(chat.least)
     const catalogue = yield* Models
     const all = listed(catalogue, chat.reach, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
-    /** The models that the caller may call. */
+    /** The models that the caller is allowed to call. */
     const rows = callable(all, ({ id }) => findModel(catalogue, id)?.id ?? id)
     const rowOf = (id: string) =>
       Effect.flatMap(rows, (found) => {
@@ -44,7 +44,7 @@ export const ChatHttp = group(
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** The rows of all models and their aliases. If a model's date is unknown, its row has the service's start. */
+/** Lists all models and their aliases. A model whose date is unknown shows the time when the service started. */
 const listed = (
   { aliases = none, auto, models }: Catalogue,
   reach: ChatContract["reach"],
@@ -92,7 +92,7 @@ const rowFor = (model: Model, { native_protocols, protocols }: Reach, now: numbe
   ...(model.extras.length > 0 && { extras: model.extras.map(extraFor) })
 })
 
-/** Clients' names for the prices of separately billed tokens. */
+/** The names that clients use for the prices of separately billed tokens. */
 const detailFields = {
   cached_audio_tokens: "input_audio_cache_read",
   cached_tokens: "input_cache_read",

@@ -1,4 +1,4 @@
-/** Typed questions about a state, answered by the deployment's decision model. */
+/** Endpoints that answer typed questions about a state with the deployment's decision model. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../../http/contract/Documented.ts"
@@ -41,8 +41,14 @@ const asked = <const Name extends string>(name: Name, path: `/${string}`, summar
     .annotate(OpenApi.Summary, summary)
 
 export class DecisionsApi extends HttpApiGroup.make("decisions")
-  .add(asked("decide", "/v1/decisions", "Answer typed questions about a state; reserves 0.30, charges input tokens"))
-  .add(asked("systemOne", "/v1/systemone", "Decisions on the path that TypeSafe's own clients call"))
+  .add(
+    asked(
+      "decide",
+      "/v1/decisions",
+      "Answer typed questions about a state; reserves 0.30 USD and charges the input tokens"
+    )
+  )
+  .add(asked("systemOne", "/v1/systemone", "Answer typed questions on the path that TypeSafe's own clients call"))
   .addError(InvalidRequest)
   .addError(DecisionBodyUnreadable)
   .addError(DecisionBodyTooLarge)

@@ -1,4 +1,4 @@
-/** A decision: typed questions about a state, their validation and their price. */
+/** A decision request (typed questions about a state), its validation and its price. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { usd } from "../../kernel/Money.ts"
@@ -7,14 +7,14 @@ import { isObject } from "../../upstream/wire/Failures.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
 import type { DecisionModel } from "./Settings.ts"
 
-/** The reservation of every call, in nano-USD. */
+/** The amount that every call reserves, in nano-USD. */
 export const reservation: Nano = (usd * 30n) / 100n
 
-/** The documented shape. Only the model validates questions, because newer question types must pass. */
+/** The documented part of a request. Only the model validates the questions, so that newer question types are accepted. */
 export const DecisionRequest = Schema.Struct({
-  /** The full context: a string, or any JSON but null. */
+  /** The full context: a string, or any JSON value but null. */
   state: Schema.Unknown,
-  /** Questions by id. The answers use the same ids. */
+  /** The questions by id. The answers use the same ids. */
   questions: Schema.Record({
     key: Schema.String,
     value: Schema.Struct({
@@ -35,21 +35,21 @@ export const DecisionAnswer = Schema.Struct({
   usage: Schema.Struct({ input_tokens: Schema.Int, output_tokens: Schema.Int, cost: Schema.Number })
 }).annotations({ identifier: "DecisionAnswer" })
 
-/** A request. `Decisions.decide` checks `state`, `model`, and that `questions` is an object. All other members reach the model unchanged. */
+/** A request. `Decisions.decide` checks `state`, `model`, and that `questions` is an object. The model gets all other members unchanged. */
 export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionRequest> {
   readonly [member: string]: unknown
 }
 
-/** The upstream body, with the upstream's model name. The left side is the broken rule. */
+/** Writes the upstream request body, with the upstream's name for the model. `Left` holds the broken rule. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel
 ): Either.Either<string, InvalidRequest> => {
   const name: unknown = request.model ?? spellings[0]
-  if (typeof name !== "string") return wrong("model", "a text")
+  if (typeof name !== "string") return wrong("model", "must be a string")
   if (name !== model && !spellings.includes(name)) return Either.left(new UnknownModel(name, spellings))
-  if (request.state === undefined || request.state === null) return wrong("state", "required: the full context")
-  if (!isObject(request.questions)) return wrong("questions", "required: an object, keyed by the ids of the answers")
+  if (request.state === undefined || request.state === null) return wrong("state", "must contain the full context")
+  if (!isObject(request.questions)) return wrong("questions", "must be an object, keyed by the ids of the answers")
   return Either.right(JSON.stringify({ ...request, model }))
 }
 

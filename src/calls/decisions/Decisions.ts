@@ -1,6 +1,6 @@
 /**
- * Decisions: typed questions to one model, without retries. If the model refuses a request, the call fails with `DecisionRefused`. Other
- * upstream failures are `DecisionUpstreamFailed` and `DecisionUpstreamUnreachable`.
+ * Puts typed questions to one model, without retries. If the model refuses a request, the call fails with `DecisionRefused`. Other upstream failures
+ * are `DecisionUpstreamFailed` and `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -33,29 +33,32 @@ import {
   DecisionUpstreamUnreachable
 } from "./Problems.ts"
 
-/** A request for one decision. */
+/** One request for a decision. */
 export interface DecisionCall {
   readonly caller: Caller
   readonly request: DecisionRequest
-  /** The route's name in usage records: `decisions` by default. */
+  /** The route's name in usage records; `decisions` by default. */
   readonly endpoint?: string | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`, either before the model is called or after an overlong response is charged. */
+  /**
+   * Memory for the response. The call fails with `Busy` if no memory is free before the model is called, or if the response then does not fit. In the
+   * second case, the response is charged.
+   */
   readonly room?: Room | undefined
-  /** The request's id, for the log. */
+  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
 export interface Decision {
-  /** An answer for each question, by id. */
+  /** The answer to each question, by question id. */
   readonly answers: Readonly<Record<string, unknown>>
   readonly id: string
   readonly model: string
   readonly provider: string
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: Nano }
   readonly receipt: Receipt
-  /** The model's whole response, including unknown members. */
+  /** The model's complete response, including unknown members. */
   readonly upstream: UpstreamAnswer
 }
 
@@ -77,16 +80,16 @@ export type DecisionProblem =
   | DecisionUpstreamUnreachable
 
 export interface DecisionsContract {
-  /** The configured model. */
+  /** The configured decision model. */
   readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
   /** Calls the model once, with a timeout of 30 seconds. Reserves 0.30 USD and charges the input tokens. */
   readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
 }
 
-/** The model's timeout, up to the last byte. */
+/** How long the model may take to send its complete response, in milliseconds. */
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that can be long. */
+/** Response members that may be long. */
 const long = { names: new Set(["answers"]), depth: 1 }
 
 export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
@@ -176,16 +179,16 @@ const ask = Effect.fnUntraced(function* (
   }
   const isAnswer = status >= 200 && status < 300
   const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
-  // If the whole response does not fit, its outline is enough to charge it.
+  // If the complete response does not fit, its outline is enough to charge for it.
   const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
   if (parsed === undefined) {
     const { usage } = isAnswer ? reportsIn(answer) : noBody
-    // An overlong response is always charged. Any other unusable response is charged only if it reports its usage.
+    // A response that is too long is always charged. Any other unusable response is charged only if it reports its usage.
     if (isAnswer && (lost !== undefined || isObject(usage))) {
       const measured = measuredOf(model, usage, Buffer.byteLength(body))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
     }
-    const reason = !isAnswer ? `status ${status}` : lost === undefined ? "its answer is not a JSON object" : tooLong
+    const reason = !isAnswer ? `status ${status}` : lost === undefined ? "the response is not a JSON object" : tooLong
     yield* failed(upstream.name, reason, request_id)
     return yield* DecisionUpstreamFailed.of(upstream.name, status)
   }
@@ -230,8 +233,8 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
   })
 
 /**
- * The measured usage and its charge. A reported input token count above `tokensMax` is charged at `tokensMax`. If the model reports no count, four
- * bytes count as a token. Both cases are marked estimated. Output tokens are free.
+ * Computes the usage and its charge. A reported input token count above `tokensMax` is charged as `tokensMax`. If the model reports no count, every
+ * four bytes count as a token. Both cases are marked as estimated. Output tokens are free.
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
   const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
@@ -252,17 +255,17 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
   }
 }
 
-/** The largest chargeable input token count: one token per byte plus the model's additions, within the reservation. */
+/** The highest input token count that can be charged: one token per byte plus the model's additions, within the reservation. */
 const tokensMax = ({ input_price }: DecisionModel, bytes: number): number =>
   Math.min(bytes + tokensBeyondText, affordable(reservation, input_price))
 
-/** `value`, if it is an integer from 0 to `most`. */
+/** Returns `value` if it is an integer from 0 to `most`. */
 const count = (value: unknown, most: number): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most ? value : undefined
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** The maximum number of tokens that the model may add to a request. */
+/** How many tokens the model may add to a request. */
 const tokensBeyondText = 100_000
 /** The maximum number of tokens in an answer. */
 const outputTokensMax = 1_000_000

@@ -23,7 +23,9 @@ import type { DecisionRefused } from "./Problems.ts"
 
 const bodyBytesMax = 1024 * 1024
 
-/** Handlers by route name, which idempotency keys and usage records contain. Without a model they reject a request before reading its body. */
+/**
+ * Handlers by route name, which also appears in idempotency keys and usage records. Without a model, they reject a request before reading its body.
+ */
 const routes = Effect.gen(function* () {
   const decisions = yield* Decisions
   const idempotency = yield* Idempotency
@@ -67,16 +69,16 @@ const bytesOf = (inbound: Inbound) =>
     ({ field, rule }) => new DecisionBodyUnreadable({ field, rule })
   )
 
-/** A JSON object. The service validates its members. */
+/** Reads a JSON object. The service validates its members. */
 const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | DecisionBodyUnreadable> => {
   const parsed = parse(bytes)
   if (Either.isLeft(parsed)) return parsed.left === notJson ? unreadable : Either.left(parsed.left)
   return isObject(parsed.right) ? Either.right(parsed.right as DecisionRequest) : unreadable
 }
 
-const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON object" }))
+const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "must be a JSON object" }))
 
-/** The model's status and body, with the charged token counts. */
+/** Writes the model's status and body, with the charged token counts. */
 const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): Reply => ({
   status: upstream.status,
   headers: {
@@ -98,7 +100,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
   })
 })
 
-/** The model's refusal, unchanged. */
+/** Passes on the model's refusal unchanged. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
   status,
   headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader({ charged: 0n }) },

@@ -1,4 +1,4 @@
-/** Refusals of decisions. */
+/** Refusals of the decision routes. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -14,10 +14,10 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
   error: "The decision request body is too large"
 }) {}
 
-/** The upstream's configured name, for programs. Clients do not see it. */
+/** The upstream's configured name, for programs. Clients never see it. */
 const upstream = { upstream: Schema.optional(Schema.String) } as const
 
-/** The model responded with any other error status. The text contains it: `The decision model upstream failed with status 500`. */
+/** The model responded with another error status, which the message states: `The decision model upstream failed with status 500`. */
 export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
   status: 502,
   error: "The decision model upstream failed with status N",
@@ -44,18 +44,18 @@ export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("Decis
   code: "decisions_unavailable"
 }) {}
 
-/** The model's refusal, passed on unchanged. It is free. The usage record has its `error_type`. */
+/** The model's refusal, passed on unchanged. The call is free, and its usage record shows the `error_type`. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
   "DecisionRefused",
   {
-    /** In this order: an invalid request, too many requests, an overloaded model. */
+    /** The request was invalid, there were too many requests, or the model is overloaded. */
     error_type: Schema.Literal("upstream_rejected", "upstream_rate_limited", "upstream_overloaded"),
-    /** The model's status, which corresponds to the error type. */
+    /** The model's status, which matches the error type. */
     status: Schema.Literal(422, 429, 529),
     content_type: Schema.String,
-    /** The model's `Retry-After`, if present: seconds or a date. */
+    /** The model's `Retry-After`, if it sent one, in seconds or as a date. */
     retry_after: Schema.optional(Schema.String),
-    /** The model's body. For a 422 it names the invalid field. */
+    /** The model's body. For a 422, it names the invalid field. */
     body: Schema.Uint8ArrayFromSelf
   }
 ) {

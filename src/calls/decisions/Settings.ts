@@ -7,11 +7,11 @@ import { NonEmpty, readAs } from "../../kernel/Setting.ts"
 const DecisionEntry = Schema.Struct({
   /** The upstream's configured name. */
   upstream: NonEmpty,
-  /** The path below the upstream's address. */
+  /** The path that follows the upstream's address. */
   path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
   /** The model's name at the upstream. */
   model: NonEmpty,
-  /** The names that callers may request. A request without a model uses the first. */
+  /** The names that callers may use for the model. A request without a model uses the first. */
   spellings: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), {
     default: () => ["jev-1.13", "jev-1.13.0", "jev-latest"] as const
   }),
@@ -28,7 +28,7 @@ export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
 }))
 export interface DecisionModel extends Schema.Schema.Type<typeof DecisionModel> {}
 
-/** The deployment's decision model, if one is configured. */
+/** Provides the deployment's decision model, if one is configured. */
 export class ConfiguredDecisionModel extends Context.Tag("tollgate/decisions/ConfiguredDecisionModel")<
   ConfiguredDecisionModel,
   DecisionModel | undefined

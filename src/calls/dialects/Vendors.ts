@@ -1,4 +1,4 @@
-/** Protocols that only upstreams speak. The request path contains the model and the streaming mode. */
+/** Protocols that only upstreams speak. The request path names the model and selects streaming. */
 import { eventsOf } from "../../upstream/wire/EventFrames.ts"
 import { serverSentEvents } from "../prompts/Protocol.ts"
 import type { Spoken } from "../prompts/Protocol.ts"

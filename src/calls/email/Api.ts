@@ -1,4 +1,4 @@
-/** Mail to oneself. */
+/** The endpoint for sending mail to oneself. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../../http/contract/Documented.ts"
 import { GateRefusal } from "../../books/gate/Problems.ts"

@@ -1,4 +1,4 @@
-/** Embeddings and the embedding models. */
+/** The embeddings endpoint and the list of embedding models. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -17,11 +17,11 @@ export const EmbeddingModelList = Schema.Struct({
       owned_by: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** The longest input, in tokens. */
+      /** The maximum length of an input, in tokens. */
       context_length: Schema.Int,
-      /** The embedding's length, if known. */
+      /** How many numbers an embedding has, if known. */
       dimensions: Schema.optional(Schema.Int),
-      /** USD per token as a decimal string. */
+      /** USD per token, as a decimal string. */
       pricing: Schema.Struct({ prompt: Schema.String })
     })
   )
@@ -36,12 +36,12 @@ export class EmbeddingsApi extends HttpApiGroup.make("embeddings")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { model: "sandbox-embedding", input: ["The tide is in.", "The tide is out."] } })
       .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Embeddings of texts or tokens, as numbers or base64")
+      .annotate(OpenApi.Summary, "Create embeddings of texts or tokens, as numbers or base64")
   )
   .add(
     HttpApiEndpoint.get("embeddingModels", "/v1/embeddings/models")
       .addSuccess(EmbeddingModelList)
-      .annotate(OpenApi.Summary, "Embedding models with prices")
+      .annotate(OpenApi.Summary, "List the embedding models with their prices")
   )
   .addError(MeteredRefusal)
   .annotate(RefusalShape, openAiRefusal)

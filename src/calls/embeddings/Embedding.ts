@@ -1,11 +1,11 @@
 /**
- * A request for embeddings: its validation and its maximum token count.
+ * Validates a request for embeddings and bounds its tokens.
  *
  * Where the specification is silent:
- * - A text counts as one token per byte, a list of tokens by its length. `max_added_tokens` are added to each input, and an input counts as at most
- *   `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so a reported count is accepted up to `max_input_tokens` for each input.
- * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. All other fields pass unchanged.
- * - `GET /v1/models` omits embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
+ * - A text counts as one token per byte, and an array of tokens by its length. `max_added_tokens` are added to each input, and an input counts as at
+ *   most `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so a reported count is accepted up to `max_input_tokens` for each input.
+ * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. All other fields are sent unchanged.
+ * - `GET /v1/models` leaves out embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
  */
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"
@@ -15,7 +15,7 @@ import { UnknownModel } from "../../upstream/models/Provider.ts"
 import { tokensEstimated } from "../../upstream/models/Reported.ts"
 import type { EmbeddingModel } from "./Settings.ts"
 
-/** The documented shape. */
+/** The documented part of a request. */
 export const EmbeddingRequest = Schema.Struct({
   model: Schema.String,
   /** One text, several texts, the tokens of one text, or the tokens of several. */
@@ -25,9 +25,9 @@ export const EmbeddingRequest = Schema.Struct({
     Schema.Array(Schema.Int),
     Schema.Array(Schema.Array(Schema.Int))
   ),
-  /** `float` is the default. `base64` encodes the numbers as 32-bit floats, little-endian. */
+  /** `float` is the default. `base64` encodes the numbers as 32-bit floats, in little-endian order. */
   encoding_format: Schema.optional(Schema.NullOr(Schema.Literal("float", "base64"))),
-  /** A length below the model's own, if the model can shorten embeddings. */
+  /** How many numbers to return, if the model can shorten its embeddings. */
   dimensions: Schema.optional(Schema.NullOr(Schema.Int)),
   user: Schema.optional(Schema.NullOr(Schema.String))
 }).annotations({ identifier: "EmbeddingRequest" })
@@ -52,27 +52,27 @@ export const EmbeddingAnswer = Schema.Struct({
 export interface Asked {
   readonly model: EmbeddingModel
   readonly request: EmbeddingRequest
-  /** The number of embeddings to return. */
+  /** How many embeddings to return. */
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
-  /** The maximum token count that the upstream may report. */
+  /** The highest token count that the upstream may report. */
   readonly context: number
-  /** The tokens to charge if the upstream does not report them. */
+  /** The tokens to charge if the upstream does not report any. */
   readonly estimate: number
 }
 
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with its bounds. The left side is the broken rule. */
+/** Validates a request and computes its bounds. `Left` holds the first broken rule. */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
   request: unknown
 ): Either.Either<Asked, InvalidRequest> => {
-  if (!isObject(request)) return refused("", "a JSON object")
+  if (!isObject(request)) return refused("", "must be a JSON object")
   const { dimensions, encoding_format, model: name, user } = request
-  if (typeof name !== "string" || name === "") return refused("model", "required: a model's id")
+  if (typeof name !== "string" || name === "") return refused("model", "must be a model's id")
   const model = models.find(({ id }) => id === name)
   if (model === undefined)
     return Either.left(
@@ -82,11 +82,11 @@ export const askedOf = (
       )
     )
   if (!isAbsent(encoding_format) && encoding_format !== "float" && encoding_format !== "base64") {
-    return refused("encoding_format", "one of float, base64")
+    return refused("encoding_format", "must be one of float, base64")
   }
   const wrong = isAbsent(dimensions) ? undefined : dimensionsRule(model, dimensions)
   if (wrong !== undefined) return refused("dimensions", wrong)
-  if (!isAbsent(user) && typeof user !== "string") return refused("user", "a text")
+  if (!isAbsent(user) && typeof user !== "string") return refused("user", "must be a string")
   const priced = billedOtherwise(request)
   if (priced !== undefined) return Either.left(priced)
   return Either.map(sizeOf(model, request.input), (size) => ({
@@ -100,14 +100,14 @@ const isAbsent = (value: unknown): value is undefined | null => value === undefi
 
 const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown): string | undefined => {
   if (asked === dimensions) return undefined
-  if (!shortens) return `omit it: this model returns ${dimensions ?? "its own number"} of them`
+  if (!shortens) return `must be omitted, because this model returns ${dimensions ?? "its own number"} of them`
   const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
   return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
     ? undefined
-    : `a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
+    : `must be a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
 }
 
-/** The refusal of a field that changes the vendor's bill or resembles such a field. */
+/** Refuses a field that changes the vendor's bill or resembles one that does. */
 export const billedOtherwise = (request: Readonly<Record<string, unknown>>): InvalidRequest | undefined => {
   for (const field in request) {
     const rule = billed.get(field)
@@ -125,23 +125,24 @@ export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Inv
 
 type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
 
-const rule = "required: a text, or a list of texts, tokens or token lists, each non-empty"
+const rule = "must be a non-empty string, or a non-empty array of strings, tokens or token arrays"
 const wrong = refused("input", rule)
 
 const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, InvalidRequest> => {
   const list = typeof input === "string" ? [input] : input
   if (!Array.isArray(list) || list.length === 0) return wrong
-  // One list of tokens is one input.
+  // One array of tokens is one input.
   const inputs = typeof list[0] === "number" ? [list] : list
   const { inputs_max } = model
-  if (inputs.length > inputs_max) return refused("input", `up to ${inputs_max} inputs`)
+  if (inputs.length > inputs_max) return refused("input", `must contain at most ${inputs_max} inputs`)
   const isTexts = typeof inputs[0] === "string"
   let most = 0
   let estimate = 0
   for (const one of inputs) {
     if (isTexts ? typeof one !== "string" || one === "" : !isTokens(one)) return wrong
     const { added_tokens_max, input_tokens_max } = model
-    if (!isTexts && one.length > input_tokens_max) return refused("input", `up to ${input_tokens_max} tokens each`)
+    if (!isTexts && one.length > input_tokens_max)
+      return refused("input", `must contain at most ${input_tokens_max} tokens each`)
     const length = isTexts ? Buffer.byteLength(one) : one.length
     most += Math.min(length + added_tokens_max, input_tokens_max)
     estimate += Math.min(isTexts ? tokensEstimated(length) : length, input_tokens_max)
@@ -159,35 +160,35 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** The assumed length of an embedding if it is unknown. Large models have this length. */
+/** How long an embedding is assumed to be if its length is unknown. Large models return this many numbers. */
 const dimensionsUsual = 4_096
-/** Sizes in bytes: a number as JSON with all digits, a number as base64, and the JSON around an embedding. */
+/** Sizes in bytes of a number as JSON with all its digits, of a number as base64, and of the JSON around an embedding. */
 const numberBytes = 24
 const encodedBytes = 6
 const frameBytes = 100
 
-/** The expected response size in bytes. */
+/** Estimates the response size in bytes. */
 export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   const numbers = request.dimensions ?? model.dimensions ?? dimensionsUsual
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
-/** The response's fault, for the log; `undefined` if it has an embedding for each input. */
+/** Returns what is wrong with a response, for the log, or `undefined` if it contains an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>
     Array.isArray(data) && data.length === inputs && data.every(hasEmbedding)
       ? undefined
-      : "its answer does not hold an embedding for each input"
+      : "the response does not contain an embedding for each input"
 
 const hasEmbedding = (one: unknown): boolean =>
   isObject(one) && (typeof one.embedding === "string" || Array.isArray(one.embedding))
 
-/** The tokens that a response reports. */
+/** Returns the token count that a response reports. */
 export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
-/** The response in base64, if the client requested base64 and the upstream sent numbers. Such clients accept only base64. */
+/** Converts the response to base64 if the client requested that and the upstream sent numbers. Such clients accept nothing else. */
 export const encoded = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>
@@ -199,7 +200,7 @@ export const encoded = (
   return { ...body, data: data.map((one) => ({ ...one, embedding: base64Of(one.embedding) })) }
 }
 
-/** An embedding in the requested encoding. */
+/** Returns an embedding in the requested encoding. */
 export const filled = ({ request }: Asked, embedding: unknown): unknown =>
   request.encoding_format === "base64" ? base64Of(embedding) : embedding
 

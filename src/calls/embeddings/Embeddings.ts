@@ -1,4 +1,4 @@
-/** Embeddings over OpenAI's route. The first upstream that succeeds serves the call. The charge is per input token. */
+/** Creates embeddings over OpenAI's route. The first upstream that succeeds serves the call, which is charged per input token. */
 import { Context, Effect, Layer } from "effect"
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -12,10 +12,10 @@ import type { EmbeddingModel } from "./Settings.ts"
 import { singles } from "./Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
-/** A request to embed inputs. */
+/** One request to embed inputs. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** `{ data: [{ index, embedding }], model, usage }`, as the upstream's bytes unless embeddings had to be converted to base64. */
+/** `{ data: [{ index, embedding }], model, usage }`. The bytes are the upstream's own unless embeddings had to be converted to base64. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem
@@ -23,7 +23,7 @@ export type EmbeddingProblem = SingleProblem
 export interface EmbeddingsContract {
   /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
 }
 

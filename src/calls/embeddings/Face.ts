@@ -1,4 +1,4 @@
-/** Shared code of the embeddings and rerank routes. */
+/** Code that the embeddings and rerank routes share. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
@@ -17,8 +17,8 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 const bodyBytesMax = 8 * 1024 * 1024
 
 /**
- * A route. Its name separates its idempotency keys from other routes' keys. `least` is the cheapest possible call's price. `answer` validates
- * the request.
+ * Creates a route. Its name separates its idempotency keys from those of other routes. `least` is the price of the cheapest possible call. `answer`
+ * validates the request.
  */
 export const single = Effect.fnUntraced(function* (
   name: string,

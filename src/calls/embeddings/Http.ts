@@ -1,4 +1,4 @@
-/** The routes of embeddings. The upstream's response passes unchanged. */
+/** The embeddings routes. The upstream's response is passed on unchanged. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { callable } from "../../http/lanes/Caller.ts"

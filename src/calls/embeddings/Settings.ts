@@ -3,20 +3,20 @@ import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
 
-/** The upstreams, in the order of attempts. Each serves OpenAI's route `/embeddings` below its address. */
+/** The upstreams, in the order in which they are tried. Each serves OpenAI's route `/embeddings` below its address. */
 export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 
-/** The routes of a model. An upstream may use another name for the model. */
+/** Returns the routes to a model. An upstream may have another name for it. */
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 
-/** The configuration of an embedding or rerank model, except its price. */
+/** The settings of an embedding or rerank model, except for its price. */
 export const modelFields = {
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
   owned_by: Schema.optionalWith(NonEmpty, { default: () => "system" }),
-  /** The maximum number of tokens that the upstream adds to each input. */
+  /** How many tokens the upstream may add to each input. */
   added_tokens_max: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }).pipe(
     Schema.fromKey("max_added_tokens")
   ),
@@ -26,13 +26,13 @@ export const modelFields = {
 export const EmbeddingModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** The longest input, in tokens. */
+    /** The maximum length of an input, in tokens. */
     input_tokens_max: Schema.propertySignature(Count).pipe(Schema.fromKey("max_input_tokens")),
     /** The maximum number of inputs per request. */
     inputs_max: Schema.optionalWith(Count, { default: () => 2_048 }).pipe(Schema.fromKey("max_inputs")),
-    /** The embedding's length. */
+    /** How many numbers an embedding has. */
     dimensions: Schema.optional(Count),
-    /** Whether a request may choose a smaller length. */
+    /** Whether a request may ask for fewer numbers. */
     shortens: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     price: Schema.Struct({ input_usd_per_million: UsdPer(1_000_000) })
   }),

@@ -1,4 +1,4 @@
-/** Calls that get one whole response from the first upstream that succeeds. Embeddings and reranking use this. */
+/** Serves calls that get one complete response from the first upstream that succeeds: embeddings and reranking. */
 import { Effect, Either } from "effect"
 import { written } from "../prompts/Outgoing.ts"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -22,16 +22,16 @@ import { speakerLookup } from "../../upstream/models/Upstreams.ts"
 export interface SingleCall<Request> {
   readonly caller: Caller
   readonly request: Request
-  /** The request's JSON, if the caller has it. Its long member is then copied instead of serialized again. */
+  /** The request's JSON, if the caller has it. Its long member is then copied instead of being serialized again. */
   readonly json?: Buffer | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Without room for the expected response, the call fails with `Busy` before an upstream is called. If the response is longer than expected and
-   * does not fit, the call is charged and fails with `Busy`.
+   * Memory for the response. If there is none for the expected response, the call fails with `Busy` before an upstream is called. If the response
+   * turns out longer and does not fit, the call is charged and then fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** The request's id, for the log. */
+  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
@@ -40,14 +40,14 @@ type Json = Readonly<Record<string, unknown>>
 export interface SingleAnswer {
   /** The upstream's response. */
   readonly answer: Json
-  /** The response as bytes. They are the upstream's bytes unless parts were added. */
+  /** The response as bytes, which are the upstream's own unless the service added parts. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
 
 export type SingleProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
-/** A model with its routes, in the order of attempts. */
+/** A model with its routes, in the order in which they are tried. */
 interface Routed {
   readonly id: string
   readonly routes: ReadonlyArray<{ readonly upstream: string; readonly model: string }>
@@ -59,32 +59,32 @@ interface Valid<Model> {
   readonly request: Json
 }
 
-/** One kind of call. */
+/** The properties in which the two kinds of calls differ. */
 export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** The route's name in usage records and in upstream addresses. */
   readonly protocol: Extract<ProtocolName, "embeddings" | "rerank">
   /** The noun for a model in error messages. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
-  /** The member of a request that can be long. */
+  /** The member of a request that may be long. */
   readonly long: string
-  /** The request with its bounds. The left side is the broken rule. */
+  /** Validates a request and computes its bounds. `Left` holds the first broken rule. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
-  /** The price of the model's cheapest possible call. */
+  /** Returns the price of a model's cheapest possible call. */
   readonly leastOf: (model: Model) => Nano
   readonly mostOf: (asked: Asked) => Nano
-  /** The maximum number of prompt tokens. */
+  /** Returns the maximum number of prompt tokens. */
   readonly tokensOf: (asked: Asked) => number
-  /** The expected response size in bytes. */
+  /** Estimates the response size in bytes. */
   readonly answerBytesOf: (asked: Asked) => number
-  /** The list in a response, and the item member that can be long. */
+  /** The array in a response, and the member of its items that may be long. */
   readonly items: { readonly list: string; readonly long: string }
-  /** A long member in the requested form. */
+  /** Returns a long member in the requested format. */
   readonly filled: (asked: Asked, value: unknown) => unknown
-  /** The response's fault, for the log. Here and below, a long response is represented by its outline. */
+  /** Returns what is wrong with a response, for the log. Here and below, a long response is represented by its outline. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
-  /** The response with the requested parts that the upstream omitted; `undefined` if it is complete. */
+  /** Adds the requested parts that the upstream left out. Returns `undefined` if none are missing. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
   /** Whether a response reports its usage. */
   readonly reports: (answer: Json) => boolean
@@ -160,15 +160,15 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   return { call, least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n) }
 })
 
-/** The ways to a model, for budgets; `undefined` for a single way. */
+/** Returns all routes that may serve a call, so that budgets can check them, or `undefined` if there is only one. */
 const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
   routes.length === 1 ? undefined : routes.map(({ upstream }) => ({ model: id, provider: upstream }))
 
-/** The model's routes that budgets allow. */
+/** Returns the model's routes that no budget excludes. */
 const openRoutes = ({ routes }: Routed, admission: Admission): Routed["routes"] =>
   admission.barred === undefined ? routes : routes.filter((_, place) => admission.mayServe(place))
 
-/** Settles the call and returns the response. Adds the requested parts that the upstream omitted. */
+/** Settles the call and returns the response, with the requested parts that the upstream left out. */
 const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
   kind: Kind<Model, Asked>,
   asked: Asked,
@@ -197,10 +197,10 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
   }))
 })
 
-/** Bytes to parse before yielding to other work. */
+/** How many bytes to parse before yielding to other work. */
 const pieceOfAnswer = 256 * 1024
 
-/** The whole response: its outline with all long members filled in. */
+/** Builds the complete response: its outline with all long members filled in. */
 const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   { filled, items }: Pick<Kind<never, never>, "items"> & { readonly filled: (asked: Asked, value: unknown) => unknown },
   asked: Asked,
@@ -224,14 +224,14 @@ const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
       yield* turn
       since = 0
     }
-    // Include the surrounding quotes or brackets.
+    // The surrounding quotes or brackets are included.
     const read: unknown = JSON.parse(bytes.toString("utf8", place.from - 1, place.to + 1))
     list.push({ ...item, [items.long]: filled(asked, read) })
   }
   return { ...outline, [items.list]: list } as Json
 })
 
-/** A long response, parsed on first access. */
+/** A long response, which is parsed only when it is first read. */
 class LongAnswer implements SingleAnswer {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -1,4 +1,4 @@
-/** The worker thread for long answers. It parses them one at a time, then translates or counts each. */
+/** The worker thread for long answers. It parses them one at a time and translates each or counts its tokens. */
 import { Either } from "effect"
 import { parentPort } from "node:worker_threads"
 import { messages } from "../dialects/messages/Protocol.ts"
@@ -23,9 +23,9 @@ export type Task =
     }
 
 export interface Done {
-  /** The answer's fault. If there is one, the other members are empty. */
+  /** The defect that makes the answer unusable. If this is set, the other members are empty. */
   readonly fault: string | undefined
-  /** The answer in the client's protocol. Empty if the answer was only counted. */
+  /** The answer in the client's protocol, or empty if the answer was only counted. */
   readonly bytes: Uint8Array
   readonly usage: Usage | undefined
   readonly tokens_counted: number
@@ -40,7 +40,7 @@ const faulty = (fault: string): Done => ({ fault, bytes: none(), usage: undefine
 
 const done = (task: Task): Done => {
   const answer = readJson(Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength))?.value
-  if (answer === undefined) return faulty("its answer is not a JSON object")
+  if (answer === undefined) return faulty("the response is not a JSON object")
   if (task.how === "count")
     return {
       fault: undefined,

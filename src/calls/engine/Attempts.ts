@@ -1,14 +1,14 @@
 /**
- * All attempts of one call: first its model's upstreams, then further rounds after a pause, then the model's fallbacks.
+ * Makes all attempts of one call: first the model's upstreams, then more rounds after a pause, then the model's fallbacks.
  *
  * Where the specification is silent:
- * - A round tries each upstream once. The next round (`retries`) repeats only upstreams that certainly did no work: the connection failed, or the
- *   status was 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No
+ * - A round tries each upstream once. The next round (`retries`) repeats only upstreams that certainly did no work, because the connection failed or
+ *   the status was 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No
  *   round begins later than `retry_seconds` after the call.
- * - A fallback (`fallbacks`) is tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
- *   caller may not call it, if it cannot carry the request, or if its cost could exceed the reservation. A request that an upstream rejected as
- *   invalid gets no fallback. A fallback uses its own routing, but has no further rounds or fallbacks.
- * - An upstream is skipped if a budget excludes it from the call. If budgets exclude all upstreams of the model, the fallbacks are tried. If no
+ * - Fallbacks (`fallbacks`) are tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
+ *   caller may not call it, if it cannot carry the request, or if it could cost more than the reservation. If an upstream rejected the request as
+ *   invalid, no fallback is tried. A fallback uses its own routing but gets no further rounds or fallbacks of its own.
+ * - An upstream is skipped if a budget excludes it from the call. If budgets exclude all of a model's upstreams, the fallbacks are tried. If no
  *   fallback can serve the call either, the call ends with the budget's refusal and costs nothing.
  */
 import { Clock, Duration, Effect } from "effect"
@@ -23,30 +23,30 @@ import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import type { Model, Retries } from "../prompts/Model.ts"
 import type { Choice, Routed } from "./Choice.ts"
 
-/** The refusal by a budget that excludes upstreams. */
+/** The refusal of a budget that excludes upstreams. */
 type Barred = BudgetExceeded | RateLimitReached
 
 export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
-/** The failure after all attempts. */
+/** The failure of a call after all attempts. */
 export type CallProblem = AttemptProblem | Barred
 
-/** A model's ways for a call, in the order of attempts. */
+/** The ways to serve a call with one model, in the order in which they are tried. */
 export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
   /** The maximum number of tokens in each answer. */
   readonly limit: number
-  /** A fallback's model and price for the usage record. */
+  /** The model and price to record if a fallback serves the call. */
   readonly served: { readonly model: string; readonly price: string } | undefined
 }
 
 export interface Attempts<Way, A> {
   readonly first: Plan<Way>
-  /** Calls one upstream. `isLast` means that no further attempt can follow. */
+  /** Calls one upstream. `isLast` is true if no further attempt can follow. */
   readonly ask: (plan: Plan<Way>, way: Way, isLast: boolean) => Effect.Effect<A, AttemptProblem | Spent>
   readonly retries: Retries | undefined
   /** The fallbacks' model ids. */
   readonly fallbacks: ReadonlyArray<string>
-  /** The plan of a fallback; `undefined` if the fallback cannot serve the call. */
+  /** Plans a fallback. Returns `undefined` if the fallback cannot serve the call. */
   readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>
   /** The refusal that excludes upstreams from the plans, if any. */
   readonly barred: Barred | undefined
@@ -68,12 +68,12 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
     )
   })
 
-/** The attempts so far. */
+/** The attempts made so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The last round's ways that may be retried, each with its requested delay in seconds. */
+  /** The ways of the last round that may be retried, each with the delay in seconds that it asked for. */
   readonly unserved = new Map<Way, number>()
-  /** Whether the call is settled. Then no further attempt is allowed. */
+  /** Whether the call is settled, which rules out further attempts. */
   isCharged = false
 
   add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {

@@ -1,8 +1,8 @@
 /**
- * The order of a model's upstreams for one request. A model has a chooser if it has a routing rule or an upstream with a cooldown.
+ * Orders a model's upstreams for one request. A model has a chooser if it has a routing rule or an upstream with a cooldown.
  *
  * Where the specification is silent:
- * - A request that may refer to a vendor's stored objects uses the configured order, because the first upstream stores them.
+ * - A request that may refer to objects stored by the vendor uses the configured order, because the first upstream stores them.
  */
 import type { Clock } from "effect"
 import { createHash, randomInt } from "node:crypto"
@@ -24,7 +24,7 @@ export interface Routed {
 }
 
 export interface Choice<Way> {
-  /** The ways in the order of attempts. */
+  /** The ways, in the order in which they are tried. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
   /** Must be called when an upstream has begun to respond. */
@@ -35,7 +35,7 @@ export type Chooser = <Way extends Routed>(ways: ReadonlyArray<Way>, prompt: Val
 
 const usual: Routing = { policy: "order", sticky: false }
 
-/** The choosers by model id. */
+/** Creates the choosers, keyed by model id. */
 export const choosersOf = (
   models: ReadonlyArray<Model>,
   upstreamOf: (name: string) => Upstream,
@@ -81,7 +81,7 @@ const candidateOf = (
   latency_ms: policy === "latency" ? upstream.health.median() : undefined
 })
 
-/** The vendor's charge for the prompt and an answer of at most `answerTokensEnough` tokens. */
+/** Computes what the vendor charges for the prompt and an answer of at most `answerTokensEnough` tokens. */
 const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint | undefined => {
   if (cost === undefined) return undefined
   const answer = Math.min(answerTokensAsked(model, prompt) ?? model.output_tokens_max, answerTokensEnough)
@@ -92,12 +92,12 @@ const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint
   ])
 }
 
-/** Chances have 47 bits: `randomInt` accepts ranges up to 2^48. */
+/** Random numbers have 47 bits, because `randomInt` accepts ranges up to 2^48. */
 const range = 2 ** 47
 
 const chance = (): number => (randomInt(range) + 1) / range
 
-/** A pseudorandom chance derived from both names. It is equal on every node. */
+/** Derives a pseudorandom number from both names, so that every node gets the same one. */
 const chanceIn = (conversation: string, upstream: string): number => {
   const drawn = createHash("sha256").update(`${conversation}\n${upstream}`).digest()
   return (Math.floor(drawn.readUIntBE(0, 6) / 2) + 1) / range

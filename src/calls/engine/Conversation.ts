@@ -1,9 +1,10 @@
 /**
- * The conversation of a request. Its calls can go to the same upstream, which may have cached the beginning of the prompt.
+ * Identifies the conversation that a request belongs to, so that its calls can go to the same upstream, which may have cached the start of the
+ * prompt.
  *
  * Where the specification is silent:
- * - `prompt_cache_key` identifies a conversation. Without it, the beginning identifies the conversation: the system prompt and the messages up to
- *   the first user message. Only the first 1,000 characters of a long text count. Conversations of different accounts are always different.
+ * - `prompt_cache_key` identifies a conversation. Without it, the conversation is identified by its beginning: the system prompt and the messages up
+ *   to the first user message. Only the first 1,000 characters of a long string count. Conversations of different accounts are always different.
  */
 import { createHash } from "node:crypto"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -25,7 +26,7 @@ const beginningOf = ({ input, instructions, messages, prompt, system }: ValidPro
     typeof part === "string" ? part.slice(0, textMax) : Array.isArray(part) ? part.slice(0, partsMax) : part
   )
 
-/** The messages up to the first user message. A plain text is a user message. */
+/** Returns the messages up to the first user message. A plain string is a user message. */
 const firstOf = (messages: unknown): unknown => {
   if (!Array.isArray(messages)) return messages
   const first = messages.findIndex((message: { readonly role?: unknown } | null) => message?.role === "user")

@@ -1,25 +1,25 @@
 /**
- * The relay of model calls to upstreams of several protocols. The gate admits and charges each call. Chat, text completions, messages and
- * responses use it.
+ * Relays model calls to upstreams that speak different protocols. The gate admits and charges each call. Chat, text completions, Messages and
+ * Responses all run on this engine.
  *
- * A request passes unchanged to an upstream that speaks the client's protocol. For any other upstream, the request and the answer are translated.
- * A call may therefore fail over from one protocol to another. A request with thoughts that another vendor signed is always translated.
+ * A request is sent unchanged to an upstream that speaks the client's protocol. For any other upstream, the engine translates the request and the
+ * answer, so a call can fail over from one protocol to another. A request that contains thoughts signed by another vendor is always translated.
  *
  * Where the specification is silent:
- * - The next upstream is tried after every failure except a refusal of the request itself, unless the client has disconnected.
- * - If a client disconnects before its stream begins, the service waits for the upstream within the upstream's own timeout, as for a whole answer,
- *   because the upstream already has the whole prompt. A stream's ten seconds begin with its response head. The output up to that point is
- *   charged, at least the prompt.
- * - A response with status 200 must contain choices or be an event stream. Otherwise the next upstream is tried. However, a whole answer that
- *   reports its usage costs that usage even if the client cannot receive it (it is too long, has no choices, is not JSON, or cannot be translated).
- *   No other upstream is tried then. A failing upstream's message is passed on without addresses and keys.
- * - If an upstream sends a whole answer to a streaming request, the client gets it as a stream, at the price of a whole answer.
- * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it
- *   reported. (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next
- *   upstream is tried. The client's response begins with the first event.
- * - A client that disconnects during a stream pays for the answer's reported tokens or the tokens counted so far, whichever is more.
- * - An upstream that does not speak the client's protocol is called in the first of its protocols that can be translated. An upstream that cannot
- *   carry a request is skipped. If none can carry it, the request is refused with the reason of the first.
+ * - After any failure except a refusal of the request itself, the next upstream is tried, unless the client has disconnected.
+ * - If a client disconnects before its stream begins, the service still waits for the upstream, up to the upstream's own timeout as for a complete
+ *   answer, because the upstream already has the whole prompt. Once the response headers have arrived, it reads the stream for ten more seconds. The
+ *   output up to then is charged, and at least the prompt.
+ * - A response with status 200 must contain choices or be an event stream; otherwise the next upstream is tried. The exception is a complete answer
+ *   that reports its usage but cannot be delivered (it is too long, has no choices, is not JSON, or cannot be translated): it costs that usage, and
+ *   no other upstream is tried. The service removes addresses and keys from an upstream's error message before passing it on.
+ * - If an upstream answers a streaming request with a complete answer, the client gets that answer as a stream, at the price of a complete answer.
+ * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it reported.
+ *   (`calls/prompts/EventRelay` tells the two apart.) If the client has received nothing and the stream costs nothing, the next upstream is tried.
+ *   The client's response begins with the first event.
+ * - A client that disconnects during a stream pays for the tokens that the answer reports or for those counted so far, whichever is more.
+ * - An upstream that does not speak the client's protocol is called in the first of its protocols for which a translation exists. An upstream that
+ *   cannot carry the request is skipped. If none can, the request is refused with the first upstream's reason.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
@@ -97,30 +97,33 @@ import { beyondIn, costOf, tokensOf } from "../prompts/Tokens.ts"
 import type { Figures, Most, Tokens } from "../prompts/Tokens.ts"
 import { bedrock, google } from "../dialects/Vendors.ts"
 
-/** One call of a model. */
+/** One call to a model. */
 export interface Call<Prompt> {
   readonly caller: Caller
   readonly prompt: Prompt
-  /** The prompt's JSON, if the caller has it. Otherwise the prompt is serialized for its bound and for the upstream. */
+  /** The prompt's JSON, if the caller has it. Otherwise, the service serializes the prompt to compute its bound and to send it. */
   readonly json?: Buffer | undefined
-  /** Headers of the client's protocol, for upstreams with the same protocol. */
+  /** Headers of the client's protocol, sent to upstreams that speak the same protocol. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Statements in the transaction of the call's admission. */
+  /** Statements to run in the transaction that admits the call. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`, either before an upstream is called or after an overlong answer is charged. */
+  /**
+   * Memory for the answer. The call fails with `Busy` if no memory is free before an upstream is called, or if the answer then does not fit. In the
+   * second case, the answer is charged.
+   */
   readonly room?: Room | undefined
-  /** The request's id, for the log. */
+  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
-/** A whole answer. */
+/** A complete answer, as opposed to a stream. */
 export interface Completed<A> {
-  /** The upstream's answer, unchanged unless it was translated. */
+  /** The upstream's answer, unchanged unless it had to be translated. */
   readonly completion: A
   /** The answer as bytes. */
   readonly bytes: Buffer
   readonly receipt: Receipt
-  /** The fallback that served the call; absent if the requested model did. */
+  /** The fallback that served the call, or absent if the requested model did. */
   readonly fallback_model?: string | undefined
 }
 
@@ -129,30 +132,30 @@ export interface Streamed<A> {
   /** The id of the usage record, which is written when the stream ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last event, `data: [DONE]`, is sent after the charge is committed. If that takes too long, the stream is cut off with
-   * an error. A stream that breaks or ends unfinished has an event `{ "error": … }` before the last one. The stream must be read to its end or
-   * destroyed. After a destroy, the service reads the upstream for up to ten more seconds and charges the tokens received.
+   * Server-sent events. The last one, `data: [DONE]`, is sent once the charge is committed. If the commit takes too long, the stream is cut off with
+   * an error. In a stream that breaks or ends unfinished, an event `{ "error": … }` precedes the last one. The caller must read the stream to its end
+   * or destroy it. After it is destroyed, the service keeps reading from the upstream for up to ten seconds and charges the tokens received.
    */
   readonly bytes: Readable
-  /** `bytes` as parsed chunks. Read either `events` or `bytes`. */
+  /** The same stream, parsed into chunks. Read either `events` or `bytes`, not both. */
   readonly events: Stream.Stream<A, UpstreamFailed>
-  /** Waits for the end of the call, even if the stream breaks. */
+  /** Waits for the call to end, even if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
-  /** The rate limits of the call; absent if no budget counts it. */
+  /** The rate limits of the call; absent if no budget applies to it. */
   readonly rates?: RatesAt | undefined
-  /** The fallback that serves the call; absent if the requested model does. */
+  /** The fallback that is serving the call, or absent if the requested model is. */
   readonly fallback_model?: string | undefined
 }
 
 export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
 /**
- * The method determines the form of the answer. The prompt's `stream` is ignored. Calls fail with `InvalidRequest` for an invalid prompt and with
- * `UnknownChatModel` for an unknown model.
+ * The methods ignore the prompt's `stream`: `complete` returns a complete answer, and `stream` returns a stream. A call fails with `InvalidRequest`
+ * if the prompt is invalid and with `UnknownChatModel` if the model is unknown.
  *
- * Interruption means that the caller has disconnected. No further upstream is called. The service reads the current one for up to ten seconds if a
- * stream has begun, and otherwise to the end. The answer is charged. If no answer arrives, the call is recorded as `client_disconnected` and costs
- * nothing. The interrupting fiber waits for this. `Effect.disconnect` avoids the wait.
+ * Interrupting a call means that the caller has disconnected. No further upstream is called. If a stream has begun, the service reads it for up to
+ * ten more seconds; otherwise, it waits for the upstream's complete answer. The answer is charged. If none arrives, the call is free and recorded
+ * as `client_disconnected`. The interrupting fiber waits for all this unless it uses `Effect.disconnect`.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -161,24 +164,24 @@ export interface EngineContract {
     protocol: Protocol,
     eventsOf: EventsOf<A>
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
-  /** The client protocols of a model. An unknown model has no protocols. */
+  /** Returns a model's client protocols. An unknown model has none. */
   readonly reach: (model: string) => Reach
-  /** The models with an upstream that keeps responses. The service stores the ids in their answers (`Kept`). */
+  /** The models with an upstream that stores responses. The service records the ids in their answers (`Kept`). */
   readonly keeps_responses: ReadonlySet<string>
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
 }
 
-/** The client protocols of a model. */
+/** The client protocols in which a model can be called. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
-  /** The first upstream's protocols. Their requests pass to it unchanged. */
+  /** The protocols of the model's first upstream, which gets requests in them unchanged. */
   readonly native_protocols: ReadonlyArray<ClientProtocol>
 }
 
 export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
 
-/** The maximum size of a whole answer, in bytes. */
+/** The maximum size of a complete answer, in bytes. */
 const answerBytesMax = 64 * 1024 * 1024
 /** The maximum size of an upstream's refusal, in bytes. */
 const refusalBytesMax = 1024 * 1024
@@ -187,25 +190,25 @@ export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineCo
   static readonly layer = Layer.suspend(() => Layer.effect(Engine, make))
 }
 
-/** The form of an answer: whole or streamed. */
+/** How an answer is delivered: complete or as a stream. */
 interface Form<A> {
   readonly streams: boolean
   readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | Busy | Spent>
 }
 
-/** A model's route for one client protocol. */
+/** One way to serve a client protocol with a model: a route and, if needed, a translation. */
 interface Way {
   readonly route: ModelRoute
   readonly upstream: Upstream
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** The protocol of the upstream request. */
+  /** The protocol in which the upstream is called. */
   readonly speaks: Spoken
-  /** The translation; `undefined` if the request passes unchanged. */
+  /** The translation, or `undefined` if the request is sent unchanged. */
   readonly pair: Pair | undefined
 }
 
-/** All protocols for upstreams. */
+/** All protocols that upstreams may speak. */
 const protocols: { readonly [Name in ProtocolName]?: Spoken } = { chat, text, messages, responses, google, bedrock }
 
 /** The client protocols. */
@@ -214,7 +217,7 @@ const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
 /** The upstream protocols that the engine speaks. */
 const needed = protocolNames.filter((name) => protocols[name] !== undefined)
 
-/** A route's way for a client protocol; `undefined` if none of the upstream's protocols can be translated. */
+/** Finds the way to serve a client protocol over a route. Returns `undefined` if the upstream's protocols cannot be translated. */
 const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
   const own = upstream.speaks.includes(protocol.name)
   const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
@@ -230,10 +233,10 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Whether the upstream request contains the client's cache marks. */
+/** Whether the upstream request carries the client's cache marks. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** The way with a translation, even between equal protocols. */
+/** The same way with a translation, even between equal protocols. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -288,7 +291,7 @@ const make = Effect.gen(function* () {
 
   const complete = <Prompt, A>(protocol: Protocol) =>
     metered<Prompt, Completed<A>>(setup, protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
-  /** If the caller is interrupted before it has the stream, the stream is destroyed. */
+  /** If the caller is interrupted before it receives the stream, the stream is destroyed. */
   const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
     const call = metered<Prompt, Streamed<A>>(setup, protocol, streaming(eventsOf))
     return (asked: Call<Prompt>) => closeIfUnclaimed(call(asked), ({ bytes }) => bytes)
@@ -302,13 +305,13 @@ const make = Effect.gen(function* () {
   } satisfies EngineContract
 })
 
-/** A model with a call's prices and their version. */
+/** A model at the prices of one call, with the version of those prices. */
 interface Offer {
   readonly model: Model
   readonly price: string
 }
 
-/** The models and services of an engine. */
+/** The models and services that an engine needs. */
 interface Setup {
   readonly gate: Gate["Type"]
   readonly catalogue: Models["Type"]
@@ -317,12 +320,12 @@ interface Setup {
   readonly kept: Kept.Kept
   readonly clock: Clock.Clock
   readonly keeps_responses: ReadonlySet<string>
-  /** The offer of each model without extras. */
+  /** Each model's offer without extras. */
   readonly plain: Offers
   readonly factors: PriceFactors["Type"]
   /** `plain` at each price factor. The keys are the factors as strings. */
   readonly factored: ReadonlyMap<string, Offers>
-  /** The choosers by model id. Most models have no chooser. */
+  /** Choosers by model id. Most models have none. */
   readonly choosers: ReadonlyMap<string, Chooser>
   readonly observe: RoutingObserver["Type"]
 }
@@ -342,7 +345,7 @@ const offers = (
     (all) => new Map(all)
   )
 
-/** A model's offer at a tenant's price factor, with the request's extras. */
+/** Returns a model's offer at a tenant's price factor, including the extras that the request uses. */
 const offerAt = (
   { factored, plain, versions }: Setup,
   found: Model,
@@ -354,7 +357,7 @@ const offerAt = (
   return offer(versions, factor === undefined ? model : withFactor(model, factor))
 }
 
-/** Returns the ways to a model for clients of this protocol, in the order of attempts. */
+/** Returns the ways to serve clients of this protocol with a model, in the order in which they are tried. */
 const waysFor = (
   { catalogue, upstreamOf }: Setup,
   protocol: Protocol,
@@ -367,13 +370,13 @@ const waysFor = (
     })
   )
 
-/** A request's ways to a model, and its extras. */
+/** The ways to serve a request with a model, and the request's extras. */
 interface Reachable {
   readonly ways: ReadonlyArray<Way>
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** A request's ways to a model, beginning with the first that can carry it. The left side is the reason why the model cannot serve it. */
+/** Finds the ways to serve a request with a model, starting at the first that can carry it. `Left` holds the reason why none can. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -399,7 +402,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
   const claimedOf = claimedWays(setup, waysOf)
   const isAnthropic = protocol.name === "messages"
   return Effect.fnUntraced(function* (request: Call<Prompt>) {
-    // Yielding a right `Either` would cost a fiber step.
+    // Yielding a `Right` would cost a fiber step.
     const read = protocol.read(request.prompt, request.json)
     if (Either.isLeft(read)) return yield* read.left
     const caller = Labels.ofBody(request.caller, request.prompt, isAnthropic, hashOf)
@@ -441,7 +444,8 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
 }
 
 /**
- * Returns all models and providers that may serve a call, for budgets; `undefined` for a single way. Equal calls get the same list.
+ * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if there is only one way. Equal calls get
+ * the same array.
  */
 const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
   const known = new Map<string, NonNullable<Claim["ways"]>>()
@@ -462,7 +466,7 @@ const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) =
   }
 }
 
-/** The fallbacks that may serve a call. */
+/** Returns the fallbacks that may serve a call. */
 const fallbacksOf = (
   setup: Setup,
   protocol: Protocol,
@@ -482,7 +486,7 @@ interface Relayed<A> {
   readonly protocol: Protocol
   readonly form: Form<A>
   readonly waysOf: ReadonlyMap<string, ReadonlyArray<Way>>
-  /** The claim's ways. */
+  /** The ways in the claim. */
   readonly claimed: Claim["ways"]
   readonly admission: Admission
   readonly prompt: ValidPrompt
@@ -528,7 +532,7 @@ const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways
 const chosen = <A>({ call, prompt, setup }: Relayed<A>, { id }: Model, ways: ReadonlyArray<Way>): Choice<Way> =>
   ways.length === 0 ? inOrder(ways) : (setup.choosers.get(id)?.(ways, prompt, call.caller) ?? inOrder(ways))
 
-/** The model's ways that budgets allow. */
+/** Returns the model's ways that no budget excludes. */
 const openWays = <A>(
   { admission, claimed = none }: Relayed<A>,
   { id }: Model,
@@ -540,7 +544,7 @@ const openWays = <A>(
   return ways.filter(({ route }) => isOpen(route.upstream))
 }
 
-/** Records the failure of a call with one attempt. */
+/** Records that a call with a single attempt failed. */
 const failedAlone = <A>(
   { call: { request_id }, setup: { clock, observe } }: Relayed<A>,
   { id }: Model,
@@ -555,15 +559,15 @@ const failedAlone = <A>(
     attempts: [{ model: id, upstream: upstream.name, outcome: Attempts.outcomeOf(problem) }]
   })
 
-/** Whether the model's first upstream keeps responses for this protocol. */
+/** Whether the model's first upstream stores responses in this protocol. */
 const keepsAt = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
   protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
 
-/** Whether the request may refer to objects kept by the model's vendor. */
+/** Whether the request may refer to objects that the model's vendor stores. */
 const mayBeKept = (setup: Setup, protocol: Protocol, model: Model, prompt: ValidPrompt): boolean =>
   prompt.names_kept !== undefined || keepsAt(setup, protocol, model)
 
-/** A fallback's plan, within the call's reservation. */
+/** Plans a fallback within the call's reservation. */
 const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) {
   const { admission, call, form, prompt, protocol, setup, waysOf } = relayed
   const found = findModel(setup.catalogue, id)
@@ -618,7 +622,7 @@ const attempt = <A>(
   })
 }
 
-/** Returns the client protocols of a model. */
+/** Returns a model's client protocols. */
 const reachIn = (setup: Setup): EngineContract["reach"] => {
   const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(setup, protocol, false) }))
   return (model) => {
@@ -632,7 +636,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** The upstream body. The left side is the reason why the upstream cannot be called. */
+/** Writes the upstream request body. `Left` holds the reason why the upstream cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -645,7 +649,7 @@ const bodyFor = (
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
 }
 
-/** The reason why this upstream cannot carry the request, if any. The answer's token limit is not known yet. */
+/** Returns the reason why this upstream cannot carry the request, if there is one. The token limit of the answer is not known yet. */
 const hindrance = (
   { refusal }: Protocol,
   way: Way,
@@ -660,7 +664,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** The ways to try, beginning with the first that can carry the request. The left side is the reason why no way can carry it. */
+/** Returns the ways to try, starting at the first that can carry the request. `Left` holds the reason why none can. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -680,10 +684,10 @@ const carrying = (
 const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
   InvalidRequest.of(
     "model",
-    `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak that protocol`
+    `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak this protocol`
   )
 
-/** One attempt of a call at one upstream. */
+/** One attempt to serve a call with one upstream. */
 interface Attempt {
   /** The client's protocol. */
   readonly protocol: Protocol
@@ -694,14 +698,14 @@ interface Attempt {
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
-  /** Set for a fallback. */
+  /** Set if a fallback serves the call. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
-  /** The maximum token counts that the upstream request can cause. */
+  /** The highest token counts that the upstream request can cause. */
   readonly most: Most
-  /** Whether no further attempt can follow. */
+  /** Whether this is the last possible attempt. */
   readonly is_last: boolean
-  /** Statements that store an answer's ids, committed together with its settlement; `undefined` if the vendor keeps no responses. */
+  /** Returns statements that record an answer's ids, committed together with its settlement. `undefined` if the vendor stores no responses. */
   readonly handedOut: ((ids: ReadonlyArray<string>) => ReadonlyArray<Statement>) | undefined
   readonly room: Room | undefined
   readonly request_id: string | undefined
@@ -719,12 +723,12 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)
   if (answer.outline !== undefined) return yield* completeLong(attempt, answer, answer.outline)
   const options = attempt.pair === undefined ? undefined : yield* answerOptions(attempt)
-  const whole = wholeOf(attempt, answer, options, "its answer is not a JSON object")
+  const whole = wholeOf(attempt, answer, options, "the response is not a JSON object")
   if (Either.isLeft(whole)) return yield* whole.left
   const { bytes, ended, parsed, read } = whole.right
   const isBeyond = beyondIn(read.usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
-  // The ids are written first, because the client may refer to the answer once it arrives.
+  // The ids are written first, because the client may refer to the answer as soon as it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
   return yield* admission.answer(ended, (receipt) =>
@@ -732,7 +736,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   )
 })
 
-/** Completes a call with a long answer. A thread parses the answer if its outline is not enough. */
+/** Completes a call that has a long answer. If the outline does not suffice, a thread parses the answer. */
 const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) {
   const { admission, room } = attempt
   const { body, lost } = answer
@@ -756,27 +760,27 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
   room?.become(bytes.length)
-  // The ids are written first, because the client may refer to the answer once it arrives.
+  // The ids are written first, because the client may refer to the answer as soon as it arrives.
   if (attempt.handedOut !== undefined) yield* settledWith(attempt, ended, ids)
   return yield* admission.answer(ended, (receipt) =>
     byFallback<Completed<unknown>>(attempt, new LongAnswers.LongCompletion(bytes, receipt))
   )
 })
 
-/** Adds the fallback's name to its answer. */
+/** Adds the name of the fallback to the answer that it gave. */
 const byFallback = <A extends object>({ served }: Attempt, answer: A): A =>
   served === undefined ? answer : Object.assign(answer, { fallback_model: served.model })
 
-/** Ends a call with an overlong answer. */
+/** Ends a call because its answer is too long. */
 const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =>
   unusable(attempt, reportsIn(answer), tooLong, LongAnswers.countedIn(outline))
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The maximum size of a whole answer that is passed on as a stream, in bytes. The main thread parses it. */
+/** The maximum size of a complete answer that is relayed as a stream, in bytes. The main thread parses it. */
 const unstreamedBytesMax = 4 * 1024 * 1024
 
-/** A whole answer for the client, and its charge. */
+/** A complete answer for the client, with its charge. */
 interface WholeAnswer {
   /** The upstream's answer. */
   readonly parsed: Body
@@ -785,7 +789,7 @@ interface WholeAnswer {
   readonly ended: Measured
 }
 
-/** Reads a whole answer of status 200. The left side is an effect that ends the call. `reason` describes an answer that is not a JSON object. */
+/** Reads a complete answer with status 200. `Left` holds an effect that ends the call. `reason` describes an answer that is not a JSON object. */
 const wholeOf = (
   attempt: Attempt,
   answer: Wire.Whole,
@@ -811,8 +815,8 @@ const wholeOf = (
 }
 
 /**
- * Ends a call with a whole answer that the client cannot receive. It costs the reported usage. Without reported usage, an overlong answer costs
- * the counted tokens. Any other answer is a failure, and the next upstream may be tried.
+ * Ends a call whose complete answer cannot be delivered to the client. The call costs the reported usage. If no usage is reported, an answer that is
+ * too long costs the counted tokens; any other answer is a failure, after which the next upstream may be tried.
  */
 const unusable = (
   attempt: Attempt,
@@ -830,7 +834,7 @@ const unusable = (
 
 const noIds: ReadonlyArray<string> = []
 
-/** Settles a call and stores its answer's ids in one transaction. */
+/** Settles a call and records its answer's ids in the same transaction. */
 const settledWith = (
   { admission, handedOut }: Attempt,
   ended: Measured,
@@ -841,7 +845,7 @@ const settledWith = (
     : // The statements require no row, so they cannot conflict.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
-/** An untranslated answer. The left side is its fault. */
+/** Reads an untranslated answer. `Left` holds what is wrong with it. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined
@@ -853,7 +857,7 @@ const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.
     : Either.left(fault)
 }
 
-/** The id and model of a translated answer: the call's id, and the client's name for the model. */
+/** A translated answer gets the call's id and the client's name for the model. */
 const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: admission.call,
@@ -863,7 +867,7 @@ const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOpti
     include_usage: prompt.show_usage
   }))
 
-/** The form of a whole answer. */
+/** Delivers a complete answer. */
 const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
 
 const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
@@ -879,7 +883,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   if (!speaks.stream.content_type.test(type)) {
     const limits = { limit: unstreamedBytesMax, long: speaks.long, read_on: admission.to_its_end }
     const whole = yield* Effect.catchAll(Wire.collect(answer, limits), unreachable)
-    return yield* unstreamed(eventsOf, attempt, whole, `it answered a request for a stream with ${type}`)
+    return yield* unstreamed(eventsOf, attempt, whole, `it answered a streaming request with ${type}`)
   }
   const reader =
     pair === undefined
@@ -887,7 +891,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
       : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
-    return yield* failed(upstream.name, "its stream broke before any part of an answer arrived", request_id)
+    return yield* failed(upstream.name, "the stream broke before any part of an answer arrived", request_id)
   const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf, admission.rates)
   return yield* admission.goOn<Streamed<A>>(
     byFallback(attempt, arriving),
@@ -895,7 +899,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   )
 })
 
-/** Passes on a whole answer as a stream, after its charge is committed. */
+/** Relays a complete answer as a stream, once its charge is committed. */
 const unstreamed = Effect.fnUntraced(function* <A>(
   eventsOf: EventsOf<A>,
   attempt: Attempt,
@@ -924,7 +928,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Whether the stream has bytes for the client or a charge. If not, the next upstream may be tried. */
+/** Whether the stream has produced bytes for the client or a charge. If not, the next upstream may be tried. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
   // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
@@ -936,7 +940,7 @@ const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<bool
         )
   )
 
-/** Charges a stream that has ended, then sends the client its end. */
+/** Charges a stream that has ended, then sends its end to the client. */
 const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
@@ -963,7 +967,7 @@ const settleStream = (
   return isBeyond === undefined ? settled : Effect.zipRight(beyond(attempt, report.usage, isBeyond), settled)
 }
 
-/** The form of a streamed answer. */
+/** Delivers a stream. */
 const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
   streams: true,
   ask: (attempt) => open(eventsOf, attempt)
@@ -971,7 +975,10 @@ const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
 
 const noWaiters: ReadonlyArray<never> = []
 
-/** A stream in progress. Its events and receipt are computed on demand. (A `Deferred` per stream would cost more than the fiber that settles it.) */
+/**
+ * A stream in progress. Its events and receipt are computed only when they are read, because a `Deferred` per stream would cost more than the fiber
+ * that settles the stream.
+ */
 class Arriving<A> implements Streamed<A> {
   readonly fallback_model?: string
   readonly usage_id: string
@@ -1011,7 +1018,7 @@ class Arriving<A> implements Streamed<A> {
 
 // ---- charges --------------------------------------------------------------------------------------------------------------
 
-/** The measure of a call with these tokens. Every call runs this, so it avoids spreads. */
+/** Builds the measurement of a call with these tokens. This runs on every call, so it avoids spreads. */
 const measured = (
   { model, served, upstream }: Attempt,
   tokens: Tokens,
@@ -1031,14 +1038,14 @@ const measured = (
   vendor_cost: tokens.vendor_cost
 })
 
-/** The call's counted tokens. A prompt with content stored elsewhere cannot be counted, so its bound is used. */
+/** Counts the call's tokens. A prompt that refers to content stored elsewhere cannot be counted, so its bound is used. */
 const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
   prompt_tokens: prompt.attached_elsewhere ? most.prompt_tokens : promptTokensEstimate(model, prompt),
   completion_tokens
 })
 
 const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
-  // A stream that broke, or that ended before its answer began, costs the usage that the upstream had reported.
+  // A stream that broke, or that ended before its answer began, costs the usage that the upstream had reported by then.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
@@ -1052,7 +1059,10 @@ const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report
 
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
 
-/** The usage of an unfinished stream. If more tokens arrived after the report, its count is dropped and the counted tokens are used. */
+/**
+ * Returns the usage of an unfinished stream. If more tokens arrived after the answer's count was reported, that count is dropped in favour of the
+ * counted tokens.
+ */
 const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
   usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted
     ? { ...usage, completion_tokens: undefined }

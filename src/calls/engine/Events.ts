@@ -1,10 +1,10 @@
-/** Model answers as values: whole answers and chunks of a stream. Upstreams may omit or add fields. */
+/** Parsed model answers and chunks of streams. Upstreams may omit or add fields. */
 import { Effect, Stream } from "effect"
 import type { Readable } from "node:stream"
 import { parse } from "../../upstream/wire/Failures.ts"
 import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
 
-/** The upstream's reported tokens. The receipt and the usage record have the charge. */
+/** The tokens that the upstream reports. The receipt and the usage record state the charge. */
 export interface ReportedUsage {
   readonly prompt_tokens?: number
   readonly completion_tokens?: number
@@ -27,7 +27,7 @@ interface Choice {
   readonly [field: string]: unknown
 }
 
-/** An assistant's message, or a delta of one. */
+/** An assistant's message or a delta of it. */
 export interface Said {
   readonly role?: string
   readonly content?: string | null
@@ -39,10 +39,10 @@ export interface Said {
 export interface ChatCompletion extends Answer<Choice & { readonly message?: Said }> {}
 /** A chunk of a streamed chat completion. */
 export interface ChatChunk extends Answer<Choice & { readonly delta?: Said }> {}
-/** A text completion, or a chunk of one. */
+/** A text completion or a chunk of one. */
 export interface TextCompletion extends Answer<Choice & { readonly text?: string }> {}
 
-/** The data of each server-sent event. */
+/** Reads the data of each server-sent event. */
 const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
   Stream.fromAsyncIterable(bytes as AsyncIterable<Buffer>, () => new UpstreamFailed()).pipe(
     Stream.decodeText(),
@@ -55,24 +55,24 @@ const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
     Stream.filter((data): data is string => data !== undefined && data !== "")
   )
 
-/** The chunks of a stream of server-sent events, up to its last event `[DONE]`. Fails if the stream breaks. */
+/** Parses a stream of server-sent events into chunks, up to its last event `[DONE]`. Fails if the stream breaks. */
 export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>, UpstreamFailed> =>
   dataIn(bytes).pipe(
     Stream.takeWhile((data) => data.trim() !== "[DONE]"),
     Stream.mapEffect((data) => {
       const chunk = parse(data)
-      // The relay ends a broken stream with an event without choices.
+      // The relay marks a broken stream with an event that contains no choices.
       return chunk === undefined || !Array.isArray(chunk.choices) ? new UpstreamFailed() : Effect.succeed(chunk)
     })
   )
 
-/** An event of a protocol that names its events by `type`: `message_start`, `response.created`. */
+/** An event in a protocol that names its events by `type`, such as `message_start` or `response.created`. */
 export interface TypedEvent {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** The events of such a stream. Fails if the stream breaks or has an event `error`. */
+/** Parses the events of such a stream. Fails if the stream breaks or contains an event `error`. */
 export const typedEventsOf = (bytes: Readable): Stream.Stream<TypedEvent, UpstreamFailed> =>
   dataIn(bytes).pipe(
     Stream.mapEffect((data) => {

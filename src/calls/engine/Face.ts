@@ -1,4 +1,4 @@
-/** The engine's routes. They convert a JSON prompt to a call and its answer to a response, once per idempotency key. */
+/** Creates the engine's routes, which turn a JSON prompt into a call and its answer into a response, once per idempotency key. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { shortMax } from "../../http/transport/Bytes.ts"
@@ -14,23 +14,25 @@ import { meteredRoutes } from "../metered/Routes.ts"
 import { headersOf, usageHeader } from "../metered/ReceiptHeaders.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 
-/** The request body limit. A body may contain images. */
+/** The maximum size of a request body, in bytes. A body may contain images. */
 export const requestBytesMax = 32 * 1024 * 1024
 
-/** A service's methods for one route. They validate the prompt themselves. */
+/** A service's methods for one route, which validate the prompt themselves. */
 export interface Methods<E extends ProblemInstance<string>> {
   readonly complete: (call: never) => Effect.Effect<Completed<unknown>, ChatProblem | E>
   readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem | E>
 }
 
 export interface Protocolled {
-  /** The shape of refusals. */
+  /** The shape in which refusals are written. */
   readonly shape: Shape
-  /** Returns the call's members that come from headers. */
+  /** Returns the members of the call that come from headers. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 
-/** Creates a service's routes. `least` is the cheapest possible call's price. A route's name scopes its idempotency keys. */
+/**
+ * Creates a service's routes. `least` is the price of the cheapest possible call. A route's name separates its idempotency keys from those of others.
+ */
 export const routes = Effect.fnUntraced(function* (least: Nano) {
   const meteredRoute = yield* meteredRoutes([least])
   return <E extends ProblemInstance<string> = never>(
@@ -89,5 +91,5 @@ const streamReply = (
   body: bytes
 })
 
-/** The header with the fallback's id. The id may be any text, but a header must be ASCII. */
+/** Writes the header that names the fallback. Its id may be any string, but a header must be ASCII. */
 const fallbackHeader = (model: string) => ({ "x-fallback-model": encodeURI(model) })

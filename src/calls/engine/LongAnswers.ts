@@ -1,6 +1,7 @@
 /**
- * Whole answers that are too long to parse on the main thread. An answer that passes unchanged is checked by its outline. A separate thread parses
- * answers that are translated or report no usage, one at a time. The thread ends after ten idle seconds, which frees its memory.
+ * Handles complete answers that are too long to parse on the main thread. An answer that is passed on unchanged is checked by its outline. Answers
+ * that must be translated or that report no usage are parsed on a separate thread, one at a time. The thread ends after ten idle seconds, which frees
+ * its memory.
  */
 import { Effect, Either } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -19,7 +20,7 @@ import type { Pair } from "./Translated.ts"
 export interface LongAnswer {
   readonly protocol: Protocol
   readonly pair: Pair | undefined
-  /** The whole body; `undefined` without room for it. */
+  /** The complete body, or `undefined` if there is no room for it. */
   readonly body: Buffer | undefined
   readonly outline: JsonOutline
   readonly options: () => Effect.Effect<AnswerOptions>
@@ -28,19 +29,19 @@ export interface LongAnswer {
 }
 
 export interface ReadLong {
-  /** The answer for the client; `undefined` if it cannot be delivered. */
+  /** The bytes for the client, or `undefined` if the answer cannot be delivered. */
   readonly bytes: Buffer | undefined
   readonly usage: Usage
   readonly tokens_counted: number
-  /** The answer's ids, if needed. */
+  /** The answer's ids, if the caller needs them. */
   readonly ids: ReadonlyArray<string>
 }
 
-/** The token count of an answer's long members, estimated from their bytes. */
+/** Estimates the tokens in an answer's long members from their bytes. */
 export const countedIn = ({ emptied }: JsonOutline): number =>
   tokensOfString(emptied.reduce((sum, { from, to }) => sum + to - from, 0))
 
-/** Reads a long answer: its usage and the bytes for the client, or its fault. */
+/** Reads the usage of a long answer and writes the bytes for the client, or returns what is wrong with the answer. */
 export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outline, pair, protocol }: LongAnswer) {
   const answer = outline.value
   const right = (
@@ -49,7 +50,7 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
     tokens_counted = countedIn(outline),
     ids: ReadonlyArray<string> = []
   ) => Either.right<ReadLong>({ bytes, usage, tokens_counted, ids })
-  if (answer === undefined) return Either.left("its answer is not a JSON object")
+  if (answer === undefined) return Either.left("the response is not a JSON object")
 
   if (pair !== undefined) {
     const reported = () => pair.vendor.usageOf(answer.usage ?? answer.usageMetadata) ?? noUsage
@@ -77,11 +78,11 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
   }
   const counted = yield* onThread({ how: "count", client: protocol.name, body: Uint8Array.from(body) })
   if (counted?.fault !== undefined) return Either.left(counted.fault)
-  // If the thread died, only the answer's id is known.
+  // If the thread died, only the answer's own id is known.
   return right(body, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
 })
 
-/** A long answer, parsed on first access. */
+/** A long answer, which is parsed only when it is first read. */
 export class LongCompletion implements Completed<unknown> {
   readonly bytes: Buffer
   readonly receipt: Receipt
@@ -105,7 +106,7 @@ interface Job {
 
 /** The thread's heap limit, in megabytes. An answer that needs more kills the thread. */
 const heapMax = 512
-/** Idle milliseconds before the thread ends. */
+/** How many milliseconds the thread may be idle before it ends. */
 const idleMax = 10_000
 
 const jobs: Array<Job> = []
@@ -113,7 +114,7 @@ let current: Job | undefined
 let worker: Worker | undefined
 let idle: NodeJS.Timeout | undefined
 
-/** Transfers the body to the thread. Returns `undefined` if the task killed the thread. */
+/** Hands the body to the thread. Returns `undefined` if the task killed the thread. */
 const onThread = (task: Task): Effect.Effect<Done | undefined> =>
   Effect.async((resume) => {
     jobs.push({ task, done: (done) => resume(Effect.succeed(done)) })

@@ -12,11 +12,11 @@ import { billed, priceableOf } from "../prompts/Extras.ts"
 import { Models } from "../prompts/Model.ts"
 import type { Catalogue, DetailPrices, Model } from "../prompts/Model.ts"
 
-/** The fields that `extras` may name. */
+/** The fields that a model's `extras` may name. */
 const priceable = [...new Set([billed, messagesBilled, responsesBilled].flatMap(priceableOf))]
 
 const LimitField = Schema.Literal("max_completion_tokens", "max_tokens", "none").annotations({
-  message: () => ({ message: "max_completion_tokens, max_tokens or none", override: true })
+  message: () => ({ message: "must be max_completion_tokens, max_tokens or none", override: true })
 })
 
 const Modalities = Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => ["text"] as const })
@@ -25,15 +25,15 @@ const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as Unit
 
 const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
 
-/** Prices of tokens that the upstream bills separately. If a price is missing, the price of the whole applies. */
+/** Prices of tokens that the upstream bills separately. If one is missing, those tokens are charged at the ordinary price. */
 const details = {
-  /** Prompt tokens read from the upstream's cache. */
+  /** Prompt tokens that the upstream read from its cache. */
   cached_prompt_usd_per_million: UsdPerMillion,
-  /** Cached audio tokens. */
+  /** Audio tokens that the upstream read from its cache. */
   cached_prompt_audio_usd_per_million: UsdPerMillion,
-  /** Prompt tokens written to the cache. */
+  /** Prompt tokens that the upstream wrote to its cache. */
   cache_write_usd_per_million: UsdPerMillion,
-  /** Prompt tokens written to the cache for an hour. */
+  /** Prompt tokens that the upstream wrote to its cache for an hour. */
   cache_write_1h_usd_per_million: UsdPerMillion,
   prompt_audio_usd_per_million: UsdPerMillion,
   prompt_image_usd_per_million: UsdPerMillion,
@@ -49,7 +49,7 @@ const Price = Schema.Struct({
   /** USD per call, in addition to the tokens. */
   usd_per_request: UsdPerRequest,
   ...details,
-  /** Prices of a call with a longer prompt. They apply to all its tokens. If a price is missing, the base price applies. */
+  /** Prices of a call with a longer prompt, which apply to all its tokens. If one is missing, the base price applies. */
   long_context: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -86,23 +86,23 @@ const detailPricesOf = (price: typeof Details.Type): DetailPrices | undefined =>
 
 const ExtraEntry = Schema.Struct({
   field: Schema.Literal(...priceable).annotations({
-    message: () => ({ message: `one of ${priceable.join(", ")}`, override: true })
+    message: () => ({ message: `must be one of ${priceable.join(", ")}`, override: true })
   }),
-  /** The allowed values or tool types. By default, all are allowed. */
+  /** The values or tool types to allow. By default, all are allowed. */
   values: Schema.optionalWith(Schema.UndefinedOr(Schema.NonEmptyArray(NonEmpty)), { default: () => undefined }),
-  /** The factor on the prices of the prompt and the answer. */
+  /** The factor on the prompt and answer prices. */
   price_factor: Schema.optionalWith(Factor, { default: () => 1_000_000n }),
-  /** USD added to the price of such a call. */
+  /** USD added to the price of a call with this field. */
   request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
 })
 
 const PolicyName = Schema.Literal(...policies).annotations({
-  message: () => ({ message: `one of ${policies.join(", ")}`, override: true })
+  message: () => ({ message: `must be one of ${policies.join(", ")}`, override: true })
 })
 
-const Weight = Schema.JsonNumber.pipe(Schema.nonNegative({ message: () => "a number that is not negative" }))
+const Weight = Schema.JsonNumber.pipe(Schema.nonNegative({ message: () => "must be a non-negative number" }))
 
-const Retries = Schema.Int.pipe(Schema.between(1, 10, { message: () => "a whole number from 1 to 10" }))
+const Retries = Schema.Int.pipe(Schema.between(1, 10, { message: () => "must be a whole number from 1 to 10" }))
 
 const ModelFields = Schema.Struct({
   id: NonEmpty,
@@ -115,45 +115,45 @@ const ModelFields = Schema.Struct({
   output_modalities: Modalities,
   context_length: Count,
   max_output_tokens: Count,
-  /** Tokens reserved for an image in a prompt. The vendor's count is charged. */
+  /** Tokens to reserve for an image in a prompt. The charge is based on the vendor's own count. */
   max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
-  /** Tokens reserved for the upstream's template. The JSON around a prompt is longer than most templates. */
+  /** Tokens to reserve for the upstream's template. The JSON around a prompt is already longer than most templates. */
   max_added_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }),
-  /** Tokens reserved for the upstream's own prompt about tools, if a request has tools. */
+  /** Tokens to reserve for the instructions that the upstream adds to a request with tools. */
   max_tool_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1_700 }),
   /**
-   * The upstream's field for the answer's token limit. Newer OpenAI models accept only `max_completion_tokens`. Many other models accept only
-   * `max_tokens` and ignore `max_completion_tokens`, which leaves their answers without a limit.
+   * The upstream's field for the token limit of an answer. Newer OpenAI models accept only `max_completion_tokens`. Many other models accept only
+   * `max_tokens` and ignore `max_completion_tokens`, so their answers would have no limit.
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
   price: Price,
-  /** The factor on all prices: a markup or a discount. */
+  /** A factor on all prices, as a markup or a discount. */
   price_factor: Schema.optional(PriceFactor),
-  /** Priced fields that change the upstream's bill. Such a field without an entry is refused. */
+  /** Fields that change the upstream's bill, with their prices. A field that does so without an entry here is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
-   * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor keeps these objects under the
-   * upstream's key, so each caller can use every caller's objects.
+   * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor stores these under the upstream's
+   * key, so every caller can use all callers' objects.
    */
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-  /** The rule that orders the upstreams for each call. By default, the order of `upstreams` applies. */
+  /** The rule that orders the upstreams for each call. By default, they are tried in the order of `upstreams`. */
   routing: Schema.optional(PolicyName),
-  /** Sends a conversation's calls to the upstream that served it last, which may have cached the beginning of the prompt. */
+  /** Sends a conversation's calls to the upstream that last served it, which may have cached the start of the prompt. */
   sticky: Schema.optional(Schema.Boolean),
-  /** The maximum number of further rounds if no upstream served the call. */
+  /** How many more rounds to try if no upstream served the call. */
   retries: Schema.optional(Retries),
-  /** The time after the call in which a round may begin. */
+  /** How long after the call a round may still begin. */
   retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
-  /** The models to try in this order if all upstreams fail. A call never costs more than its reservation. */
+  /** Models to try, in this order, if all upstreams fail. A call never costs more than its reservation. */
   fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
   upstreams: Schema.NonEmptyArray(
     Schema.Struct({
       upstream: NonEmpty,
       model: Schema.optional(NonEmpty),
       limit_field: Schema.optional(LimitField),
-      /** The upstream's share of the calls, relative to the other weights. */
+      /** This upstream's share of the calls, relative to the other weights. */
       weight: Schema.optional(Weight),
-      /** The vendor's price, for routing by cost and for the operator's cost view. It does not affect charges. */
+      /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),
@@ -165,14 +165,14 @@ const ModelFields = Schema.Struct({
   )
 })
 
-/** Checks that the routing rule has the values that it needs. */
+/** Checks that the upstreams state what the routing rule needs. */
 const ModelEntry = ModelFields.pipe(
   Schema.filter(({ routing, upstreams }) =>
     upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {
       if (routing === "cost" && cost === undefined)
-        return [{ path: ["upstreams", i, "cost"], message: "needed for routing by cost" }]
+        return [{ path: ["upstreams", i, "cost"], message: "required for routing by cost" }]
       if (routing !== "weights" && weight !== undefined)
-        return [{ path: ["upstreams", i, "weight"], message: 'only with "routing": "weights"' }]
+        return [{ path: ["upstreams", i, "weight"], message: 'allowed only with "routing": "weights"' }]
       return []
     })
   )
@@ -181,7 +181,7 @@ const ModelEntry = ModelFields.pipe(
 const modelOf = (entry: typeof ModelEntry.Type): Model =>
   entry.price_factor === undefined ? listed(entry) : withFactor(listed(entry), entry.price_factor)
 
-/** The model at its list price. */
+/** Builds the model at its list price. */
 const listed = (entry: typeof ModelEntry.Type): Model => ({
   id: entry.id,
   name: entry.name ?? entry.id,
@@ -233,9 +233,9 @@ export const ModelSetting = readAs(ModelEntry, modelOf)
 
 export const fields = {
   models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
-  /** The model for `auto`. */
+  /** The model that `auto` stands for. */
   auto: Schema.optional(NonEmpty),
-  /** Alternative names, each with the id of its model. */
+  /** Alternative names, each with the model id that it stands for. */
   aliases: Schema.optional(Schema.Record({ key: NonEmpty, value: NonEmpty }))
 }
 

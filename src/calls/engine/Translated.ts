@@ -1,6 +1,6 @@
 /**
- * A call to an upstream that does not speak the client's protocol or must not receive a part of the request. `protocols/` translates the request,
- * the answer and its stream. The charge uses the upstream's usage, read in the upstream's protocol.
+ * Calls an upstream that does not speak the client's protocol or must not see part of the request. `protocols/` translates the request, the answer
+ * and the stream. The charge is based on the usage as the upstream reports it in its own protocol.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -33,25 +33,25 @@ import { tokensOfString } from "../prompts/Tokens.ts"
 
 const byName: Partial<Record<ProtocolName, Translation>> = translations
 
-/** The translations of the client's and the upstream's protocol. */
+/** The translations of the client's protocol and of the upstream's. */
 export interface Pair {
   readonly client: Translation
   readonly vendor: Translation
 }
 
-/** Returns `undefined` if either protocol has no translation. Text completions have none. */
+/** Returns `undefined` if there is no translation for either protocol, as for text completions. */
 export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undefined => {
   const [one, other] = [byName[client], byName[vendor]]
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
 }
 
-/** The members with signed thoughts, for protocols in which clients send such thoughts back. */
+/** Members that contain signed thoughts, in the protocols whose clients send such thoughts back. */
 const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
   messages: [Buffer.from('"signature"'), Buffer.from('"redacted_thinking"')],
   responses: [Buffer.from('"encrypted_content"')]
 }
 
-/** Whether a request contains a thought that its protocol's vendor did not sign. That vendor would reject it. */
+/** Whether a request contains a thought that its protocol's vendor did not sign and would therefore reject. */
 export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): boolean => {
   const names = thoughts[client]
   if (names === undefined) return false
@@ -61,10 +61,10 @@ export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): bo
 
 type Body = Either.Either<string, InvalidRequest>
 
-/** A prompt being translated. It is read once for all upstreams. */
+/** A prompt that is being translated. It is read only once for all upstreams. */
 interface Known {
   readonly conversation: Either.Either<Conversation, Uncarriable>
-  /** The last body, and its route. */
+  /** The body that was written last, and the route it was written for. */
   written: { readonly route: ModelRoute; readonly limit: number | undefined; readonly body: Body } | undefined
 }
 
@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** The upstream body. The left side is the reason why the upstream cannot carry the request. */
+/** Writes the upstream request body. `Left` holds the reason why the upstream cannot carry the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -105,11 +105,11 @@ export const bodyFor = (
   return body
 }
 
-/** The conversation for an upstream without a token limit. The messages protocol always requires a limit. */
+/** Prepares the conversation for an upstream without a token limit. The Messages protocol always requires one. */
 const withoutLimit = ({ protocol }: Translation, conversation: Conversation): Conversation =>
   protocol === "messages" ? conversation : { ...conversation, limit: undefined }
 
-/** A client's answer and its usage. */
+/** An answer as the client sees it, with its usage. */
 export interface ReadAnswer {
   readonly shown: Record<string, unknown>
   /** The usage that the upstream reports. */
@@ -118,14 +118,14 @@ export interface ReadAnswer {
   readonly tokens_counted: () => number
 }
 
-/** The client's answer. The left side is the fault of the upstream's answer. */
+/** Translates an answer for the client. `Left` holds what is wrong with the upstream's answer. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,
   options: AnswerOptions
 ): Either.Either<ReadAnswer, string> =>
   Either.mapBoth(vendor.readAnswer(answer), {
-    onLeft: ({ message }) => `its answer is invalid: ${withoutSecrets(message.slice(0, 2_000))}`,
+    onLeft: ({ message }) => `the response is invalid: ${withoutSecrets(message.slice(0, 2_000))}`,
     onRight: (answer) => ({
       shown: client.writeAnswer(answer, options),
       usage: answer.usage ?? noUsage,
@@ -133,7 +133,7 @@ export const answerOf = (
     })
   })
 
-/** The client's stream for the upstream's whole answer; `undefined` if the answer cannot be translated. */
+/** Writes the upstream's complete answer as a stream for the client. Returns `undefined` if the answer cannot be translated. */
 export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
   const read = pair?.vendor.readAnswer(answer)
   if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined
@@ -143,7 +143,7 @@ export const eventsOf = (pair: Pair | undefined, answer: unknown, options: Strea
     .join("")
 }
 
-/** The usage that a JSON object from the upstream reports, even if it is not a valid answer. */
+/** Reads the usage from a JSON object that the upstream sent, even if that object is not a valid answer. */
 export const usageIn = ({ vendor }: Pair, { usage, usageMetadata }: Readonly<Record<string, unknown>>): Usage =>
   vendor.usageOf(usage ?? usageMetadata) ?? noUsage
 
@@ -152,14 +152,14 @@ const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(
 const tokensOfPart = (part: AnswerPart): number =>
   part.type === "tool_call" ? tokensOfText(part.name) + tokensOfText(part.arguments) : tokensOfText(part.text)
 
-/** Reads the upstream's stream and writes the client's stream. If the upstream's stream breaks, `broken` ends the client's. */
+/** Reads the upstream's stream and writes the client's. If the upstream's stream breaks, `broken` ends the client's. */
 export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
   new TranslatingReader(vendor, client.writer(options), broken)
 
-/** The longest event that is translated. */
+/** The size of the longest event that is translated, in bytes. */
 const translatedEventMax = 4 * 1024 * 1024
 
-/** The names of generated strings, for protocols that do not use the usual names. */
+/** The names of generated strings, for protocols that use unusual ones. */
 const generatedBy: Partial<Record<ProtocolName, Generated>> = {
   messages: generatedInMessages,
   responses: generatedInResponses
@@ -172,14 +172,14 @@ class TranslatingReader implements Reader {
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
-  /** Whether an event could not be translated. The client gets no further events. The rest of the stream is read for its usage. */
+  /** Whether an event could not be translated. The client then gets no more events, and the rest of the stream is read only for its usage. */
   private lost = false
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
-  /** The end of the client's answer, sent after the charge is committed. */
+  /** The end of the client's answer, which is sent once the charge is committed. */
   private end = ""
-  /** The text before `end`, written when the upstream's bytes end. */
+  /** The text to send before `end`, written when the upstream's bytes end. */
   private closing = ""
   private latest = ""
 
@@ -201,7 +201,7 @@ class TranslatingReader implements Reader {
     stream.abort()
   }
 
-  /** An overlong event is not translated. `skipped` reads its gist. */
+  /** An event that is too long is not translated. `skipped` reads its gist. */
   readonly skip: Reader["skip"] = () => {}
 
   readonly skipped: Reader["skipped"] = ({ text, tokens }, stream) => {
@@ -223,7 +223,7 @@ class TranslatingReader implements Reader {
   readonly last: Reader["last"] = (how) =>
     how === "complete" && !this.lost ? this.closing + this.end : this.broken(this.latest)
 
-  /** Reads line by line. Splitting by a regular expression took a tenth of the translation time. */
+  /** Reads line by line, because splitting with a regular expression took a tenth of the translation time. */
   private translated(events: string): string {
     let text = ""
     let name: string | undefined
@@ -262,7 +262,7 @@ class TranslatingReader implements Reader {
         this.tokens += tokensOfText(delta.name)
         return
       case "start":
-        // Ignore an answer token count that was reported before the answer.
+        // A token count of the answer that was reported before the answer is ignored.
         if (delta.usage !== undefined) this.usage = { ...delta.usage, completion_tokens: undefined }
         return
       case "usage":
@@ -279,7 +279,7 @@ class TranslatingReader implements Reader {
   }
 }
 
-/** Responses events that repeat earlier events. */
+/** Matches Responses events that only repeat earlier ones. */
 const repeats = /"type":"response\.(?:[a-z_.]+\.done|completed|incomplete)"/
 
 const isDone = /^data: ?\[DONE\]\s*$/

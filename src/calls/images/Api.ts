@@ -1,4 +1,4 @@
-/** Image generation, synchronous or by polling, and the image providers. */
+/** Endpoints for generating images, with or without polling, and the lists of image providers. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -29,7 +29,7 @@ const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(ReadsOwnBody, true)
     .annotate(Example, { body: { prompt: "a lighthouse at dusk", num_images: 1, image_size: "square_hd" } })
     .annotate(Metered, { charge_known: true })
-    .annotate(OpenApi.Summary, "Generate images; charged when they are ready")
+    .annotate(OpenApi.Summary, "Generate images, which are charged when they are ready")
 
 const status = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.get(name, path)
@@ -38,7 +38,7 @@ const status = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(InvalidRequest)
     .addError(ImageNotFound)
     .annotate(Example, { query: { request_id: "{image_request_id}" } })
-    .annotate(OpenApi.Summary, "Status of an image request")
+    .annotate(OpenApi.Summary, "Get the status of an image request")
 
 export class ImagesApi extends HttpApiGroup.make("images")
   .add(generate("generate", "/v1/images/generate"))
@@ -54,7 +54,10 @@ export class ImagesApi extends HttpApiGroup.make("images")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { prompt: "a lighthouse at dusk", size: "1024x1024" } })
       .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Generate images with OpenAI's fields, on OpenAI's path; waits for the images")
+      .annotate(
+        OpenApi.Summary,
+        "Generate images with OpenAI's fields, on OpenAI's path; the response waits for the images"
+      )
   )
   .add(
     HttpApiEndpoint.post("editImage", "/v1/images/edits")
@@ -68,18 +71,18 @@ export class ImagesApi extends HttpApiGroup.make("images")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { prompt: "the same at night" } })
       .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Edit images with OpenAI's fields; waits for the images")
+      .annotate(OpenApi.Summary, "Edit images with OpenAI's fields; the response waits for the images")
   )
   .add(status("status", "/v1/images/status"))
   .add(status("toolStatus", "/v1/tools/images/status"))
   .add(
     HttpApiEndpoint.get("providers", "/v1/images/providers")
       .addSuccess(ProviderNames)
-      .annotate(OpenApi.Summary, "Image providers, by name")
+      .annotate(OpenApi.Summary, "List the names of the image providers")
   )
   .add(
     HttpApiEndpoint.get("toolProviders", "/v1/tools/images/providers")
       .addSuccess(ImageProviderList)
-      .annotate(OpenApi.Summary, "Image providers, with descriptions and prices")
+      .annotate(OpenApi.Summary, "List the image providers with descriptions and prices")
   )
   .middleware(KeyOrToken) {}

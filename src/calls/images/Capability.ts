@@ -12,7 +12,7 @@ export const capability = {
   tool
 }
 
-/** The models in usage records are the vendor's endpoints. */
+/** In usage records, the model is the vendor's endpoint. */
 const endpointsOf = ({
   edits,
   endpoint,

@@ -1,13 +1,13 @@
 /**
- * The response with its images as base64. It is written while the image bytes arrive, within the response's room. The images are never held
- * separately, and encoding never blocks the serving thread.
+ * Writes a response that contains its images as base64, within the memory reserved for the response. It is written as the image bytes arrive, so
+ * images are never stored separately and encoding never blocks the serving thread.
  */
 import { Effect } from "effect"
 import type { Room } from "../../kernel/Room.ts"
 import type { FileDownload } from "../../upstream/wire/Download.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
 
-/** The number of parallel fetches. */
+/** How many images to fetch in parallel. */
 const fetchesAtOnce = 4
 
 const begin = (created: number) => `{"created":${created},"data":[`
@@ -15,10 +15,10 @@ const before = '{"b64_json":"'
 const after = '"}'
 const end = "]}"
 
-/** The base64 length of `bytes` bytes. */
+/** Returns how many bytes the base64 of `bytes` bytes takes. */
 const encodedLength = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
-/** The response with the images from `open`, each of at most `limit` bytes; `undefined` without room for it. */
+/** Writes the response with the images from `open`, each at most `limit` bytes. Returns `undefined` if there is no room for it. */
 export const encoded = Effect.fnUntraced(function* <E>(
   created: number,
   urls: ReadonlyArray<string>,
@@ -51,7 +51,7 @@ export const encoded = Effect.fnUntraced(function* <E>(
   return yield* Effect.ensuring(answer, close)
 })
 
-/** Waits for room. Returns `false` if no room becomes free soon. */
+/** Waits for room. Returns `false` if none becomes free soon. */
 const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
   Effect.async((resume) => {
     const stop = room.claim(bytes, (granted) => resume(Effect.succeed(granted)))
@@ -59,7 +59,7 @@ const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
     return Effect.sync(() => stop?.())
   })
 
-/** Writes the images into `to` in sequence, and returns the written part. */
+/** Writes the images into `to`, one after the other, and returns the part that was written. */
 const writeAll = async (images: ReadonlyArray<FileDownload>, begin: string, to: Buffer): Promise<Buffer> => {
   let at = to.write(begin, "latin1")
   for (const [i, { body }] of images.entries()) {

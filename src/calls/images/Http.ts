@@ -40,7 +40,7 @@ import type { ImageProvider } from "./Settings.ts"
 import { Images } from "./Images.ts"
 import type { ImageJob, ImagesContract } from "./Images.ts"
 
-/** The request body limit. A body may contain a source image. */
+/** The maximum size of a request body, in bytes. A body may contain a source image. */
 const bodyBytesMax = 32 * 1024 * 1024
 
 const decode = longJson(ImageRequest)
@@ -61,9 +61,9 @@ const replyOf = (job: ImageJob): Reply.Reply => Reply.json(200, answerOf(job), h
 
 // ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
 
-/** The request body limit without images. */
+/** The maximum size of a request body without images, in bytes. */
 const creationBytesMax = 1024 * 1024
-/** The form size limit of an edit. */
+/** The maximum size of the form of an edit, in bytes. */
 const formBytesMax = 20 * 1024 * 1024
 /** The maximum total size of a response's images, in bytes. */
 const imagesBytesMax = 64 * 1024 * 1024
@@ -78,7 +78,7 @@ const readEdit = (inbound: Inbound) =>
     Effect.flatMap((bytes) => editOf(inbound.header("content-type") ?? "", bytes))
   )
 
-/** An edit with its content's hash. The form itself changes with each retry, because clients choose a new boundary. */
+/** An edit with a hash of its content. The form itself differs on each retry, because clients choose a new boundary. */
 interface Edit {
   readonly creation: Creation
   readonly fingerprint: () => string
@@ -97,18 +97,18 @@ const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect
   const masks: Array<string> = []
   for (const { bytes, field } of files) {
     const of = field === "image" || field === "image[]" ? images : field === "mask" ? masks : undefined
-    if (of === undefined) return yield* InvalidRequest.of(field, "not a file of this form")
+    if (of === undefined) return yield* InvalidRequest.of(field, "is not a file field of this form")
     const media = imageTypeOf(bytes)
-    if (media === undefined) return yield* InvalidRequest.of(field, "a PNG, JPEG or WebP image")
+    if (media === undefined) return yield* InvalidRequest.of(field, "must be a PNG, JPEG or WebP image")
     of.push(`data:${media};base64,${yield* base64Of(bytes)}`)
   }
-  if (images.length === 0) return yield* InvalidRequest.of("image", "required: the image to edit")
+  if (images.length === 0) return yield* InvalidRequest.of("image", "must be the image to edit")
   if (masks.length > 1) return yield* InvalidRequest.of("mask", "one image")
   const creation: Creation = { ...fields, images, mask: masks[0] }
   return { creation, fingerprint: () => fingerprintOf(fields, files) }
 })
 
-/** The job's response in OpenAI's form, or its problem. */
+/** Writes the job's response in OpenAI's format, or fails with the job's problem. */
 const openAiReplyOf = Effect.fnUntraced(function* (
   images: Pick<ImagesContract, "download">,
   job: ImageJob,
@@ -131,7 +131,7 @@ const openAiReplyOf = Effect.fnUntraced(function* (
   return Reply.json(200, { created, data } satisfies OpenAiImages, headers)
 })
 
-/** The response with the images as base64. */
+/** Writes a response that contains the images as base64. */
 const fetched = (
   { download }: Pick<ImagesContract, "download">,
   { images = [], provider, request_id }: ImageJob,
@@ -163,7 +163,7 @@ const withRoom = <A, E>(
     response_format === "b64_json" && !room.reserve(usualAnswer) ? new Busy({ retry_after: busyFor }) : use(room)
   )
 
-/** The prices of an edited image for all providers and sizes. */
+/** Returns the prices of an edited image at all providers and sizes. */
 const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =>
   providers.flatMap((provider) =>
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
@@ -192,7 +192,7 @@ const generation = Effect.gen(function* () {
   })
 })
 
-/** The response to a retry if the first response was not stored. It returns the same job. */
+/** Answers a retry whose first response was not stored, with the same job. */
 const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
   withRoom(inbound, creation, (room) =>
     Effect.flatMap(images.ofCall({ caller, call }), (job) =>
@@ -200,7 +200,7 @@ const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: st
     )
   )
 
-/** OpenAI's route for images from text. */
+/** OpenAI's route that generates images from text. */
 const creations = Effect.gen(function* () {
   const images = yield* Images
   const meteredRoute = yield* meteredRoutes()
@@ -222,7 +222,7 @@ const creations = Effect.gen(function* () {
   })
 })
 
-/** OpenAI's route for image edits. The form is read before the idempotency key lookup, because its boundary changes with each retry. */
+/** OpenAI's route that edits images. The form is read before the idempotency key is looked up, because its boundary changes on each retry. */
 const edits = Effect.gen(function* () {
   const images = yield* Images
   const idempotency = yield* Idempotency

@@ -1,4 +1,4 @@
-/** Image generation by the direct route: request and response. */
+/** Request and response of the service's own route for images. */
 import { Schema } from "effect"
 import { imageSizes, isImage } from "../media/Model.ts"
 import { endUserFields } from "../metered/EndUser.ts"
@@ -6,34 +6,38 @@ import { endUserFields } from "../metered/EndUser.ts"
 export type ImageSize = (typeof imageSizes)[number]
 
 export const OutputFormat = Schema.Literal("png", "jpeg", "webp").annotations({
-  message: () => ({ message: "one of png, jpeg, webp", override: true })
+  message: () => ({ message: "must be one of png, jpeg, webp", override: true })
 })
 
-const wholeNumber = Schema.Int.annotations({ message: () => ({ message: "a whole number", override: true }) })
+const wholeNumber = Schema.Int.annotations({ message: () => ({ message: "must be a whole number", override: true }) })
 
 export const ImageRequest = Schema.Struct({
-  prompt: Schema.String.pipe(Schema.filter((prompt) => prompt.trim() !== "", { message: () => "required: a text" })),
+  prompt: Schema.String.pipe(
+    Schema.filter((prompt) => prompt.trim() !== "", { message: () => "must be a non-empty string" })
+  ),
   num_images: Schema.optionalWith(
-    wholeNumber.pipe(Schema.greaterThanOrEqualTo(1, { message: () => "a whole number of at least 1" })),
+    wholeNumber.pipe(Schema.greaterThanOrEqualTo(1, { message: () => "must be a whole number of at least 1" })),
     { default: () => 1, nullable: true }
   ),
   image_size: Schema.optionalWith(
     Schema.Literal(...imageSizes).annotations({
-      message: () => ({ message: `one of ${imageSizes.join(", ")}`, override: true })
+      message: () => ({ message: `must be one of ${imageSizes.join(", ")}`, override: true })
     }),
     { default: () => "square_hd" as const, nullable: true }
   ),
-  /** The source image of an edit: a URL or a data URI. */
+  /** The source image of an edit, as a URL or a data URI. */
   source_url: Schema.optionalWith(
-    Schema.String.pipe(Schema.filter(isImage, { message: () => "an http(s) URL or a base64 data URI of an image" })),
+    Schema.String.pipe(
+      Schema.filter(isImage, { message: () => "must be an http(s) URL or a base64 data URI of an image" })
+    ),
     { nullable: true }
   ),
-  /** The fraction of the source that may change, 0 to 1. */
+  /** How much of the source may change, from 0 to 1. */
   strength: Schema.optionalWith(
-    Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "a number from 0.0 to 1.0" })),
+    Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "must be a number from 0.0 to 1.0" })),
     { nullable: true }
   ),
-  /** Whether to wait for the images. If they take too long, the response has a `request_id` for polling. */
+  /** Whether to wait for the images. If they take too long, the response carries a `request_id` for polling. */
   sync_mode: Schema.optionalWith(Schema.Boolean, { default: () => true, nullable: true }),
   provider: Schema.optionalWith(Schema.String, { nullable: true }),
   seed: Schema.optionalWith(wholeNumber, { nullable: true }),
@@ -45,11 +49,11 @@ export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 
 export const ImageStatusQuery = Schema.Struct({
   request_id: Schema.NonEmptyString.annotations({
-    description: "The id in the response to the request",
-    message: () => ({ message: "required: the id of an image request", override: true })
+    description: "The id that the response to the request contains",
+    message: () => ({ message: "must be the id of an image request", override: true })
   }),
   provider: Schema.optional(
-    Schema.String.annotations({ description: "Not required, because the id determines the provider" })
+    Schema.String.annotations({ description: "Optional, because the id determines the provider" })
   )
 })
 

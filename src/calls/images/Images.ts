@@ -1,9 +1,9 @@
 /**
- * Images by the direct route. They are jobs of `calls/media/Jobs`. The request waits for them unless the caller prefers to poll.
+ * Generates images on the service's own route. They are jobs of `calls/media/Jobs`, and the request waits for them unless the caller prefers to poll.
  *
  * Where the specification is silent:
- * - An image request waits up to 30 seconds, then responds with `PROCESSING` and its id. A request with OpenAI's fields waits up to five minutes,
- *   because OpenAI's clients do not poll.
+ * - A request for images waits up to 30 seconds, then gets a response with `PROCESSING` and its id. A request with OpenAI's fields waits up to five
+ *   minutes, because OpenAI's clients do not poll.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"
@@ -29,69 +29,69 @@ import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
 
-/** The state of an image request: the response body and the cost. */
+/** The state of a request for images: the response body and what it costs. */
 export interface ImageJob extends ImageAnswer {
   readonly provider: string
-  /** The amount reserved while the job is `PROCESSING`. */
+  /** The amount that is reserved while the job is `PROCESSING`. */
   readonly quote: Nano
-  /** The final charge; `undefined` while the job is `PROCESSING`. */
+  /** The final charge, or `undefined` while the job is `PROCESSING`. */
   readonly charge: JobCharge | undefined
-  /** The call's rate limits, present on submission if a budget counts the call. */
+  /** The call's rate limits, present on submission if a budget applies to the call. */
   readonly rates?: RatesAt | undefined
-  /** The reason for `FAILED`. `media_rejected` means that the vendor found the request invalid. */
+  /** The reason why the job `FAILED`. `media_rejected` means that the vendor found the request invalid. */
   readonly error_type: FailureType | null
 }
 
 export interface ImagesContract {
   /**
-   * Reserves the price and submits the job. With `sync_mode` it waits for the images for up to `ImagePatience`. Returns the job's current state.
-   * `beside` is committed together with the reservation.
+   * Reserves the price and submits the job. With `sync_mode`, it waits up to `ImagePatience` for the images. Returns the state of the job. `beside`
+   * is committed together with the reservation.
    */
   readonly generate: (call: {
     readonly caller: Caller
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** Submits a job with OpenAI's fields and waits for the images for up to `CreationPatience`. Returns the job's current state. */
+  /** Submits a job with OpenAI's fields and waits up to `CreationPatience` for the images. Returns the state of the job. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
-    /** The route's name in usage records, `images/generations` by default. */
+    /** The route's name in usage records; `images/generations` by default. */
     readonly endpoint?: string | undefined
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** The current state, after a poll of the vendor. */
+  /** Polls the vendor and returns the state of the job. */
   readonly status: (call: {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from its URL, on the provider's host or a public host. */
+  /** Streams a generated image from its URL, which is on the provider's host or on a public one. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string
     /** The maximum size, in bytes. */
     readonly limit: number
   }) => Effect.Effect<Download.FileDownload, Unreachable>
-  /** The job of an earlier metered call, after the same wait; `undefined` if the call created no job. */
+  /** Returns the job of an earlier metered call, after the same wait, or `undefined` if that call created no job. */
   readonly ofCall: (call: {
     readonly caller: Caller
-    /** The original request. Absent for a creation. */
+    /** The original request, or absent for a creation. */
     readonly request?: Pick<ImageRequest, "sync_mode"> | undefined
     readonly call: string
   }) => Effect.Effect<ImageJob | undefined>
 }
 
-/** The time that `generate` waits for images. */
+/** How long `generate` waits for images. */
 export class ImagePatience extends Context.Reference<ImagePatience>()("tollgate/images/ImagePatience", {
   defaultValue: (): Duration.Duration => Duration.seconds(30)
 }) {}
 
-/** The time that `create` waits for images. */
+/** How long `create` waits for images. */
 export class CreationPatience extends Context.Reference<CreationPatience>()("tollgate/images/CreationPatience", {
   defaultValue: (): Duration.Duration => Duration.minutes(5)
 }) {}
 
-/** The pause between two polls of a job. */
+/** How long to wait between two polls of a job. */
 const pause = Duration.millis(250)
 
 export class Images extends Context.Tag("tollgate/images/Images")<Images, ImagesContract>() {
@@ -107,7 +107,7 @@ const error_types: Order["error_types"] = {
 interface Parts {
   readonly jobs: Jobs["Type"]
   readonly providers: ReadonlyArray<ImageProvider>
-  /** The hosts of the providers' upstreams, by the provider's id. */
+  /** The host of each provider's upstream, by provider id. */
   readonly hosts: ReadonlyMap<string, string>
   /** `ImagePatience` in milliseconds. */
   readonly patience: number
@@ -186,7 +186,7 @@ const submitted = (
   })
 }
 
-/** The job's state after waiting up to `patience` milliseconds for its images. */
+/** Waits up to `patience` milliseconds for the job's images and returns its state. */
 const answered = (parts: Parts, caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
   Effect.map(
     patience === undefined
@@ -195,7 +195,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     (current) => ({ ...imageJobOf(current), rates: job.rates })
   )
 
-/** The ended job, or its state at `until`. */
+/** Returns the job once it has ended, or its state at `until`. */
 const waited = (parts: Parts, caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
   Effect.gen(function* () {
     if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
@@ -224,19 +224,19 @@ const download =
   ({ limit, provider, url }) =>
     Download.open(url, hosts.get(provider) ?? "", limit)
 
-/** The provider's model for the request, if the provider can serve it. */
+/** Returns the provider's model for the request, if the provider can serve it. */
 const endpointOf = (
   { endpoint, image_to_image_endpoint, images_max }: ImageProvider,
   { num_images, source_url }: ImageRequest
 ): Effect.Effect<string, InvalidRequest> => {
-  if (num_images > images_max) return InvalidRequest.of("num_images", `a whole number from 1 to ${images_max}`)
+  if (num_images > images_max) return InvalidRequest.of("num_images", `must be a whole number from 1 to ${images_max}`)
   if (source_url === undefined) return Effect.succeed(endpoint)
   return image_to_image_endpoint === undefined
     ? InvalidRequest.of("source_url", "this provider cannot edit images")
     : Effect.succeed(image_to_image_endpoint)
 }
 
-/** The request in the vendor's form. */
+/** Writes the vendor's request. */
 const inputOf = ({ source_url, strength, ...request }: ImageRequest) => ({
   prompt: request.prompt,
   num_images: request.num_images,

@@ -1,12 +1,11 @@
 /**
- * Images with OpenAI's fields: the request, its translation for a provider, and the response.
+ * Handles images with OpenAI's fields: the request, its translation for a provider, and the response.
  *
  * Where the specification is silent:
- * - A field that could change the images and is unknown to the provider is refused by name. `user` and `safety_identifier`
- *   name the end user and are not passed on. `quality`
- *   may be `auto` or `standard`, the default of OpenAI's models.
+ * - A field that could change the images and that the provider does not know is refused by name. `user` and `safety_identifier` name the end user and
+ *   are not sent upstream. `quality` may be `auto` or `standard`, the default of OpenAI's models.
  * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
- * - `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
+ * - A `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
  *   `square_hd`.
  * - `response_format` is `url` by default. The URL is the vendor's, and the vendor decides when it expires.
  */
@@ -22,22 +21,22 @@ import type { ImageProvider } from "./Settings.ts"
 
 // ---- the request ----------------------------------------------------------------------------------------------------------------
 
-/** A field that is accepted only with values that have no effect. */
+/** A field that may only be set to values that have no effect. */
 const only = <const V extends string | number | boolean>(rule: string, ...values: ReadonlyArray<V>) =>
   Schema.Literal(...values).annotations({ message: () => ({ message: rule, override: true }) })
 
 const Prompt = Schema.String.pipe(Schema.filter((prompt) => prompt.trim() !== "")).annotations({
-  message: () => ({ message: "required: a text", override: true })
+  message: () => ({ message: "must be a non-empty string", override: true })
 })
-const countRule = { message: () => ({ message: "a whole number of at least 1", override: true }) }
-const quality = only("auto or standard: its providers have one quality", "auto", "standard")
-const background = only("auto: the provider chooses it", "auto")
-const moderation = only("auto: the provider has its own", "auto")
-const input_fidelity = only("low: the provider supports no other", "low")
-const ResponseFormat = only("one of url, b64_json", "url", "b64_json")
-const whole = "false: images are not streamed"
-const uncompressed = "100: images are not compressed further"
-const noParts = "0: images are not streamed"
+const countRule = { message: () => ({ message: "must be a whole number of at least 1", override: true }) }
+const quality = only("must be auto or standard, because its providers offer only one quality", "auto", "standard")
+const background = only("must be auto, because the provider chooses it", "auto")
+const moderation = only("must be auto, because the provider applies its own", "auto")
+const input_fidelity = only("must be low, because the provider supports no other", "low")
+const ResponseFormat = only("must be one of url, b64_json", "url", "b64_json")
+const whole = "must be false, because images are not streamed"
+const uncompressed = "must be 100, because images are not compressed further"
+const noParts = "must be 0, because images are not streamed"
 
 /** Rejects unknown fields, because they could change the images. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
@@ -55,7 +54,9 @@ export const OpenAiImageRequest = Schema.Struct({
   background: nullable(background),
   moderation: nullable(moderation),
   style: Schema.optional(
-    Schema.Null.annotations({ message: () => ({ message: "omit it: its providers have one style", override: true }) })
+    Schema.Null.annotations({
+      message: () => ({ message: "must be omitted, because its providers offer only one style", override: true })
+    })
   ),
   output_compression: nullable(only(uncompressed, 100)),
   partial_images: nullable(only(noParts, 0)),
@@ -63,7 +64,7 @@ export const OpenAiImageRequest = Schema.Struct({
   ...endUserFields
 }).annotations({ identifier: "OpenAiImageRequest", ...strictly })
 
-/** The form fields of an edit, without its files. */
+/** The form fields of an edit, except for its files. */
 export const OpenAiEditFields = Schema.Struct({
   prompt: Prompt,
   model: Schema.optional(Schema.String),
@@ -91,7 +92,7 @@ export interface Creation extends Pick<
 
 // ---- the request for a provider ------------------------------------------------------------------------------------------------
 
-/** The provider that `model` names. Without `model`, it is the first provider. */
+/** Finds the provider that `model` names. Without `model`, this is the first provider. */
 export const providerFor = (
   providers: ReadonlyArray<ImageProvider>,
   model: string | undefined
@@ -109,25 +110,27 @@ export const providerFor = (
     : Either.right(found)
 }
 
-/** The vendor request and the price per image. */
+/** The vendor's request and the price per image. */
 export interface Made extends ImagePrice {
   readonly endpoint: string
   readonly input: Record<string, unknown>
   readonly units: number
 }
 
-/** The provider's request. The left side is the rule that the provider cannot meet. */
+/** Writes the provider's request. `Left` holds the rule that the provider cannot meet. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
-  if (n > images_max) return refused("n", `a whole number from 1 to ${images_max}`)
+  if (n > images_max) return refused("n", `must be a whole number from 1 to ${images_max}`)
   if (output_format !== undefined && !output_formats.includes(output_format)) {
     const rule =
-      output_formats.length === 0 ? "omit it: this provider chooses it" : `one of ${output_formats.join(", ")}`
+      output_formats.length === 0
+        ? "must be omitted, because this provider chooses it"
+        : `must be one of ${output_formats.join(", ")}`
     return refused("output_format", rule)
   }
   const vendors = sizeOf(provider, size)
-  if (vendors === undefined) return refused("size", `one of ${sizesTaken(provider).join(", ")}`)
+  if (vendors === undefined) return refused("size", `must be one of ${sizesTaken(provider).join(", ")}`)
   const priced = priceOf(provider, typeof vendors === "string" ? vendors : size, images !== undefined)
   return Either.map(
     images === undefined ? Either.right(plainly(provider)) : edited(provider, images, mask),
@@ -159,13 +162,14 @@ const edited = (
 ): Either.Either<Asked, InvalidRequest> => {
   const how = edits ?? (endpoint === undefined ? undefined : { endpoint, images_max: 1, mask: false })
   if (how === undefined) return refused("image", "this provider cannot edit images")
-  if (images.length > how.images_max) return refused("image", `up to ${how.images_max} for this provider`)
-  if (mask !== undefined && !how.mask) return refused("mask", "omit it: this provider accepts no mask")
+  if (images.length > how.images_max)
+    return refused("image", `must contain at most ${how.images_max} images for this provider`)
+  if (mask !== undefined && !how.mask) return refused("mask", "must be omitted, because this provider accepts no mask")
   const source = how.images_max === 1 ? { image_url: images[0] } : { image_urls: images }
   return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
 }
 
-/** The named sizes by pixels. */
+/** The size in pixels of each named size. */
 const named: Readonly<Record<string, ImageSize>> = {
   "1024x1024": "square_hd",
   "512x512": "square",
@@ -179,7 +183,7 @@ const sizesTaken = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> =
   ...new Set(["auto", ...Object.keys(named), ...Object.keys(price_by_pixels)])
 ]
 
-/** A size in the vendor's form; `undefined` if the provider does not support it. */
+/** Returns a size as the vendor writes it, or `undefined` if the provider does not support it. */
 const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
   if (Object.hasOwn(price_by_pixels, size)) {
     const [width, height] = size.split("x").map(Number)
@@ -203,7 +207,7 @@ export const OpenAiImages = Schema.Struct({
 }).annotations({ identifier: "OpenAiImages" })
 export interface OpenAiImages extends Schema.Schema.Type<typeof OpenAiImages> {}
 
-/** The media type of an image by its first bytes; `undefined` unless it is PNG, JPEG or WebP. */
+/** Tells the media type of an image from its first bytes. Returns `undefined` unless it is PNG, JPEG or WebP. */
 export const imageTypeOf = (bytes: Buffer): string | undefined => {
   if (bytes.subarray(0, 8).equals(Buffer.from("\x89PNG\r\n\x1a\n", "latin1"))) return "image/png"
   if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return "image/jpeg"

@@ -11,11 +11,11 @@ export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
   details: {}
 }) {}
 
-/** OpenAI's clients retry a 5xx by default. A retry would generate the images again. */
+/** OpenAI's clients retry a 5xx by default, and a retry would generate the images again. */
 const once = { "x-should-retry": "false" } as const
 const request_id = { request_id: Schema.String } as const
 
-/** The images take longer than `CreationPatience`. They are still generated and charged. */
+/** The images are taking longer than `CreationPatience`. They are still being generated and will be charged. */
 export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
   status: 504,
   error: "the images are still being generated; GET /v1/images/status?request_id=… returns them when they are ready",

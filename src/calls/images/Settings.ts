@@ -10,9 +10,9 @@ import type { ImageSize } from "./Image.ts"
 
 type BySize = { readonly [Size in ImageSize]: Schema.optional<Schema.Schema<UnitPrice, string | number>> }
 
-/** Width and height in pixels: `1536x1024`. */
+/** Width and height in pixels, such as `1536x1024`. */
 const Pixels = Schema.String.pipe(
-  Schema.pattern(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, { message: () => "a size in pixels, like 1536x1024" })
+  Schema.pattern(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, { message: () => "must be a size in pixels such as 1536x1024" })
 )
 
 const pricesBySize = Schema.optionalWith(
@@ -25,38 +25,38 @@ const pricesByPixels = Schema.optionalWith(Schema.Record({ key: Pixels, value: U
 export const ImageProvider = readAs(
   Schema.Struct({
     ...providerFields,
-    /** The model paths below the upstream's address. `endpoint` generates from text, `image_to_image_endpoint` from an image. */
+    /** The model paths that follow the upstream's address. `endpoint` generates from text, `image_to_image_endpoint` from an image. */
     endpoint: NonEmpty,
     image_to_image_endpoint: Schema.optional(NonEmpty),
-    /** USD per image. A price for its size takes precedence. */
+    /** USD per image. A price for the size takes precedence. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
     /** The maximum number of images per request. */
     images_max: Schema.optionalWith(Count, { default: () => 10 }),
     price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
-    /** Prices of further sizes in pixels: `{ "1536x1024": "0.06" }`. */
+    /** Prices of more sizes, in pixels: `{ "1536x1024": "0.06" }`. */
     price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_image_by_pixels")),
     /**
-     * USD per image made from images: an edit, or a request with a source. A price for its size takes precedence. If neither price is configured,
-     * the ordinary price of its size applies.
+     * USD per image that is made from other images, by an edit or a request with a source. A price for its size takes precedence. If neither is
+     * configured, the ordinary price of its size applies.
      */
     edit_price: Schema.optionalWith(Schema.UndefinedOr(UsdPer(1)), { default: () => undefined }).pipe(
       Schema.fromKey("usd_per_edited_image")
     ),
     edit_price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_edited_image_by_size")),
     edit_price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_edited_image_by_pixels")),
-    /** The formats that a caller may choose. If the list is empty, the vendor chooses. */
+    /** The formats that callers may choose. If the array is empty, the vendor chooses. */
     output_formats: Schema.optionalWith(Schema.Array(OutputFormat), { default: () => [] }),
     /** The model for edits. Without it, edits use `image_to_image_endpoint` with one image and no mask. */
     edits: Schema.optional(
       Schema.Struct({
         endpoint: NonEmpty,
-        /** The maximum number of source images. One image is sent as `image_url`, several as `image_urls`. */
+        /** How many source images it accepts. One image is sent as `image_url`, several as `image_urls`. */
         images_max: Schema.optionalWith(Count, { default: () => 1 }),
         /** Whether it accepts a mask, as `mask_url`. */
         mask: Schema.optionalWith(Schema.Boolean, { default: () => false })
       })
     ),
-    /** Other model names on OpenAI's path. */
+    /** Other names for the model on OpenAI's path. */
     aliases: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => [] })
   }),
   named

@@ -1,4 +1,4 @@
-/** Response bodies of the media routes. */
+/** The response bodies of the media routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -18,7 +18,7 @@ export const MediaModelEntry = Schema.Struct({
   default: Schema.Boolean
 }).annotations({ identifier: "MediaModelEntry" })
 
-/** A model's row in the list, with the price of its defaults. */
+/** Builds a model's entry in the list, with its price at the default settings. */
 export const entryOf = (model: MediaModel): typeof MediaModelEntry.Type => {
   const price =
     model.type === "image"
@@ -43,7 +43,7 @@ export const MediaSubmitted = Schema.Struct({
   provider: Schema.String,
   status: JobStatus,
   queue_position: Schema.Int,
-  /** The quote. It does not change. */
+  /** The quote, which does not change. */
   cost_usd: Usd,
   units: Schema.Number,
   unit: Schema.String
@@ -62,7 +62,7 @@ export const submittedOf = (job: Job): MediaSubmitted => ({
 })
 
 const failure = {
-  /** Present if the generation failed. */
+  /** Present only if the generation failed. */
   error: Schema.optionalWith(Schema.String, { exact: true }),
   error_type: Schema.optionalWith(FailureType, { exact: true })
 } as const
@@ -91,7 +91,7 @@ export const statusOf = (job: Job): MediaStatus => ({
   request_id: job.request_id,
   model: job.model,
   status: job.status,
-  // Always a number, although some vendors report the time late or never.
+  // This is always a number, although some vendors report the time late or never.
   metrics: { inference_time: job.inference_time ?? 0 },
   settled: job.charge !== undefined,
   cost_usd: job.charge === undefined ? job.quote : job.charge.charged,
@@ -100,7 +100,7 @@ export const statusOf = (job: Job): MediaStatus => ({
   ...failureOf(job)
 })
 
-/** A job in a list, in the state of its last poll, without its output. */
+/** A job in a list, as of its last poll and without its output. */
 export const MediaJobEntry = Schema.Struct({
   ...MediaStatus.fields,
   type: Schema.Literal("video", "image"),

@@ -1,4 +1,4 @@
-/** Video and image generation by quote: submit, poll, fetch, cancel. */
+/** Endpoints for generating videos and images by quote: submit, poll, fetch and cancel. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered, Produces } from "../../http/contract/Documented.ts"
@@ -22,7 +22,7 @@ import {
 } from "./Problems.ts"
 
 const byId = Schema.Struct({
-  request_id: Schema.String.annotations({ description: "The id in the response to the submission" })
+  request_id: Schema.String.annotations({ description: "The id that the response to the submission contains" })
 })
 
 export class MediaApi extends HttpApiGroup.make("media")
@@ -40,7 +40,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { model: "{media_model}", prompt: "waves against a lighthouse" } })
       .annotate(Metered, { charge_known: false })
-      .annotate(OpenApi.Summary, "Submit a generation: the quote is reserved, nothing is charged yet")
+      .annotate(OpenApi.Summary, "Submit a generation; its quote is reserved, but nothing is charged yet")
   )
   .add(
     HttpApiEndpoint.get("status", "/v1/tools/media/status")
@@ -49,14 +49,14 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(InvalidRequest)
       .addError(MediaNotFound)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "Status of a generation; poll until it is settled")
+      .annotate(OpenApi.Summary, "Get the status of a generation; poll until it is settled")
   )
   .add(
     HttpApiEndpoint.get("jobs", "/v1/tools/media/jobs")
       .setUrlParams(Schema.Struct(PageQuery))
       .addSuccess(MediaJobPage)
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "My generations, newest first, with their status at the last poll")
+      .annotate(OpenApi.Summary, "List the caller's generations, newest first, with their status at the last poll")
   )
   .add(
     HttpApiEndpoint.get("result", "/v1/tools/media/result")
@@ -66,7 +66,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaNotFound)
       .addError(MediaNotCompleted)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "Result of a generation, with temporary URLs")
+      .annotate(OpenApi.Summary, "Get the result of a generation, with temporary URLs")
   )
   .add(
     HttpApiEndpoint.get("content", "/v1/tools/media/content")
@@ -90,7 +90,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaUnavailable)
       .annotate(NoHead, true)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "Download a generated file: an image, video or sound")
+      .annotate(OpenApi.Summary, "Download a generated image, video or audio file")
   )
   .add(
     HttpApiEndpoint.post("cancel", "/v1/tools/media/cancel")
@@ -100,13 +100,13 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaNotFound)
       .addError(MediaAlreadyCompleted)
       .annotate(Example, { body: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "Request cancellation from the vendor, best effort")
+      .annotate(OpenApi.Summary, "Ask the vendor to cancel a generation, without a guarantee")
   )
   .middleware(KeyOrToken) {}
 
-/** Requires no credential. */
+/** This endpoint requires no credential. */
 export class MediaModelsApi extends HttpApiGroup.make("mediaModels").add(
   HttpApiEndpoint.get("list", "/v1/tools/media/models")
     .addSuccess(Schema.Struct({ models: Schema.Array(MediaModelEntry) }))
-    .annotate(OpenApi.Summary, "Media models with prices")
+    .annotate(OpenApi.Summary, "List the media models with their prices")
 ) {}

@@ -1,6 +1,6 @@
 /**
- * A job's files. The service itself serves them, because the console's page cannot load from other origins. Only images, videos and audio are
- * displayed. Any other file is downloaded.
+ * Serves a job's files. They come from the service itself, because the console's page cannot load from other origins. Only images, videos and audio
+ * are displayed; any other file is downloaded.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -18,13 +18,13 @@ export interface MediaContent {
   readonly body: Readable
 }
 
-/** The file size limit, in bytes. */
+/** The maximum size of a file, in bytes. */
 const bytesMax = 1024 * 1024 * 1024
-/** The limits of concurrent downloads: per account, and in total. */
+/** How many downloads may run at a time: per account, and in total. */
 const ownMax = 4
 const allMax = 64
 
-/** An output's URLs: the video, the audio, or the images in order. */
+/** Returns the URLs in an output: the video, the audio, or the images in order. */
 export const addressesOf = (output: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
   const { audio, images, video } = output
   const files = [video, audio, ...(Array.isArray(images) ? images : [])] as ReadonlyArray<{ url?: unknown } | undefined>
@@ -54,7 +54,7 @@ export const make = () => {
       )
     })
 
-  /** The file at a vendor's URL. `host` is the upstream's host. `name` is the file name without its extension. */
+  /** Opens the file at a vendor's URL. `host` is the upstream's host, and `name` is the file name without its extension. */
   const open = (account: AccountId, url: string, host: string, name: string) =>
     counted(account, Download.open(url, host, bytesMax)).pipe(
       Effect.map(({ body, content_type, length }): MediaContent => {

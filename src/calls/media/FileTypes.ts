@@ -1,4 +1,4 @@
-/** The displayed file types and their extensions. Other files are served as `application/octet-stream`. */
+/** The file types that are displayed, with their extensions. Other files are served as `application/octet-stream`. */
 export const endings: Readonly<Record<string, string>> = {
   "image/png": "png",
   "image/jpeg": "jpg",

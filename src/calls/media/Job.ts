@@ -1,4 +1,4 @@
-/** A generation job: the order and its state. */
+/** A generation job: what was ordered and its state. */
 import { Duration, Schema } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -7,10 +7,10 @@ import { charge } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 
-/** The route that accepted a job. Clients of the other route do not see it. */
+/** The route that accepted the job. Clients of the other route do not see it. */
 export type JobRoute = "media" | "images"
 
-/** A job's order, with its price. */
+/** The contents and the price of an order. */
 export interface Order {
   readonly route: JobRoute
   /** The route's name in usage records. */
@@ -30,7 +30,7 @@ export interface Order {
   readonly error_types: Readonly<Record<NotTaken["_tag"], string>>
 }
 
-/** The quote: the charge of a job that succeeds, in nano-USD. */
+/** Computes the quote, which is what a job that succeeds costs, in nano-USD. */
 export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano => charge([{ units, price }])
 
 export type JobStatus = typeof JobStatus.Type
@@ -40,7 +40,7 @@ export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", 
 export type FailureType = typeof FailureType.Type
 export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
 
-/** A job's final charge: its quote, or 0 if it failed. */
+/** The final price of a job: its quote, or 0 if it failed. */
 export interface JobCharge {
   /** The id of the usage record. */
   readonly usage_id: string
@@ -56,26 +56,26 @@ export interface Job {
   readonly queue_position: number | null
   readonly units: number
   readonly unit: string
-  /** The amount reserved while the job runs, in nano-USD. It does not change. */
+  /** The amount that is reserved while the job runs, in nano-USD. It does not change. */
   readonly quote: Nano
-  /** The final charge; `undefined` until the job has ended. */
+  /** The final charge, or `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
-  /** The generation time that the vendor reports, in seconds. */
+  /** How long the generation took according to the vendor, in seconds. */
   readonly inference_time: number | null
-  /** The result; `null` if there is no valid result, and in lists. */
+  /** The result, or `null` in lists and if there is no valid result. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
-  /** Submission time, in milliseconds since 1970. */
+  /** When the job was submitted, in milliseconds since 1970. */
   readonly created_at: number
-  /** The call's rate limits, present on submission if a budget counts the call. */
+  /** The call's rate limits, present on submission if a budget applies to the call. */
   readonly rates?: RatesAt | undefined
   readonly error: string | null
   readonly error_type: FailureType | null
 }
 
 /**
- * The caller that accesses jobs. An API key or an application's token can access only the jobs that it submitted. A user's sign-in can access all of
- * the user's jobs in the tenant.
+ * The caller that accesses jobs. An API key or an application's token can access only the jobs that it submitted. A signed-in user can access all of
+ * their jobs in the tenant.
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 
@@ -86,5 +86,5 @@ export interface JobKey {
   readonly request_id: string
 }
 
-/** The time after which a job has failed. */
+/** How long a job may take before it counts as failed. */
 export const lifetime = Duration.hours(24)

@@ -1,13 +1,13 @@
 /**
- * Jobs of a generation vendor, from the quote to the charge. A call that outlives the process reserves the quote while the job runs. The first poll
- * that sees the job's end, by a client or by the service (`layerJobs`), settles the job and its charge in one transaction. The service polls every
- * open job, even after a restart. Concurrent polls, even on two nodes, settle a job only once: the transaction requires an unsettled row
- * (`Rows.end`) and an open reservation.
+ * Runs the jobs of a generation vendor, from the quote to the charge. A call may outlive the process, so it reserves the quote while the job runs.
+ * The first poll that sees the job's end, by a client or by the service (`layerJobs`), settles the job and its charge in one transaction. The service
+ * polls every open job, even after a restart. Concurrent polls settle a job only once, even on two nodes, because the transaction requires an
+ * unsettled row (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
- * - A generation job's quote stays reserved if the process stops (`Gate.resume`). A client's poll or the service's own poll settles it together with
- *   the job's row. The service polls at growing intervals. A job that has no valid result after five polls, or takes longer than a day, has failed.
- *   A job that was being submitted when the process stopped ends without a charge.
+ * - If the process stops, a generation job's quote stays reserved (`Gate.resume`). A client's poll or the service's own settles it together with the
+ *   job's row. The service polls at growing intervals. A job fails if it still has no valid result after five polls, or if it takes longer than a
+ *   day. A job that was being submitted when the process stopped ends without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Duration, Effect, Fiber, Layer, Option } from "effect"
@@ -38,37 +38,37 @@ export interface JobsContract {
     readonly order: Order
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
-  /** The job's current state; `undefined` if the caller cannot access it. Polls the vendor first, unless polls are too frequent. */
+  /** Returns the job's state, or `undefined` if the caller may not access it. Polls the vendor first, unless polls are too frequent. */
   readonly poll: (job: JobKey) => Effect.Effect<Job | undefined>
-  /** Polls the job of this metered call like `poll`. */
+  /** Polls the job of this metered call in the same way. */
   readonly ofCall: (made: {
     readonly caller: JobCaller
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
-  /** A page of the caller's jobs, newest first, in the state of their last polls, without outputs. Also returns the total number. */
+  /** Returns a page of the caller's jobs, newest first, as of their last polls and without outputs. Also returns how many jobs there are. */
   readonly page: (
     caller: JobCaller,
     route: JobRoute,
     page: PageOf
   ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly total: number }>
-  /** Requests cancellation from the vendor (best effort) and returns the result of `poll`. */
+  /** Asks the vendor to cancel the job, without a guarantee, and returns the result of `poll`. */
   readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
-  /** The vendor's job id. */
+  /** Returns the vendor's id for the job. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
-  /** Runs the service's due polls and waits for them. */
+  /** Runs the service's polls that are due and waits for them. */
   readonly turn: Effect.Effect<void>
-  /** Background jobs. They poll open jobs and end jobs that a stopped process reserved but did not finish submitting. */
+  /** Background jobs that poll open jobs, and that end jobs which a stopped process reserved but did not finish submitting. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
 const loopName = "media jobs"
-/** The maximum number of the service's concurrent polls per vendor. */
+/** How many polls the service may run at a time per vendor. */
 const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Jobs, make))
-  /** Without this loop, a job is settled when a client polls or the host runs `turn`. */
+  /** Without this loop, a job is settled only when a client polls or the host runs `turn`. */
   static readonly layerJobs = Loop.layer(Jobs, ({ jobs }) => jobs)
 }
 
@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
 })
 
 const loops = (parts: Parts): JobsContract["jobs"] => [
-  // Does not wait for the polls, because a silent vendor must not delay other vendors' jobs.
+  // The loop does not wait for the polls, because one silent vendor must not delay other vendors' jobs.
   {
     name: loopName,
     turn: Effect.map(begin(parts), ({ pause }) => pause),
@@ -138,7 +138,7 @@ const submit = (parts: Parts): JobsContract["submit"] =>
     const claim: Claim = {
       caller,
       usage_type: "tool",
-      // A job route's name is also its capability.
+      // The name of a job's route is also its capability.
       capability: order.route,
       endpoint: order.usage_endpoint,
       model: order.model,
@@ -160,12 +160,12 @@ const submit = (parts: Parts): JobsContract["submit"] =>
 const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
   Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
     Effect.catchAllCause((cause) => {
-      // One transaction, because a held call without a job would never end.
+      // These form one transaction, because a held call without a job would never end.
       const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [parts.rows.remove(id)])
       return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))
     }),
     Effect.flatMap((taken) => {
-      // The vendor now has the job. It is polled even if the caller gets "books unavailable".
+      // The vendor now has the job, so it is polled even if the caller gets "books unavailable".
       Poll.watchOf(parts, id, now)
       return admission.hold(admission.rates, [parts.rows.take(id, taken, now)])
     }),
@@ -223,7 +223,7 @@ const pollAgain = Effect.fnUntraced(function* (parts: Parts, id: string) {
   yield* permits.get(row.upstream)?.withPermits(1)(poll) ?? poll
 })
 
-/** Starts the due polls. `pause` is the time until the next poll; `undefined` if no job is open. */
+/** Starts the polls that are due. `pause` is the time until the next one, or `undefined` if no job is open. */
 const begin = Effect.fnUntraced(function* (parts: Parts) {
   const { scope, watches } = parts
   const now = yield* Clock.currentTimeMillis
@@ -247,13 +247,13 @@ const begin = Effect.fnUntraced(function* (parts: Parts) {
   return { polls, pause: pause === Number.POSITIVE_INFINITY ? undefined : pause }
 })
 
-/** Watches all open jobs, including those submitted through other nodes. */
+/** Watches all open jobs, including those that other nodes submitted. */
 const watchAll = Effect.fnUntraced(function* (parts: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)
 })
 
-/** Drops jobs that another node has ended. No job stays open longer than its lifetime. */
+/** Drops jobs that another node has ended. No job stays open beyond its lifetime. */
 const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const [id, { since }] of watches) {
@@ -266,7 +266,7 @@ const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
 const reclaim = Effect.fnUntraced(function* (parts: Parts) {
   const { gate, rows } = parts
   const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))
-  // The vendor may have the job. No client knows its id, and nothing is charged.
+  // The vendor may have the job, but no client knows its id, and nothing is charged.
   yield* Loop.each(
     loopName,
     orphans,
@@ -280,7 +280,7 @@ const reclaim = Effect.fnUntraced(function* (parts: Parts) {
   )
 })
 
-/** The usage record's `error_type` for a job that the vendor did not accept. */
+/** Returns the usage record's `error_type` for a job that the vendor did not accept. */
 const errorTypeOf = ({ error_types }: Order, cause: Cause.Cause<Vendor.NotTaken>): string => {
   const no = Option.getOrUndefined(Cause.failureOption(cause))
   if (no !== undefined) return error_types[no._tag]

@@ -1,4 +1,4 @@
-/** Images and videos by quote. Submitting a job reserves its quote. The job is charged once, when a valid result exists. */
+/** Generates images and videos by quote. Submitting a job reserves its quote. The job is charged once, when there is a valid result. */
 import { Context, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
@@ -35,14 +35,14 @@ export interface MediaQuote {
   readonly unit: "second" | "image"
 }
 
-/** A caller's job, identified by the id from its submission. */
+/** A caller's job, identified by the id that its submission returned. */
 export interface MediaJob {
   readonly caller: Caller
   readonly request_id: string
 }
 
 export interface MediaContract {
-  /** The job's price. It reserves nothing and calls no vendor. */
+  /** Computes what a job costs. This reserves nothing and calls no vendor. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and submits the job to the vendor. Nothing is charged yet. `beside` is committed together with the reservation. */
   readonly submit: (request: {
@@ -50,19 +50,19 @@ export interface MediaContract {
     readonly job: MediaRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | GateRefusal>
-  /** The job's current state, after a poll of the vendor. It has a `charge` once the job has ended. */
+  /** Polls the vendor and returns the job's state. It includes a `charge` once the job has ended. */
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
-  /** The completed job, with its `output` or `error`. */
+  /** Returns the completed job, with its `output` or `error`. */
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
-  /** A result's file, fetched from the vendor, by its index (from 0). */
+  /** Fetches a file of the result from the vendor, by its index (from 0). */
   readonly content: (
     request: MediaJob & { readonly index: number }
   ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
-  /** Requests cancellation from the vendor (best effort). The quote stays reserved until the vendor reports the job's end. */
+  /** Asks the vendor to cancel the job, without a guarantee. The quote stays reserved until the vendor reports that the job has ended. */
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
-  /** A page of the caller's jobs, newest first, in the state of their last polls. */
+  /** Returns a page of the caller's jobs, newest first, as of their last polls. */
   readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>
-  /** The job of a metered call; `undefined` if the call submitted none. */
+  /** Returns the job of a metered call, or `undefined` if the call submitted none. */
   readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
 }
 

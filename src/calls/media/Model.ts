@@ -1,8 +1,8 @@
 /**
- * Media models, their parameters, and the quote for a request. The functions are pure.
+ * Validates requests for media models and computes their quotes. The functions are pure.
  *
  * Where the specification is silent:
- * - Parameters outside `passes` do not reach the vendor, because they could change its price.
+ * - Parameters outside `passes` are not sent to the vendor, because they could change its price.
  */
 import { Either, Schema } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -16,31 +16,31 @@ interface ModelFacts {
   /** The upstream's configured name, and the model's path there. */
   readonly upstream: string
   readonly endpoint: string
-  /** The model's own parameters, which pass unchanged. They must not affect the vendor's charge. */
+  /** The model's own parameters, which are sent unchanged. They must not affect what the vendor charges. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }
 
 export interface Resolution {
   readonly tier: string
-  /** USD per second, without audio and with audio. */
+  /** USD per second, without and with audio. */
   readonly price: UnitPrice
   readonly price_with_audio: UnitPrice
 }
 
 export interface VideoModel extends ModelFacts {
   readonly type: "video"
-  /** The resolution tiers. The first is the default. A model without tiers has one tier with an empty name. */
+  /** The resolution tiers, with the default first. A model without tiers has a single one with an empty name. */
   readonly resolutions: readonly [Resolution, ...ReadonlyArray<Resolution>]
-  /** The allowed durations in seconds: a range, a set, or undeclared. */
+  /** The durations that the model accepts, in seconds: a range, a set, or undeclared. */
   readonly duration:
     | { readonly min: number; readonly max: number }
     | { readonly set: ReadonlyArray<number> }
     | undefined
   readonly default_duration: number
-  /** The model's audio: `none` if unsupported, otherwise the default, `off` or `on`. */
+  /** `none` if the model generates no audio, otherwise the default: `off` or `on`. */
   readonly audio: "none" | "off" | "on"
-  /** Whether the model starts from a first frame. If so, `start_image_url` is required. Otherwise it must be absent. */
+  /** Whether the model starts from a first frame. If so, `start_image_url` is required; otherwise, it must be absent. */
   readonly from_image: boolean
 }
 
@@ -50,7 +50,7 @@ export interface ImageModel extends ModelFacts {
   readonly price: UnitPrice
   readonly images_max: number
   readonly sizes: ReadonlyArray<string>
-  /** Whether a request without a model uses this one. */
+  /** Whether this model serves requests that name none. */
   readonly default: boolean
 }
 
@@ -58,7 +58,7 @@ export type MediaModel = VideoModel | ImageModel
 
 // ---- the request --------------------------------------------------------------------------------------------------------
 
-/** The documented parameters, all optional. Each model defines the parameters and values that it accepts. */
+/** The documented parameters, all optional. Each model defines which parameters and values it accepts. */
 export const MediaRequest = Schema.Struct({
   model: Schema.optional(Schema.String),
   /** Some models require a prompt. */
@@ -72,7 +72,7 @@ export const MediaRequest = Schema.Struct({
   image_size: Schema.optional(Schema.String),
   strength: Schema.optional(Schema.Number)
 }).annotations({ identifier: "MediaRequest" })
-/** A model's own parameters (`passes`) are additional members. */
+/** Parameters of the model itself (`passes`) are additional members. */
 export interface MediaRequest extends Schema.Schema.Type<typeof MediaRequest> {
   readonly [parameter: string]: unknown
 }
@@ -86,10 +86,10 @@ export const imageSizes = [
   "landscape_16_9"
 ] as const
 
-/** The maximum duration in seconds for a model that declares no durations. */
+/** The maximum duration for a model that declares none, in seconds. */
 export const openDurationMax = 60
 
-/** A model's rule for a parameter, as text and as a test. */
+/** A model's rule for a parameter, as a string and as a test. */
 interface Rule {
   readonly field: string
   readonly words: string
@@ -98,20 +98,20 @@ interface Rule {
 
 const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
 
-/** A rule for an optional parameter. */
+/** A rule for a parameter that may be absent. */
 const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
   rule(field, words, (value) => isAbsent(value) || allows(value))
 
 const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** A model's rules, in the order of checking. The first broken rule is reported. */
+/** Returns a model's rules in the order in which they are checked. The first broken rule is reported. */
 const rulesOf = (model: MediaModel): ReadonlyArray<Rule> => [
-  optional("prompt", "a text", isText),
+  optional("prompt", "must be a string", isText),
   ...(model.prompt_required
-    ? [rule("prompt", "required by this model, a text", (value) => isText(value) && value.trim() !== "")]
+    ? [rule("prompt", "must be a non-empty string for this model", (value) => isText(value) && value.trim() !== "")]
     : []),
-  optional("seed", "a whole number", Number.isSafeInteger),
+  optional("seed", "must be a whole number", Number.isSafeInteger),
   ...(model.type === "video" ? videoRules(model) : imageRules(model))
 ]
 
@@ -126,16 +126,20 @@ const videoRules = ({
   return [
     optional(
       "resolution",
-      tiers[0] === "" ? "this model has no tiers" : `one of ${tiers.join(", ")}`,
+      tiers[0] === "" ? "this model has no tiers" : `must be one of ${tiers.join(", ")}`,
       (value) => value !== "" && tiers.includes(value as string)
     ),
     rule("duration", durationRule(duration), (value) =>
       isAcceptable(duration, isAbsent(value) ? default_duration : value)
     ),
-    optional("audio", "true or false", (value) => typeof value === "boolean"),
-    optional("audio", "this model generates no audio", (value) => value !== true || audio !== "none"),
+    optional("audio", "must be true or false", (value) => typeof value === "boolean"),
+    optional(
+      "audio",
+      "must not be true, because this model generates no audio",
+      (value) => value !== true || audio !== "none"
+    ),
     from_image
-      ? rule("start_image_url", "required, an http(s) URL or a data URI of an image", isImage)
+      ? rule("start_image_url", "must be an http(s) URL or a data URI of an image", isImage)
       : rule("start_image_url", "use an image-to-video model", isAbsent)
   ]
 }
@@ -147,10 +151,10 @@ const isAcceptable = (declared: VideoModel["duration"], seconds: unknown): boole
 }
 
 const durationRule = (declared: VideoModel["duration"]): string => {
-  if (declared === undefined) return `a whole number of seconds, 1 to ${openDurationMax}`
+  if (declared === undefined) return `must be a whole number of seconds, 1 to ${openDurationMax}`
   return "set" in declared
-    ? `one of ${declared.set.join(", ")} seconds`
-    : `a whole number of seconds, ${declared.min} to ${declared.max}`
+    ? `must be one of ${declared.set.join(", ")} seconds`
+    : `must be a whole number of seconds, ${declared.min} to ${declared.max}`
 }
 
 /** Whether a value is a URL that the vendor can fetch, or an image as a data URI. */
@@ -162,11 +166,11 @@ export const isImage = (value: unknown): value is string =>
 const imageRules = ({ images_max, sizes }: ImageModel): ReadonlyArray<Rule> => [
   optional(
     "num_images",
-    `a whole number from 1 to ${images_max}`,
+    `must be a whole number from 1 to ${images_max}`,
     (value) => typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= images_max
   ),
-  optional("image_size", `one of ${sizes.join(", ")}`, (value) => sizes.includes(value as string)),
-  optional("strength", "a number from 0 to 1", (value) => typeof value === "number" && value >= 0 && value <= 1)
+  optional("image_size", `must be one of ${sizes.join(", ")}`, (value) => sizes.includes(value as string)),
+  optional("strength", "must be a number from 0 to 1", (value) => typeof value === "number" && value >= 0 && value <= 1)
 ]
 
 const rejected = (field: string, rule: string) =>
@@ -177,7 +181,7 @@ interface Accepted {
   readonly job: MediaRequest
 }
 
-/** The requested model and the request without its absent parameters. */
+/** Returns the requested model, and the request without its absent parameters. */
 const accept = (
   models: ReadonlyArray<MediaModel>,
   request: Readonly<Record<string, unknown>>
@@ -187,7 +191,10 @@ const accept = (
       ? models.find((one) => one.type === "image" && one.default)
       : models.find(({ id }) => id === request.model)
   if (model === undefined) {
-    return rejected("model", `one of ${models.map(({ id }) => id).join(", ") || "none: no model is configured"}`)
+    return rejected(
+      "model",
+      `must be one of ${models.map(({ id }) => id).join(", ") || "none: no model is configured"}`
+    )
   }
   const broken = rulesOf(model).find(({ allows, field }) => !allows(request[field]))
   if (broken !== undefined) return rejected(broken.field, broken.words)
@@ -200,7 +207,7 @@ export const requestOf = (
   models: ReadonlyArray<MediaModel>,
   value: unknown
 ): Either.Either<MediaRequest, MediaRejected> =>
-  isObject(value) ? Either.map(accept(models, value), ({ job }) => job) : rejected("body", "a JSON object")
+  isObject(value) ? Either.map(accept(models, value), ({ job }) => job) : rejected("body", "must be a JSON object")
 
 // ---- the quote ----------------------------------------------------------------------------------------------------------
 
@@ -214,7 +221,7 @@ export interface Quote {
   readonly price: UnitPrice
 }
 
-/** The vendor request, the number of units and their price. Fails if the model does not accept the request. */
+/** Writes the vendor's request and computes the number of units and their price. Fails if the model does not accept the request. */
 export const quoteOf = (
   models: ReadonlyArray<MediaModel>,
   request: MediaRequest

@@ -1,4 +1,4 @@
-/** Open generation jobs for the operator: number and age by state. */
+/** Tells the operator how many generation jobs are open and how old they are, by state. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,10 +1,10 @@
 /**
- * One poll of a vendor. It reads the job's state there. If the job has ended, it ends the job and charges it in one transaction. Polls of one job
- * never overlap. `Watch` limits the polls that clients cause.
+ * Polls a vendor once about a job. If the job has ended there, the poll ends it here and charges it in one transaction. Polls of one job never
+ * overlap. `Watch` limits how often clients cause polls.
  *
  * Where the specification is silent:
- * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output is invalid if one of its images has no
- *   address. It is fetched again, and costs nothing if it stays invalid.
+ * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output in which an image has no address is invalid.
+ *   It is fetched again, and costs nothing if it stays invalid.
  */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Context, Scope } from "effect"
@@ -27,9 +27,9 @@ export interface Parts {
   readonly writer: Context.Tag.Service<Writer>
   readonly gate: Context.Tag.Service<Gate>
   readonly upstreams: Context.Tag.Service<Upstreams>
-  /** The scope of polls, so a client that disconnects does not interrupt a poll that other clients wait for. */
+  /** The scope in which polls run, so that a client that disconnects does not interrupt a poll that others are waiting for. */
   readonly scope: Scope.Scope
-  /** Cached facts of open jobs, by job id. */
+  /** The cached state of open jobs, by job id. */
   readonly watches: Map<string, Watch<Row>>
 }
 
@@ -77,7 +77,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
   if (by === "service" && row.cancel_requested === 1) yield* cancelAt(parts, upstream, row, admission, now)
   const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
-  // The poll failed, so the known state remains.
+  // The poll failed, so the state that was known before still applies.
   if (standing._tag === "None") return row
   switch (standing.value.how) {
     case "queued":
@@ -87,7 +87,7 @@ const pollNow = Effect.fnUntraced(function* (
     case "cancelled":
       return yield* endCancelled(parts, row, admission)
     case "gone":
-      // A 404 may be temporary, even after a cancel. A job that continues is charged.
+      // A 404 may be temporary, even after a cancellation. A job that continues is charged.
       if (!watch.isOneMistakeTooMany()) return row
       return row.cancel_requested === 1
         ? yield* endCancelled(parts, row, admission)
@@ -99,7 +99,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
 })
 
-/** Ends a job without a reservation or vendor id. Either it was just settled, or its submission was interrupted. */
+/** Ends a job that lacks a reservation or a vendor id, because it was settled a moment ago or its submission was interrupted. */
 const endInterrupted = Effect.fnUntraced(function* (
   { rows, writer }: Parts,
   row: Row,
@@ -110,7 +110,7 @@ const endInterrupted = Effect.fnUntraced(function* (
   const end: End = {
     status: "COMPLETED",
     cost: 0n,
-    error: "its submission was interrupted",
+    error: "the submission was interrupted",
     error_type: "media_failed"
   }
   const now = yield* Clock.currentTimeMillis
@@ -118,7 +118,7 @@ const endInterrupted = Effect.fnUntraced(function* (
   return (yield* rows.byId(row.id)) ?? current
 })
 
-/** Handles the vendor's report of completion. The quote is charged if a valid result can be fetched. */
+/** Completes a job that the vendor reports as complete. The quote is charged if a valid result can be fetched. */
 const complete = Effect.fnUntraced(function* (
   parts: Parts,
   upstream: Upstream,
@@ -130,7 +130,7 @@ const complete = Effect.fnUntraced(function* (
   const result = yield* Effect.option(Vendor.result(upstream, admission, row.endpoint, row.vendor_id!))
   if (result._tag === "None") {
     return watch.isOneMistakeTooMany()
-      ? yield* fail(parts, row, admission, "media_failed", "its result could not be fetched")
+      ? yield* fail(parts, row, admission, "media_failed", "the result could not be fetched")
       : row
   }
   if (result.value.how === "failed")
@@ -138,7 +138,7 @@ const complete = Effect.fnUntraced(function* (
   const output = outputOf(row.type, result.value.output)
   if (output === undefined) {
     return watch.isOneMistakeTooMany()
-      ? yield* fail(parts, row, admission, "media_failed", "its result is not valid")
+      ? yield* fail(parts, row, admission, "media_failed", "the result is not valid")
       : row
   }
   const { cost, units } = deliveredOf(row, output)
@@ -152,7 +152,7 @@ export const fail = (parts: Parts, row: Row, admission: Admission, error_type: F
 const endCancelled = (parts: Parts, row: Row, admission: Admission) =>
   settle(parts, row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
 
-/** Charges and ends the job in one transaction. If another writer has ended the job, that result is kept. */
+/** Charges and ends the job in one transaction. If another writer has already ended it, that result is kept. */
 const settle = Effect.fnUntraced(function* (
   { rows }: Parts,
   row: Row,
@@ -171,7 +171,7 @@ const progress = Effect.fnUntraced(function* (
   reported: "IN_QUEUE" | "IN_PROGRESS",
   queue_position: number | null
 ) {
-  // A client that cancelled sees `CANCELLED` until the vendor reports the job's end.
+  // A client that cancelled sees `CANCELLED` until the vendor reports that the job has ended.
   const status: Row["status"] = row.cancel_requested === 1 ? "CANCELLED" : reported
   if (row.status === status && row.queue_position === queue_position) return row
   const now = yield* Clock.currentTimeMillis
@@ -184,7 +184,7 @@ const progress = Effect.fnUntraced(function* (
   )
 })
 
-/** Requests cancellation at a limited rate until the vendor responds. Returns `undefined` if no request was sent or no response arrived. */
+/** Asks the vendor to cancel, at a limited rate, until it responds. Returns `undefined` if no request was sent or no response arrived. */
 export const cancelAt = (
   parts: Parts,
   upstream: Upstream,
@@ -202,8 +202,8 @@ export const cancelAt = (
 }
 
 /**
- * The charge for an output: the quote, or a share of it if fewer images than ordered arrived. Output beyond the order, such as a longer video, is
- * free.
+ * Returns the charge for an output: the quote, or a share of it if fewer images than ordered arrived. Output beyond the order, such as a longer
+ * video, is free.
  */
 const deliveredOf = (
   row: Row,
@@ -217,7 +217,7 @@ const deliveredOf = (
   return { cost, units: images.length }
 }
 
-/** The maximum nesting of an output. Much deeper JSON can be parsed but not serialized. */
+/** How deeply an output may be nested. Much deeper JSON can be parsed but not serialized. */
 const nestedMax = 1_000
 
 const isShallow = (value: unknown, most = nestedMax): boolean =>
@@ -225,7 +225,7 @@ const isShallow = (value: unknown, most = nestedMax): boolean =>
   value === null ||
   (most > 0 && Object.values(value).every((one) => isShallow(one, most - 1)))
 
-/** The output in the documented shape; `undefined` if the ordered file is missing or the nesting is too deep. */
+/** Returns the output in the documented shape, or `undefined` if the ordered file is missing or the nesting is too deep. */
 export const outputOf = (type: Order["type"], output: Record<string, unknown>): Record<string, unknown> | undefined => {
   if (!isShallow(output)) return undefined
   if (type === "video") {

@@ -1,4 +1,4 @@
-/** The table of generation jobs: its queries and all statements that change a row. */
+/** Queries the table of generation jobs, and writes every change to its rows. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { holderOf, signedIn } from "../../kernel/Caller.ts"
@@ -38,7 +38,7 @@ export interface Row {
   readonly created_at: number
 }
 
-/** The end of a job. */
+/** How a job ended. */
 export interface End {
   readonly status: "COMPLETED" | "CANCELLED"
   readonly cost: Nano
@@ -48,14 +48,14 @@ export interface End {
   readonly inference_time?: number | null
 }
 
-/** The maximum number of characters kept from a vendor's error message. */
+/** How many characters of a vendor's error message are stored. */
 const errorMax = 2_000
 
 export type Rows = ReturnType<typeof make>
 
 export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
 
-/** The condition for jobs of a route that the caller can access. Jobs from earlier versions have neither tenant nor holder. */
+/** Selects the jobs of a route that the caller may access. Jobs from earlier versions have neither a tenant nor a holder. */
 const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
   const holder = holderOf(caller)
   const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
@@ -74,7 +74,7 @@ const readerOf = (sql: SqlClient) => {
     byId: (id: string): Effect.Effect<Row | undefined> =>
       Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE id = ${id}`), ([row]) => row),
 
-    /** A caller's job. It is hidden while it is being submitted. */
+    /** Returns a caller's job, unless it is still being submitted. */
     ofCaller: (
       caller: JobCaller,
       route: JobRoute,
@@ -89,8 +89,8 @@ const readerOf = (sql: SqlClient) => {
       ),
 
     /**
-     * A page of the caller's jobs, newest first, with the total number. Jobs that are being submitted are hidden. Outputs are not read, because
-     * those of one page may be gigabytes.
+     * Returns a page of the caller's jobs, newest first, and how many there are. Jobs that are still being submitted are left out. Outputs are not
+     * read, because those of one page may take gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)
@@ -100,12 +100,12 @@ const readerOf = (sql: SqlClient) => {
       return { total: all?.n ?? 0, rows }
     }, Effect.orDie),
 
-    /** The ids of jobs that a vendor has accepted. */
+    /** Returns the ids of open jobs that a vendor has accepted. */
     running: Effect.orDie(
       sql<{ id: string }>`SELECT id FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NOT NULL`
     ),
 
-    /** Jobs with a submission in progress or interrupted. */
+    /** Returns the jobs whose submission is in progress or was interrupted. */
     submitting: Effect.orDie(
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     )
@@ -154,7 +154,7 @@ const statementsOf = (sql: SqlClient) => ({
     statement(sql`UPDATE tollgate_media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
       WHERE id = ${id} AND settled = 0`),
 
-  /** Ends the job. Fails the transaction if the job has already ended. */
+  /** Ends the job. Fails the transaction if it has already ended. */
   end: (id: string, { cost, error, error_type, inference_time, output, status }: End, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_media_jobs SET status = ${status}, settled = 1, cost = ${cost}, queue_position = NULL,
@@ -177,7 +177,7 @@ export const jobOf = (row: Row): Job => ({
   quote: fromRow(row.quote),
   charge: row.settled === 1 ? { usage_id: Ids.usageOf(row.call), charged: fromRow(row.cost) } : undefined,
   inference_time: row.inference_time,
-  // The output may be megabytes long, so it is parsed only on access.
+  // The output may be several megabytes long, so it is parsed only when it is read.
   get output() {
     return row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>)
   },

@@ -13,16 +13,16 @@ const modelFields = {
   upstream: NonEmpty,
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
-  /** The model's own parameters, which pass unchanged. They must not affect the vendor's price. */
+  /** The model's own parameters, which are sent unchanged. They must not affect what the vendor charges. */
   passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
-  /** Whether the service rejects a request without a prompt. Otherwise the vendor decides. */
+  /** Whether the service rejects a request without a prompt. Otherwise, the vendor decides. */
   prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
 } as const
 
 const VideoEntry = Schema.Struct({
   ...modelFields,
   type: Schema.Literal("video"),
-  /** The resolution tiers. The first is the default. */
+  /** The resolution tiers, with the default first. */
   resolutions: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -34,7 +34,7 @@ const VideoEntry = Schema.Struct({
   ),
   /** The price of a model without tiers. */
   usd_per_second: Schema.optional(UsdPer(1)),
-  /** The allowed durations in seconds: a range or a set. By default, 1 to 60. */
+  /** The durations that the model accepts, in seconds: a range or a set. By default, 1 to 60. */
   duration: Schema.optionalWith(
     Schema.UndefinedOr(
       Schema.Union(Schema.Struct({ min: Count, max: Count }), Schema.Struct({ set: Schema.NonEmptyArray(Count) }))
@@ -42,14 +42,14 @@ const VideoEntry = Schema.Struct({
     { default: () => undefined }
   ),
   default_duration: Schema.optionalWith(Count, { default: () => 5 }),
-  /** The model's audio: `none` if unsupported, otherwise the default, `off` or `on`. */
+  /** `none` if the model generates no audio, otherwise the default: `off` or `on`. */
   audio: Schema.optionalWith(Schema.Literal("none", "off", "on"), { default: () => "none" as const }),
   /** Whether the model starts from a first frame. */
   from_image: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }).pipe(
   Schema.filter((entry) =>
     (entry.resolutions === undefined) === (entry.usd_per_second === undefined)
-      ? { path: ["usd_per_second"], message: "either this, or resolutions with their prices" }
+      ? { path: ["usd_per_second"], message: "must be set, or resolutions with their prices, but not both" }
       : undefined
   )
 )
@@ -60,9 +60,9 @@ const ImageEntry = Schema.Struct({
   /** USD per image. */
   price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
-  /** The allowed values of `image_size`. */
+  /** The values that `image_size` may have. */
   sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
-  /** Whether a request without a model uses this one. */
+  /** Whether this model serves requests that name none. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
@@ -96,11 +96,11 @@ const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): Vid
   }
 }
 
-/** A model in configuration form. */
+/** A model in the form that the configuration uses. */
 export const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
   Schema.Union(readAs(VideoEntry, videoModelOf), readAs(ImageEntry, imageModelOf))
 
-/** The models that can be quoted and submitted. */
+/** The models for which jobs can be quoted and submitted. */
 export class MediaModels extends Context.Tag("tollgate/media/MediaModels")<MediaModels, ReadonlyArray<MediaModel>>() {
   static readonly layer = (models: ReadonlyArray<MediaModel>) => Layer.succeed(MediaModels, models)
   static readonly layerNone = Layer.succeed(MediaModels, [])

@@ -1,13 +1,13 @@
 /**
- * An open job's cached facts between two polls, and the polling rate.
+ * Caches the state of an open job between two polls, and limits how often the job is polled.
  *
  * Where the specification is silent:
- * - The service polls a vendor about one job at most six times in quick succession, then once a second. Polls of one job never overlap. A client that
- *   polls more often gets the cached state. The service repeats a cancel request that did not reach the vendor.
+ * - The service polls a vendor about one job at most six times in quick succession, and then once a second. Polls of one job never overlap. A client
+ *   that polls more often gets the cached state. A cancellation request that did not reach the vendor is repeated.
  */
 import type { Deferred } from "effect"
 
-/** Limits vendor requests about one job: `atOnce` requests in a burst, then one per interval. */
+/** Limits vendor requests about one job: a burst of `atOnce` requests, then one per interval. */
 export class Pace {
   private left: number
   private at: number
@@ -18,7 +18,7 @@ export class Pace {
     this.at = now
   }
 
-  /** Whether a request is allowed now. Counts an allowed request. */
+  /** Returns whether a request is allowed now, and counts it if it is. */
   take(now: number): boolean {
     const gained = Math.floor(Math.max(0, now - this.at) / interval)
     if (gained > 0) {
@@ -35,19 +35,19 @@ const interval = 1_000
 const pollsAtOnce = 6
 const cancelsAtOnce = 2
 
-/** Milliseconds before each of the service's own polls. The last value repeats. Waiting clients poll more often. */
+/** How long to wait before each of the service's own polls, in milliseconds. The last value repeats. Clients that wait poll more often. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
-/** The number of unreadable results and unknown-job responses that are treated as temporary. */
+/** How many unreadable results and responses about an unknown job count as temporary. */
 const mistakesMax = 5
 
 export class Watch<Row> {
-  /** The time of the service's next own poll, and the number of its polls so far. */
+  /** When the service polls next, and how often it has polled so far. */
   private due: number
   private polls = 0
   private busy = false
   private mistakes = 0
-  /** The vendor's response to a cancel request, if any. A restart loses it, but a repeated cancel is harmless. */
+  /** The vendor's response to a cancellation request. A restart loses it, but repeating the request is harmless. */
   cancelled: "asked" | "completed" | undefined
   /** The poll in progress. Concurrent requests get its result. */
   polling: Deferred.Deferred<Row> | undefined
@@ -62,14 +62,14 @@ export class Watch<Row> {
     this.cancelPace = new Pace(cancelsAtOnce, now)
   }
 
-  /** Milliseconds until the service's next own poll. */
+  /** Returns how long until the service's next poll, in milliseconds. */
   wait(now: number): number {
     return Math.max(0, this.due - now)
   }
 
   /**
-   * Begins a poll by the service. Schedules the next poll first, so a failing poll does not stop the schedule. Returns `false` if the previous poll
-   * has not ended.
+   * Begins a poll by the service. The next poll is scheduled first, so that a failing poll does not stop the schedule. Returns `false` if the
+   * previous poll has not ended.
    */
   begin(now: number): boolean {
     this.polls += 1
@@ -84,7 +84,7 @@ export class Watch<Row> {
     this.busy = false
   }
 
-  /** Counts a failure that may be temporary. Returns whether the limit is exceeded. */
+  /** Counts a failure that may be temporary. Returns whether there have been too many. */
   isOneMistakeTooMany(): boolean {
     this.mistakes += 1
     return this.mistakes >= mistakesMax

@@ -1,4 +1,4 @@
-/** Messages in Anthropic's protocol. Refusals have that protocol's shape. */
+/** Endpoints in Anthropic's Messages protocol. Errors have that protocol's shape too. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { GateRefusal } from "../../books/gate/Problems.ts"
@@ -45,7 +45,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Message in Anthropic's protocol, whole or streamed; unknown fields pass through to the model"
+        "Create a message in Anthropic's protocol, optionally streamed; the model gets unknown fields unchanged"
       )
   )
   .add(
@@ -59,7 +59,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
       .annotate(Example, { body: question })
       .annotate(
         OpenApi.Summary,
-        "Count a prompt's tokens for free, by the model's vendor if possible, otherwise by an estimate from its bytes"
+        "Count a prompt's tokens for free: the model's vendor counts them, or the service estimates them from the bytes"
       )
   )
   .addError(InvalidRequest)

@@ -1,8 +1,8 @@
-/** Messages as values: whole answers and stream events. Upstreams may omit or add fields. */
+/** Parsed Messages answers and stream events. Upstreams may omit or add fields. */
 import type { Block } from "../dialects/messages/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** The upstream's reported tokens. The receipt and the usage record have the charge. */
+/** The tokens that the upstream reports. The receipt and the usage record state the charge. */
 export interface MessageUsage {
   /** Excludes tokens read from or written to a cache. */
   readonly input_tokens?: number
@@ -12,7 +12,7 @@ export interface MessageUsage {
   readonly [field: string]: unknown
 }
 
-/** A model's answer. (Not a mail message.) */
+/** A model's answer, as opposed to an email. */
 export interface ModelMessage {
   readonly id?: string
   readonly type: "message"
@@ -25,8 +25,8 @@ export interface ModelMessage {
   readonly [field: string]: unknown
 }
 
-/** `message_start`, `content_block_delta` and so on, distinguished by `type`. */
+/** An event such as `message_start` or `content_block_delta`; its `type` tells which. */
 export type MessageEvent = TypedEvent
 
-/** The events of a stream up to the last one, `message_stop`. Fails if the stream breaks. */
+/** Parses a stream's events up to the last one, `message_stop`. Fails if the stream breaks. */
 export { typedEventsOf as eventsOf } from "../engine/Events.ts"

@@ -1,4 +1,4 @@
-/** The routes of messages. */
+/** The Messages routes. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { bodyOf, routes } from "../engine/Face.ts"

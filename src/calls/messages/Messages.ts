@@ -1,12 +1,13 @@
 /**
- * Messages and token counts, in Anthropic's protocol.
+ * Creates messages and counts tokens, in Anthropic's protocol.
  *
  * Where the specification is silent:
- * - The model's first upstream that speaks messages counts the tokens. Vendors count for free, so this is not a metered call and leaves no usage
- *   record. An API key's model list applies. A caller that cannot pay for a call gets a 402. An account that exceeds 300 counts per minute gets a
- *   429. If no upstream can count or the count fails, the service estimates four bytes per token plus `max_attachment_tokens` per attachment.
- * - The preview features in `betas` reach upstreams that speak messages. A feature with another price is refused unless the model's `extras` list it
- *   under `anthropic-beta`.
+ * - The model's first upstream that speaks Messages counts the tokens. Vendors count for free, so this is not a metered call and writes no usage
+ *   record. An API key's model list applies. A caller that could not pay for a call gets a 402, and an account that exceeds 300 counts per minute
+ *   gets a 429. If no upstream can count or counting fails, the service estimates one token per four bytes plus `max_attachment_tokens` per
+ *   attachment.
+ * - The preview features in `betas` are sent to upstreams that speak Messages. A feature that changes the price is refused unless the model's
+ *   `extras` list it under `anthropic-beta`.
  */
 import { Clock, Context, Effect, Either, Layer } from "effect"
 import { Engine } from "../engine/Engine.ts"
@@ -34,20 +35,20 @@ import { readCount } from "../dialects/messages/Prompt.ts"
 import type { CountTokensPrompt, MessagesPrompt } from "../dialects/messages/Prompt.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 
-/** Request headers of the protocol. */
+/** The protocol's own request headers. */
 export interface Preview {
-  /** The requested preview features. */
+  /** The preview features that the client requests. */
   readonly betas?: ReadonlyArray<string> | undefined
   /** The protocol version, `2023-06-01` by default. */
   readonly version?: string | undefined
 }
 
-/** A request for one message. */
+/** One request for a message. */
 export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Preview {}
 
-/** A request to count a prompt's tokens. */
+/** One request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
-  /** The caller. It must be able to pay, and its model list must allow the model. Without a caller, neither is checked. */
+  /** The caller, which must be able to pay and allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -60,7 +61,7 @@ export interface Counted {
   readonly estimated: boolean
 }
 
-/** The method determines the form of the response. `EngineContract` describes refusals and interruption. */
+/** `EngineContract` describes refusals and interruption, which are the same here. */
 export interface MessagesContract {
   readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
   /** Returns once an upstream has begun to respond. */
@@ -80,7 +81,7 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
   static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
 }
 
-/** The maximum number of token counts per account and minute. */
+/** How many times per minute an account may count tokens. */
 const countsAMinute = 300
 
 const make = Effect.gen(function* () {
@@ -92,7 +93,7 @@ const make = Effect.gen(function* () {
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
   const stream = engine.stream<MessagesPrompt, MessageEvent>(messages, eventsOf)
 
-  /** The vendor's count; `undefined` if no upstream counts. */
+  /** Returns the vendor's count, or `undefined` if no upstream counts tokens. */
   const countedFor = Effect.fnUntraced(function* (model: Model, prompt: ValidPrompt, call: CountTokensCall) {
     const route = model.routes.find(({ upstream }) => upstreams.get(upstream)!.speaks.includes("messages"))
     if (route === undefined) return undefined

@@ -1,4 +1,4 @@
-/** Refusals of token counts by the service itself. */
+/** The service's own refusals of token counting. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class CountedTooOften extends Problem<CountedTooOften>()("CountedTooOften", {

@@ -1,8 +1,8 @@
-/** Refusals in the protocol's form. They have its error types plus the service's codes and details. */
+/** Writes refusals in the protocol's format: its error types, plus the service's own codes and details. */
 import { anthropicRateHeaders } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 
-/** The protocol's error types by status. */
+/** The protocol's error type for each status. */
 const kinds: Readonly<Record<number, string>> = {
   401: "authentication_error",
   402: "billing_error",

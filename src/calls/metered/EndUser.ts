@@ -1,4 +1,4 @@
-/** The end user that a request names in its body, in the fields of OpenAI's protocols. */
+/** Reads which end user a request names in its body, using the fields of OpenAI's protocols. */
 import { Effect, Schema } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -7,7 +7,7 @@ import { hashOf } from "./TextHash.ts"
 
 const text = Schema.optionalWith(Schema.String, { nullable: true })
 
-/** Fields of a JSON body. They are not passed on. */
+/** The fields in a JSON body. They are not sent upstream. */
 export const endUserFields = { user: text, safety_identifier: text }
 
 /** The same fields in a form. */
@@ -21,7 +21,7 @@ interface Named {
   readonly safety_identifier?: string | undefined
 }
 
-/** The caller of a request for the end user that it names. */
+/** Returns the caller with the end user that the request names. */
 export const forEndUser = (
   caller: Caller,
   { safety_identifier, user }: Named

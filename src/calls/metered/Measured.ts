@@ -1,8 +1,8 @@
-/** The measure of a complete response. */
+/** Measures what a complete response used and costs. */
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** The measure of a complete response. By default, it has 0 tokens and the service counted the units. */
+/** Builds the measurement of a complete response. By default, it has 0 tokens, and the units are the service's own count. */
 export const measuredOf = (
   cost: Nano,
   units: number,

@@ -1,4 +1,4 @@
-/** Refusals common to all metered routes with a JSON body and an upstream. */
+/** Refusals that all metered routes with a JSON body and an upstream share. */
 import { Schema } from "effect"
 import { GateRefusal } from "../../books/gate/Problems.ts"
 import { BodyRefusal } from "../../http/contract/Problems.ts"

@@ -1,4 +1,4 @@
-/** Metered routes. They run once per idempotency key. If the caller cannot pay, they reject a long body before reading it. */
+/** Creates metered routes, which run once per idempotency key and refuse a caller that cannot pay before reading a long body. */
 import { Effect } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
@@ -14,18 +14,18 @@ import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
 export interface MeteredRoute<E extends ProblemInstance<string>> {
-  /** Scopes the route's idempotency keys. */
+  /** Separates the route's idempotency keys from those of other routes. */
   readonly name: string
-  /** The request body limit. */
+  /** The maximum size of a request body, in bytes. */
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
-  /** The response to a retry if the first response was not stored. `call` is the first call's id. */
+  /** Answers a retry if the first response was not stored. `call` is the id of the first call. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
-  /** The shape of refusals. */
+  /** The shape in which refusals are written. */
   readonly shape?: Shape | undefined
 }
 
-/** Creates a service's routes. `costs` are its models' cheapest possible prices. Without them, every body is read. */
+/** Creates a service's routes. `costs` are the prices of its models' cheapest possible calls. Without them, every body is read. */
 export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<Nano> = []) {
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costs)
@@ -47,7 +47,7 @@ export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<N
     )
 })
 
-/** Adds the labels from the request headers to the caller. */
+/** Adds the labels in the request headers to the caller. */
 export const labelled =
   <A, E, R>(served: (caller: Caller, inbound: Inbound) => Effect.Effect<A, E, R>) =>
   (caller: Caller, inbound: Inbound): Effect.Effect<A, E | InvalidRequest, R> => {

@@ -1,10 +1,10 @@
 /**
- * A prompt's attachments and their token bound. The rules are the same in all client protocols.
+ * Finds a prompt's attachments and bounds their tokens. The rules are the same in all client protocols.
  *
  * Where the specification is silent:
- * - Text, MP3 audio, and WAV audio with plain samples count as one token per byte. Any other file counts as the whole context: a few kilobytes may
- *   contain a PDF with a hundred pages or an hour of silence as FLAC.
- * - A file's bytes determine its type, because a vendor may ignore the declared type.
+ * - Text, MP3 audio and uncompressed WAV audio count as one token per byte. Any other file counts as the model's whole context, because a few
+ *   kilobytes may hold a hundred-page PDF or an hour of silence in FLAC.
+ * - The service reads a file's type from its bytes, because a vendor may ignore the declared type.
  */
 import { isUtf8 } from "node:buffer"
 import { bytesASecond, bytesASecondOf, isMp3, tagBytesOf } from "../../kernel/AudioForm.ts"
@@ -14,11 +14,11 @@ import { inAnyCase } from "./Extras.ts"
 /** The attachments of one prompt. */
 export interface Attached {
   count: number
-  /** The total bytes of the images. */
+  /** The total size of the images, in bytes. */
   bytes: number
-  /** The field that refers to a vendor's object by id. */
+  /** The first field that refers to a vendor's object by id. */
   by_id: string | undefined
-  /** Whether an attachment may fill the whole context because its bytes do not bound its tokens. */
+  /** Whether an attachment may fill the whole context, because its bytes do not bound its tokens. */
   elsewhere: boolean
 }
 
@@ -26,7 +26,7 @@ export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, by_id: und
 
 const fileIds: ReadonlySet<string> = new Set(["file_id", "file_ids"])
 
-/** Notes whether a part refers to a file by id, even in a nested object. Some upstreams ignore the case of names. */
+/** Records whether a part refers to a file by id, even in a nested object. Some upstreams ignore the case of field names. */
 export const noteFiles = (attached: Attached, part: object): void => {
   const names = Object.entries(part).some(
     ([name, value]) =>
@@ -40,26 +40,26 @@ export const noteFiles = (attached: Attached, part: object): void => {
 
 const head = 100
 
-/** Some vendors accept a document instead of an image. */
+/** Some vendors accept a document where an image is expected. */
 const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
-/** A video's bytes do not bound its tokens, because most frames need few bytes. */
+/** A video's bytes do not bound its tokens, because most frames take few bytes. */
 const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 
-/** The media type of a data URI; `undefined` for any other text. */
+/** Returns the media type of a data URI, or `undefined` for any other string. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
-/** Some vendors accept a URL instead of a file's bytes. */
+/** Some vendors accept a URL in place of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
-/** An image by URL or data URI. It counts as at most the configured number of tokens. */
+/** Adds an image given as a URL or data URI. It counts as at most the configured number of tokens. */
 export const addImage = (attached: Attached, url: unknown): void => {
   attached.count++
   if (typeof url !== "string") attached.elsewhere = true
   else countImage(attached, mediaTypeOf(url), url)
 }
 
-/** An image as base64. */
+/** Adds a base64 image. */
 export const addImageData = (attached: Attached, media_type: unknown, data: string): void => {
   attached.count++
   countImage(attached, typeof media_type === "string" ? media_type : "", data)
@@ -70,7 +70,7 @@ const countImage = (attached: Attached, media_type: string | undefined, data: st
   else if (isFilm(media_type) || !isBounded(data)) attached.elsewhere = true
 }
 
-/** Audio or a file, as base64 or a data URI. */
+/** Adds audio or a file, given as base64 or a data URI. */
 export const addData = (attached: Attached, data: unknown, media_type?: unknown): void => {
   attached.count++
   if (typeof data !== "string") attached.elsewhere = true
@@ -81,14 +81,14 @@ export const addData = (attached: Attached, data: unknown, media_type?: unknown)
   }
 }
 
-/** The number of bytes that determine a file's type. */
+/** How many bytes are read to determine a file's type. */
 const sniffed = 1_024
 
 /** Whether a file's bytes bound its tokens. */
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
   const head = decoded(data, from, 0, sniffed)
-  // Many PDF readers accept bytes before `%PDF-`, so a PDF may begin as audio.
+  // Many PDF readers skip bytes before `%PDF-`, so a PDF may look like audio at its start.
   if (head.includes("%PDF-")) return false
   const tag = tagBytesOf(head)
   if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffed))) return true
@@ -96,12 +96,12 @@ const isBounded = (data: string): boolean => {
   return isText(head.subarray(0, -4)) && isText(Buffer.from(data.slice(from), "base64"))
 }
 
-/** Approximately `length` bytes at `at`, decoded from the base64 that begins at `from`. */
+/** Decodes about `length` bytes at offset `at` of the file whose base64 begins at `from`. */
 const decoded = (data: string, from: number, at: number, length: number): Buffer => {
   const skipped = at % 3
   const start = from + ((at - skipped) / 3) * 4
   return Buffer.from(data.slice(start, start + Math.ceil((length + skipped) / 3) * 4), "base64").subarray(skipped)
 }
 
-/** Whether the bytes are text. Text contains neither NUL nor a PDF signature. */
+/** Whether the bytes are text, which contains neither NUL nor a PDF signature. */
 const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0) && !bytes.includes("%PDF-")

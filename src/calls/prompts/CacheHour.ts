@@ -1,11 +1,11 @@
 /**
- * Requests for one-hour caching by the vendor (`"cache_control": { "ttl": "1h" }`). Vendors bill such writes separately.
+ * Checks requests for one-hour caching by the vendor (`"cache_control": { "ttl": "1h" }`). Vendors bill such writes separately.
  *
  * Where the specification is silent:
- * - If a model has a price for cache writes but not for one-hour writes, a request for one hour is refused with the field's name. The client can
- *   request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models without that price.
- *   The service does not change one hour to five minutes, because a client that returns later would pay for a second write. Upstreams with a
- *   protocol without cache marks are still tried. (Claude Code requests five minutes by default. `ENABLE_PROMPT_CACHING_1H` and some of its
+ * - If a model has a price for cache writes but none for one-hour writes, a request for one hour is refused with the name of the field. The client
+ *   can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models that lack this
+ *   price. The service does not change one hour to five minutes, because a client that returns later would then pay for a second write. Upstreams
+ *   whose protocol has no cache marks are still tried. (Claude Code requests five minutes by default. `ENABLE_PROMPT_CACHING_1H` and some of its
  *   settings change that.)
  * - If no cache write has a price, one-hour writes cost the prompt price.
  */
@@ -17,7 +17,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 const mentions = new WeakMap<ValidPrompt, boolean>()
 
-/** Whether a prompt may request one-hour caching, because its text contains `"1h"` or an escaped letter. */
+/** Whether a prompt may request one-hour caching, because its JSON contains `"1h"` or an escaped letter. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {
@@ -43,22 +43,22 @@ export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
 const rule =
   'this model has no price for one-hour caching: request five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
 
-/** The refusal of one-hour caching without a price; `undefined` if it has a price or is not requested. */
+/** Refuses one-hour caching that has no price. Returns `undefined` if it has a price or is not requested. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {
   if (hourPriceOf(model) !== "unknown" || !mentionsAnHour(prompt)) return undefined
   const field = hourIn(prompt.body)
   return field === undefined ? undefined : InvalidRequest.of(field, rule)
 }
 
-/** Whether a value is the client's own data: arguments, descriptions or schemas. A `cache_control` in it is not a cache mark. */
+/** Whether a value is the client's own data (arguments, descriptions or schemas), in which `cache_control` is not a cache mark. */
 const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
   name === "schema" ||
-  // The input of a responses request is a list. A tool call's input is an object.
+  // In a Responses request, `input` is an array. In a tool call, it is an object.
   (name === "input" && !Array.isArray(value))
 
-/** The field of a cache mark that requests one hour. A mark is `cache_control` or, for some gateways, any value of type `ephemeral`. */
+/** Returns the field in which a cache mark requests one hour. A mark is `cache_control` or, at some gateways, any value of type `ephemeral`. */
 const hourOf = (name: string, value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const fields = Object.entries(value).map(([field, one]) => [field, inAnyCase(field), one] as const)
@@ -67,7 +67,7 @@ const hourOf = (name: string, value: unknown): string | undefined => {
   return isMark ? fields.find(([, is, one]) => is === "ttl" && one === "1h")?.[0] : undefined
 }
 
-/** The first field in a value that requests one hour. */
+/** Returns the first field in a value that requests one hour. */
 const hourIn = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   for (const [name, one] of Object.entries(value)) {

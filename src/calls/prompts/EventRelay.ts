@@ -1,12 +1,12 @@
 /**
- * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes pass immediately, except the last
- * event, which is sent after the charge is committed.
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes are passed on as they arrive, except
+ * for the last event, which waits until the charge is committed.
  *
  * Where the specification is silent:
- * - A finished stream is complete, even if the connection then breaks or the client has disconnected.
- * - A stream without its end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
- *   exceeded its timeout. In both cases the client gets an error event. An unfinished stream costs the output so far. A stream that fails after its
- *   client has delayed it for ten seconds in total is also unfinished, because slow reading must not make an answer free.
+ * - A finished stream is complete, even if the connection breaks afterwards or the client has disconnected.
+ * - A stream without an end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
+ *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream that fails after its
+ *   client has delayed it by ten seconds in total also counts as unfinished, because reading slowly must not make an answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -19,75 +19,75 @@ import type { StreamEnd, Source, Stop, Tap } from "../../upstream/wire/ByteStrea
 import { readOnFor } from "../../kernel/ReadOn.ts"
 import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
-/** The outcome of a stream. */
+/** The figures that a reader has collected from a stream so far. */
 export interface Report {
   /** The usage that the upstream has reported so far. */
   readonly usage: Usage
-  /** The answer's tokens, counted from its deltas. */
+  /** The number of tokens in the answer, counted from its deltas. */
   readonly tokens_counted: number
-  /** The vendor's ids for the kept answer and its parts, if the reader records them. */
+  /** The vendor's ids for the answer that it stores and for the answer's parts, if the reader records them. */
   readonly handed_out?: ReadonlyArray<string> | undefined
 }
 
 export interface Relay {
-  /** The stream to the client. */
+  /** The stream that the client reads. */
   readonly body: Readable
   /** Waits for the first bytes for the client. Returns `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** Waits for the stream's end, even after its client has disconnected. */
+  /** Waits for the stream to end, even after the client has disconnected. */
   readonly ended: Effect.Effect<StreamEnd>
   readonly report: () => Report
-  /** Sends the client the end of the stream, after the charge is committed. */
+  /** Sends the end of the stream to the client, once the charge is committed. */
   readonly finish: (how: StreamEnd) => void
   /** Disconnects the client without an end, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 
-/** The stream methods that a reader uses. */
+/** The stream methods that readers use. */
 export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 
-/** Reads one stream's events in the upstream's protocol. */
+/** Reads the events of one stream in the upstream's protocol. */
 export interface Reader {
-  /** Reads whole events and passes on the client's version in one chunk. An event that reports an error ends the stream. */
+  /** Reads complete events and passes on the client's version in one chunk. An event that reports an error ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** Called at the end of such an event. Passes on its blank line or keeps it for the end. Returns `false` if the event reports an error. */
+  /** Called when such an event ends. Passes on its blank line or holds it back for the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
-  /** The names of generated strings in such an event. */
+  /** The names of members whose strings the model generated, in such an event. */
   readonly generated: Generated
-  /** The longest event to buffer, in bytes. A longer event passes immediately, and its gist is read. */
+  /** The size of the longest event to buffer, in bytes. A longer one is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
-  /** Whether the text is a whole event without its blank line. */
+  /** Whether the string is a complete event except for its blank line. */
   readonly isWhole: (text: string) => boolean
-  /** Whether the upstream has finished its answer. No events are read after this. */
+  /** Whether the upstream has finished its answer. Events after this are not read. */
   readonly isFinished: () => boolean
   readonly report: () => Report
-  /** The last bytes for the client, sent after the charge is committed. */
+  /** The last bytes for the client, which are sent once the charge is committed. */
   readonly last: (how: StreamEnd) => string | Buffer
 }
 
-/** An event too long to buffer, after its end. */
+/** An event that was too long to buffer and has ended. */
 export interface Skipped {
-  /** The event with the gist of its JSON. */
+  /** The event, reduced to the gist of its JSON. */
   readonly text: string
   /** The number of tokens generated in it. */
   readonly tokens: number
-  /** The blank line at its end. It has not been passed on. */
+  /** The blank line that ends it, which has not been passed on yet. */
   readonly blank: Buffer
 }
 
-/** The longest event to buffer if events pass unchanged, in bytes. The serving thread never parses a longer event. */
+/** The size of the longest event to buffer if events are passed on unchanged, in bytes. The serving thread never parses a longer event. */
 export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
-/** The maximum number of bytes of a blank line before a chunk boundary. */
+/** How many bytes of a blank line may precede a chunk boundary. */
 const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
 
-/** The outcome of a stream without its last event, by the reason why its bytes stopped. */
+/** The outcome of a stream without a last event, by the reason why no more bytes arrived. */
 const unfinished: Readonly<Record<Stop, StreamEnd>> = {
   ended: "unfinished",
   short: "unfinished",
@@ -127,7 +127,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
         reader.take(Buffer.concat([last, Buffer.from(blankLine)]), stream)
       }
       if (!reader.isFinished()) return unfinished[stop]
-      // The client has only a part of the long event, so its answer is incomplete.
+      // The client has received only part of the long event, so its answer is incomplete.
       return long === undefined ? "complete" : "unfinished"
     }
   }
@@ -143,7 +143,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     finish: (how) => {
       const last = reader.last(how)
-      // The client may have received a part of a long event. End that event before the error event.
+      // The client may have received part of a long event, which must be closed before the error event.
       stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
     },
     cut: () => stream.cut("the charge is not committed yet")
@@ -153,7 +153,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
 /** The beginning of an event, in chunks. Each chunk is searched and copied only once. */
 class Rest {
   private pieces: Array<Buffer> = []
-  /** Its last bytes, which may be part of a blank line. */
+  /** The last bytes, which may be part of a blank line. */
   private tail: Buffer = empty
   length = 0
 
@@ -163,7 +163,7 @@ class Rest {
     this.tail = Buffer.concat([this.tail, piece.subarray(-seam)]).subarray(-seam)
   }
 
-  /** The end of the last whole event in the next bytes. */
+  /** Returns where the last complete event in the next bytes ends. */
   endIn(next: Buffer): number {
     const end = endOfEvents(next)
     if (end > 0) return end
@@ -171,7 +171,7 @@ class Rest {
     return across === 0 ? 0 : across - this.tail.length
   }
 
-  /** Removes and returns all chunks, followed by `next`. */
+  /** Removes all chunks and returns them, followed by `next`. */
   taken(next: Buffer = empty): Buffer {
     if (this.length === 0) return next
     const all = Buffer.concat([...this.pieces, next])
@@ -182,16 +182,16 @@ class Rest {
   }
 }
 
-/** The maximum number of bytes before a long event's data. */
+/** How many bytes may precede the data of a long event. */
 const headMax = 1_024
 
-/** An event too long to buffer, while it arrives. */
+/** An event that is too long to buffer, while it arrives. */
 class LongEvent {
   private readonly reader: Reader
   private readonly gist: Gist
   /** The lines before the data. */
   private head: string | undefined
-  /** Line ends that may begin the blank line. */
+  /** Line ends that may be the start of the blank line. */
   private held: Buffer = empty
 
   constructor(reader: Reader) {
@@ -209,7 +209,7 @@ class LongEvent {
     return this.gist.isWhole
   }
 
-  /** Passes on the event's bytes. Returns the bytes after the event; `undefined` if the event continues or reports a failure. */
+  /** Passes on the event's bytes. Returns the bytes that follow the event, or `undefined` if the event continues or reports a failure. */
   take(chunk: Buffer, stream: Onward): Buffer | undefined {
     const before = this.held.length
     const bytes = before === 0 ? chunk : Buffer.concat([this.held, chunk])
@@ -250,7 +250,7 @@ const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: 
     : { at: lf, length: blankLine.length }
 }
 
-/** The start of the trailing line ends. */
+/** Returns where the trailing line ends begin. */
 const lineEndsFrom = (bytes: Buffer): number => {
   let from = bytes.length
   while (
@@ -262,26 +262,26 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** A reader's event functions. */
+/** How a reader handles events. */
 export interface Looking {
-  /** Counts the plain events from `at` and returns their end. Returns `at` if the next event must be inspected. Events end with `blank`. */
+  /** Counts plain events from `at` on and returns where they end. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
   /** Inspects one event and returns the client's version, as described at `eachEvent`. */
   readonly look: (event: string) => string | undefined
-  /** Returns the client's version of plain events. Without this function they pass unchanged. */
+  /** Returns the client's version of plain events. Without this function, they are passed on unchanged. */
   readonly shown?: ((run: string) => string) | undefined
 }
 
 /**
  * Passes events on in one chunk. `look` returns the client's version of an event: the event itself, another string, or an empty string. If the event
- * reports an error, `look` returns `undefined` and the stream ends. This event and all later events are withheld from the client, because they may
- * contain addresses and keys. `text` has the events as Latin-1, one character per byte, because a string is searched much faster than a buffer.
+ * reports an error, `look` returns `undefined` and the stream ends. The client gets neither this event nor any later one, because they may contain
+ * addresses and keys. `text` holds the events as Latin-1, one character per byte, because searching a string is much faster than searching a buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)
   let output = ""
   let from = 0
-  /** The number of bytes before the first changed event. */
+  /** The number of bytes before the first event that was changed. */
   let untouched = 0
   for (let at = 0; at < text.length;) {
     const passed = pass(text, at, blank)
@@ -309,35 +309,35 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
     at = next
   }
   if (from === 0) stream.pass(events)
-  // All changed events are at the end and were removed.
+  // All changed events were at the end and were removed.
   else if (from === text.length && output.length === untouched) stream.pass(events.subarray(0, untouched))
   else stream.pass(Buffer.from(output + text.slice(from), "latin1"))
 }
 
-/** The blank line between the events of a text. */
+/** Returns the blank line that separates the events in a string. */
 const blankIn = (text: string): string => (text.includes(blankLineCrLf) ? blankLineCrLf : blankLine)
 
-/** The end of the event that begins at `at`. */
+/** Returns where the event that begins at `at` ends. */
 export const endOfEvent = (text: string, at: number, blank: string): number => {
   const found = text.indexOf(blank, at)
   return found === -1 ? text.length : found + blank.length
 }
 
-/** Consecutive events that contain only deltas. */
+/** A sequence of events that contain only deltas. */
 export interface Run {
-  /** The end of the run: the first event that must be inspected, or the end of the text. */
+  /** Where the run ends: at the first event that must be inspected, or at the end of the string. */
   readonly end: number
   /** The number of tokens in the deltas. */
   readonly tokens: number
 }
 
 /**
- * The run that begins at `from`. The first group of `marks` matches the beginning of a delta's string. Any other match means that the event must be
+ * Finds the run that begins at `from`. The first group of `marks` matches the start of a delta's string. Any other match means that the event must be
  * inspected.
  */
 export const runOf = (marks: RegExp, text: string, from: number, blank: string): Run => {
   let tokens = 0
-  /** The tokens of the event from `start` to `end`. They count only if the event belongs to the run. */
+  /** The tokens in the event from `start` to `end`. They count only if the event belongs to the run. */
   let ofEvent = 0
   let start = from
   let end = from
@@ -358,7 +358,7 @@ export const runOf = (marks: RegExp, text: string, from: number, blank: string):
   return { end: text.length, tokens: tokens + ofEvent }
 }
 
-/** The end of the last whole event. A carriage return belongs to the line that it ends. */
+/** Returns where the last complete event ends. A carriage return belongs to the line that it ends. */
 const endOfEvents = (bytes: Buffer): number => {
   const { length } = bytes
   if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
@@ -367,7 +367,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** An event's JSON, which may span several lines. Splitting by a regular expression took most of the time of `parse`. */
+/** Returns an event's JSON, which may span several lines. Splitting with a regular expression would take most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {
@@ -385,14 +385,14 @@ export const dataOf = (event: string): string => {
 
 const beyondAscii = /[\u0080-\u00ff]/
 
-/** The object in an event. `event` is Latin-1, one character per byte. */
+/** Parses the object in an event. `event` is Latin-1, one character per byte. */
 export const parse = (event: string): Record<string, unknown> | undefined => {
   const data = dataOf(event)
   const value = parsedOfVendor(beyondAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
 }
 
-/** The end of a JSON string, or -1 if it does not end on its line. */
+/** Returns where a JSON string ends, or -1 if it does not end on its line. */
 export const endOfString = (text: string, from: number): number => {
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at)

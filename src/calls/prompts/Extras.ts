@@ -1,37 +1,37 @@
 /**
- * Request fields that change the vendor's bill beyond the model's price. A request with such a field is refused unless the model's configuration has
- * a price for the field. All other fields pass.
+ * Handles request fields that change the vendor's bill beyond the model's price. Such a field is refused unless the model's configuration states a
+ * price for it. All other fields are sent unchanged.
  *
  * Where the specification is silent:
- * - `calls/prompts/Extras` lists the fields that change a vendor's bill, each with a reason. A model's `extras` list the fields that it supports.
- *   Each has a factor on the token prices, an amount per call, or both. Both apply to the bound and the charge. `service_tier` may be `auto` or
- *   `default`, because clients send these values. `store`, `metadata` and unknown fields pass unchanged.
+ * - `calls/prompts/Extras` lists the fields that change a vendor's bill, each with the reason. A model's `extras` list the fields that it supports.
+ *   Each has a factor on the token prices, an amount per call, or both, and these apply to the bound and to the charge. `service_tier` may be `auto`
+ *   or `default`, because clients send these values. `store`, `metadata` and unknown fields are sent unchanged.
  * - A field is refused if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
- *   `model` and uses the last of the two, so it could serve a model other than the charged one.
+ *   `model` and uses the last of the two, so it could serve a model other than the one that is charged.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** A priced field of a model. */
+/** A request field for which a model has a price. */
 export interface Extra {
   readonly field: string
-  /** The allowed values or tool types. If `undefined`, all are allowed. */
+  /** The values or tool types to allow, or `undefined` to allow all. */
   readonly values: ReadonlyArray<string> | undefined
   /** The factor on the prompt and answer prices, in millionths. */
   readonly price_factor: bigint
-  /** The amount added to the price of such a call. */
+  /** The amount to add to the price of such a call. */
   readonly request_price: UnitPrice
 }
 
-/** Returns the billed values or tool types that a field requests. The list is empty if the field does not change the bill. */
+/** Returns the billed values or tool types that a field requests, or an empty array if the field does not change the bill. */
 export type AsksFor = (value: unknown) => ReadonlyArray<string>
 
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
-/** Every value counts except null, `false` and an empty list. */
+/** Every value counts except null, `false` and an empty array. */
 export const anything: AsksFor = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 
@@ -40,14 +40,14 @@ export const otherThan =
   (value) =>
     value === null || plain.includes(value as string) ? nothing : [text(value)]
 
-/** A tool's types, from `type` fields in any case. The list is `[undefined]` if the tool has no type. */
+/** Returns a tool's types, from `type` fields in any case. The array is `[undefined]` if the tool has no type. */
 const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
   if (typeof tool !== "object" || tool === null) return [tool]
   const types = Object.entries(tool).flatMap(([name, value]) => (inAnyCase(name) === "type" ? [value] : []))
   return types.length === 0 ? [undefined] : types
 }
 
-/** Tools that the client does not run. */
+/** Finds tools that the client does not run. */
 export const toolsOtherThan =
   (isClients: (type: unknown) => boolean): AsksFor =>
   (tools) =>
@@ -59,8 +59,8 @@ const modalities: AsksFor = (value) =>
   Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
 
 export const otherModels = "another model may serve the call, at another price"
-export const searches = "the vendor searches the web, and bills it in addition to the tokens"
-export const vendorTools = "the vendor runs its own tools, and bills them in addition to the tokens"
+export const searches = "the vendor searches the web and bills that in addition to the tokens"
+export const vendorTools = "the vendor runs its own tools and bills them in addition to the tokens"
 
 export interface Rule {
   readonly asksFor: AsksFor
@@ -69,17 +69,17 @@ export interface Rule {
   readonly never?: true
 }
 
-/** A protocol's fields that change the vendor's bill. */
+/** The fields of a protocol that change the vendor's bill. */
 export type Billed = ReadonlyMap<string, Rule>
 
-/** Token limit fields that the protocol does not define. They are refused, because they would have no effect. */
+/** Token limit fields of other protocols. They are refused, because they would have no effect. */
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
-    { asksFor: anything, why: `the field for the answer's limit is ${own}`, never: true }
+    { asksFor: anything, why: `this protocol limits the answer with ${own}`, never: true }
   ])
 
-/** The billed fields of chat and text completions, with reasons. */
+/** The billed fields of chat and text completions, with the reasons. */
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
@@ -105,11 +105,11 @@ export const billed: Billed = new Map<string, Rule>([
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 
-/** The fields that the configuration may price. */
+/** Returns the fields for which the configuration may state a price. */
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
-/** The request's extras. The left side is the refusal. Headers are treated like body fields. */
+/** Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. */
 export const extrasOf = (
   model: Model,
   billed: Billed,
@@ -129,17 +129,17 @@ const read: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** Matches all characters that may have an ASCII letter as lower case. */
+/** Matches every character whose lower case may be an ASCII letter. */
 const capital = /[A-Z\u0080-\uffff]/
 
-/** A name in lower case, for upstreams that ignore case. */
+/** Returns a name in lower case, for upstreams that ignore case. */
 export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
 
-/** The refusal of a field with a name that differs only in case from a read or billed field. */
+/** Refuses a field whose name differs only in case from a field that the service reads or bills. */
 export const lookalike = (billed: Billed, field: string): InvalidRequest | undefined => {
   const name = inAnyCase(field)
   return name !== field && (read.has(name) || billed.has(name))
-    ? InvalidRequest.of(field, `written as ${name}`)
+    ? InvalidRequest.of(field, `must be written as ${name}`)
     : undefined
 }
 
@@ -174,7 +174,7 @@ const refused = (field: string, { never, why }: Rule): InvalidRequest => {
 
 const million = 1_000_000n
 
-/** The model at the prices with these extras. */
+/** Returns the model at the prices that apply with these extras. */
 export const withExtras = (model: Model, extras: ReadonlyArray<Extra>): Model => extras.reduce(withExtra, model)
 
 const withExtra = (model: Model, { price_factor, request_price }: Extra): Model => {

@@ -1,10 +1,10 @@
-/** A model at a price factor. */
+/** Applies a price factor to a model. */
 import { isOne, times } from "../../books/prices/PriceFactors.ts"
 import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** The model with all prices multiplied, including the prices of its extras. */
+/** Multiplies all the model's prices, including those of its extras. */
 export const withFactor = (model: Model, factor: PriceFactor): Model => {
   if (isOne(factor)) return model
   const at = (price: UnitPrice): UnitPrice => times(price, factor)

@@ -1,6 +1,6 @@
 /**
- * Ids of objects that a vendor keeps for callers (`keeps_responses`). An id belongs to the tenant and account that received it. The transaction that
- * settles an answer writes its ids, before the answer ends. A request with an unknown id is refused.
+ * Stores the ids of objects that a vendor stores for callers (`keeps_responses`). An id belongs to the tenant and account that received it. The
+ * transaction that settles an answer writes its ids, before the answer ends. A request with an unknown id is refused.
  *
  * Where the specification is silent:
  * - In each tenant, an account may use the last 10,000 ids that it received, each for 30 days. An id that is received again counts as new.
@@ -13,7 +13,7 @@ import { Problem } from "../../kernel/Problem.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
-/** An id in a request and its field. */
+/** An id in a request, and the field that contains it. */
 export interface Named {
   readonly id: string
   readonly field: string
@@ -36,7 +36,7 @@ const forgottenAtOnce = 100
 /** The maximum number of ids per query. */
 const lookedUpAtOnce = 500
 
-/** The hash that identifies a stored id. Vendors' ids may have any length. */
+/** Hashes an id, because vendors' ids may have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
 
 export type Kept = ReturnType<typeof make>
@@ -44,7 +44,7 @@ export type Kept = ReturnType<typeof make>
 export const make = (sql: SqlClient) => {
   const ofOwner = ({ account_id, tenant_id }: Actor) => sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
 
-  /** The first of these ids that the owner has not received. */
+  /** Returns the first of these ids that the owner has not received. */
   const unknownAmong = (owner: Actor, named: ReadonlyArray<Named>, now: number): Effect.Effect<Named | undefined> =>
     Effect.gen(function* () {
       for (let at = 0; at < named.length; at += lookedUpAtOnce) {
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient) => {
       return undefined
     }).pipe(Effect.orDie)
 
-  /** The statements that store these ids, for the transaction that settles their answer. */
+  /** Returns statements that store these ids, for the transaction that settles their answer. */
   const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
     const { account_id, tenant_id } = owner
     const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)

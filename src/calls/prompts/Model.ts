@@ -2,9 +2,9 @@
  * A model of the deployment, with its prices and upstreams.
  *
  * Where the specification is silent:
- * - The answer's token limit is sent in one field, the `limit_field` of the upstream or the model. The default is `max_completion_tokens`, because
- *   OpenAI rejects the older field for newer models. If an upstream ignores the field, the limit still bounds the charge, and the service logs a
- *   warning.
+ * - The token limit of an answer is sent in one field: the `limit_field` of the upstream or of the model. It defaults to `max_completion_tokens`,
+ *   because OpenAI rejects the older field for newer models. If an upstream ignores the field, the limit still bounds the charge, and the service
+ *   logs a warning.
  */
 import { Context } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -14,7 +14,7 @@ import type { PriceLine, Quantity } from "../../books/prices/Lines.ts"
 import type { Routing } from "../../upstream/routing/Order.ts"
 import type { Extra } from "./Extras.ts"
 
-/** The upstream's field for the answer's token limit. `none`: the upstream accepts no limit. */
+/** The upstream's field for the token limit of an answer, or `none` if the upstream accepts no limit. */
 export type LimitField = "max_completion_tokens" | "max_tokens" | "none"
 
 export interface ModelRoute {
@@ -23,20 +23,20 @@ export interface ModelRoute {
   /** The model's name at the upstream. */
   readonly model: string
   readonly limit_field: LimitField
-  /** The vendor's price, for routing by cost and for the operator's cost view. It does not affect charges. */
+  /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
   readonly cost?: VendorCost | undefined
-  /** The upstream's share of the calls if they are routed by weights. The default is 1. */
+  /** The upstream's share of the calls if they are routed by weights; 1 by default. */
   readonly weight?: number | undefined
 }
 
-/** The further rounds if no upstream served the call. */
+/** How many more rounds to try if no upstream served the call. */
 export interface Retries {
   readonly max: number
-  /** The time after the call in which a round may begin. */
+  /** How long after the call a round may still begin. */
   readonly within_ms: number
 }
 
-/** A vendor's price. It has no separate prices for cached tokens or other parts. */
+/** A vendor's own price, without separate prices for cached tokens or other parts. */
 export interface VendorCost {
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
@@ -46,7 +46,7 @@ export interface VendorCost {
 
 export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
 
-/** Prices of a call with a longer prompt. They apply to all its tokens. If a price is missing, the base price applies. */
+/** Prices of a call with a longer prompt, which apply to all its tokens. If one is missing, the base price applies. */
 export interface LongContext {
   readonly above_prompt_tokens: number
   readonly prompt_price?: UnitPrice | undefined
@@ -59,15 +59,15 @@ export interface Model {
   readonly name: string
   readonly description: string
   readonly owned_by: string
-  /** The creation time in seconds since 1970. The default is the service's start. */
+  /** When the model was created, in seconds since 1970. By default, this is when the service started. */
   readonly created: number | undefined
   readonly input_modalities: ReadonlyArray<string>
   readonly output_modalities: ReadonlyArray<string>
-  /** The maximum number of tokens in prompt and answer together. */
+  /** The maximum number of tokens in the prompt and the answer together. */
   readonly context_length: number
   /** The maximum number of tokens in an answer. */
   readonly output_tokens_max: number
-  /** The maximum number of tokens in an image in a prompt. */
+  /** The maximum number of tokens that an image adds to a prompt. */
   readonly attachment_tokens_max: number
   /** The maximum number of tokens that the upstream's template adds to a prompt. */
   readonly added_tokens_max: number
@@ -77,27 +77,27 @@ export interface Model {
   readonly completion_price: UnitPrice
   /** The price per call, in addition to the tokens. */
   readonly request_price: UnitPrice
-  /** Prices of separately billed tokens. If a price is missing, the price of the whole applies. */
+  /** Prices of separately billed tokens. If one is missing, those tokens are charged at the ordinary price. */
   readonly detail_prices?: DetailPrices | undefined
   /** Other prices for longer prompts. */
   readonly long_context?: ReadonlyArray<LongContext> | undefined
-  /** The factors in the model's prices. */
+  /** The price factors that the model's prices already include. */
   readonly factors?: ReadonlyArray<string> | undefined
-  /** The priced request fields. */
+  /** The request fields that have a price. */
   readonly extras: ReadonlyArray<Extra>
-  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. Their owners are not checked. */
+  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. The service does not check who owns them. */
   readonly vendor_files?: boolean | undefined
-  /** The routes, in the order of attempts unless `routing` defines another. */
+  /** The routes, in the order in which they are tried unless `routing` says otherwise. */
   readonly routes: ReadonlyArray<ModelRoute>
   readonly routing?: Routing | undefined
   readonly retries?: Retries | undefined
-  /** The models to try if all upstreams fail. */
+  /** Models to try if all upstreams fail. */
   readonly fallbacks?: ReadonlyArray<string> | undefined
 }
 
 const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
 
-/** The model's price lines, cached. */
+/** Returns the model's price lines, which are cached. */
 export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
   let lines = known.get(model)
   if (lines === undefined) known.set(model, (lines = makeLines(model)))
@@ -147,8 +147,8 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
- * The price of one-hour cache writes. `own`: they have their own price. `prompt`: no cache write has a price, so the prompt price applies. `unknown`:
- * other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
+ * How one-hour cache writes are priced. `own` means that they have a price of their own. `prompt` means that no cache write has a price, so the
+ * prompt price applies. `unknown` means that other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
  */
 export type HourPrice = "own" | "prompt" | "unknown"
 
@@ -166,7 +166,7 @@ const findHourPrice = (lines: ReadonlyArray<PriceLine>): HourPrice => {
   return lines.some(({ quantity }) => quantity === "cache_write_1h_tokens") ? "own" : "prompt"
 }
 
-/** The cache write lines without a corresponding one-hour line for the same prompt length. */
+/** Returns the cache write lines that have no matching one-hour line for the same prompt length. */
 export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<PriceLine> => {
   const hours = lines.filter(({ quantity }) => quantity === "cache_write_1h_tokens")
   return lines.filter(
@@ -174,15 +174,15 @@ export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<Pric
   )
 }
 
-/** The separately billed kinds of tokens that a prompt may have. */
+/** The kinds of separately billed tokens that a prompt may contain. */
 export interface Kinds {
-  /** Whether it may have audio or images. */
+  /** Whether it may contain audio or images. */
   readonly attachments: boolean
-  /** Whether it may be written to a cache for an hour. */
+  /** Whether it may be cached for an hour. */
   readonly hour: boolean
 }
 
-/** The most expensive lines that can apply to a prompt of up to this many tokens. */
+/** Returns the most expensive prices that can apply to a prompt of up to this many tokens. */
 export const dearestOf = (model: Model, prompt_tokens: number, { attachments, hour }: Kinds): Dearest => {
   if (model.detail_prices === undefined && model.long_context === undefined)
     return { prompt: model.prompt_price, completion: model.completion_price }
@@ -196,26 +196,26 @@ export const dearestOf = (model: Model, prompt_tokens: number, { attachments, ho
   return { prompt, completion }
 }
 
-/** The lowest price of an answer token. */
+/** Returns the lowest price of an answer token. */
 export const leastOf = (model: Model): UnitPrice =>
   linesOf(model)
     .filter(({ quantity }) => ofCompletion.has(quantity))
     .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
 
-/** Whether all upstreams of the model accept a token limit. */
+/** Whether all of the model's upstreams accept a token limit. */
 export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
 
 export interface Catalogue {
   readonly models: ReadonlyArray<Model>
-  /** The model for `auto`, if the deployment has one. */
+  /** The model that `auto` stands for, if the deployment has one. */
   readonly auto: string | undefined
-  /** The model's id for each alias. */
+  /** The model id that each alias stands for. */
   readonly aliases?: ReadonlyMap<string, string> | undefined
 }
 
 export class Models extends Context.Tag("tollgate/chat/Models")<Models, Catalogue>() {}
 
-/** The model that a caller names, by its id, an alias or `auto`. */
+/** Finds a model by its id, an alias or `auto`. */
 export const findModel = ({ aliases, auto, models }: Catalogue, name: string): Model | undefined => {
   const id = name === "auto" ? auto : (aliases?.get(name) ?? name)
   return models.find((model) => model.id === id)

@@ -1,6 +1,6 @@
 /**
- * The upstream request body. Its long member (messages or text) is copied from the received JSON. Serializing it again took a third of the CPU time
- * of a 200 kB call, and 3 % of an 8 kB call.
+ * Writes the upstream request body. The long member (messages or text) is copied from the JSON that was received, because serializing it again took a
+ * third of the CPU time of a 200 kB call and 3 % of that of an 8 kB call.
  */
 import { isUtf8 } from "node:buffer"
 import { memberOf, membersIn } from "../../kernel/JsonText.ts"
@@ -9,7 +9,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 export type EndpointName = "chat/completions" | "completions"
 
-/** The JSON of an upstream request. Its `long` member is copied from the original JSON, if available. */
+/** Writes the JSON of an upstream request. Its `long` member is copied from the original JSON, if available. */
 export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
   const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
   if (copied === undefined) return JSON.stringify(sent)
@@ -18,10 +18,10 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
   return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
 }
 
-/** JSON below this length is serialized again, which is equally fast. */
+/** JSON shorter than this is serialized again, which is just as fast. */
 const copiedLeast = 2_048
 
-/** The body with the upstream's model name and, if the upstream accepts one, a single token limit. */
+/** Builds the body, with the upstream's name for the model and, if the upstream accepts one, a single token limit. */
 export const outgoing = (
   endpoint: EndpointName,
   streams: boolean,
@@ -50,11 +50,11 @@ const bodyFor = (
     max_tokens: undefined,
     max_completion_tokens: undefined
   }
-  // Text completions support no other name.
+  // Text completions have no other name for it.
   if (limit !== undefined) sent[endpoint === "completions" ? "max_tokens" : limit_field] = limit
   if (streams) {
     sent.stream = true
-    // The charge requires the usage. The client sees it only if the client requested it.
+    // The charge needs the usage. The client sees it only if it requested it.
     sent.stream_options = { ...(body.stream_options as object | null | undefined), include_usage: true }
   } else if (body.stream === true) {
     sent.stream = undefined
@@ -64,8 +64,8 @@ const bodyFor = (
 }
 
 /**
- * The bytes of a member, if every upstream reads the validated and priced value from them. Returns `undefined` if they are not UTF-8, or if a name
- * occurs twice in an object, because some readers use the first and some the last.
+ * Returns the bytes of a member if every upstream is sure to read from them the value that was validated and priced. Returns `undefined` if they are
+ * not UTF-8, or if a name occurs twice in an object, because some readers use the first and some the last.
  */
 const writtenOnce = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
   const written = memberOf(json, name)

@@ -1,4 +1,4 @@
-/** Refusals of requests with an unknown model. */
+/** Refusals of requests for an unknown model. */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -10,7 +10,7 @@ export class ModelNotFound extends Problem<ModelNotFound>()("ModelNotFound", {
 
 /** The deployment does not serve the requested model. This is an `InvalidRequest` for the field `model`. */
 export class UnknownChatModel extends InvalidRequest {
-  /** The requested name. */
+  /** The name that was requested. */
   readonly model: string
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is

@@ -1,16 +1,16 @@
 /**
- * A request for a chat or text completion, and its highest possible cost. Only fields with limits in the specification are validated. All others
- * pass unchanged.
+ * Validates a chat or text completion request and computes the most that it can cost. Only the fields for which the specification sets limits are
+ * validated. All others are sent unchanged.
  *
  * Where the specification is silent:
- * - A prompt's bound is the sum of its bytes (a token is at least one byte), `max_added_tokens`, and `max_tool_tokens` if it has tools, but at most
- *   the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` defines the files that count by their
+ * - A prompt is bounded by its bytes (a token is at least one byte), plus `max_added_tokens`, plus `max_tool_tokens` if it has tools, but never by
+ *   more than the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` says which files count by their
  *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
- * - The bound is an upper estimate. A vendor's larger prompt count is accepted up to the context.
- * - A token budget reserves the same bound, so it may refuse a call that would fit.
- * - An answer limit above `max_output_tokens` is lowered to `max_output_tokens`, for the bound and for the upstream.
- * - The bound uses the most expensive price line that can apply to the request: the line for cache writes, the line for long prompts if the bound is
- *   that long, the lines for audio or images if the prompt has attachments.
+ * - The bound is an upper estimate. If the vendor counts a larger prompt, its count is accepted up to the context.
+ * - A token budget reserves the same bound, so it may refuse a call that would in fact have fit.
+ * - A token limit above `max_output_tokens` is lowered to it, both for the bound and for the upstream.
+ * - The bound uses the most expensive price line that can apply to the request. The line for long prompts counts only if the bound is that long, and
+ *   the lines for audio and images only if the prompt has attachments.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"
@@ -27,7 +27,7 @@ import { bytesAToken } from "./Tokens.ts"
 import type { Most } from "./Tokens.ts"
 
 const Stop = Schema.Union(Schema.String, Schema.Array(Schema.String).pipe(Schema.maxItems(4))).annotations({
-  message: () => ({ message: "a string or up to 4 strings", override: true })
+  message: () => ({ message: "must be a string or at most 4 strings", override: true })
 })
 
 const common = {
@@ -37,7 +37,7 @@ const common = {
   max_tokens: optional(whole(1, 1_000_000_000)),
   /** The newer name of `max_tokens`. */
   max_completion_tokens: optional(whole(1, 1_000_000_000)),
-  /** The number of answers to generate. The vendor returns the best. */
+  /** How many answers to generate. The vendor returns the best ones. */
   best_of: optional(whole(1, 128)),
   n: optional(whole(1, 128)),
   seed: optional(Schema.Int),
@@ -49,7 +49,7 @@ const common = {
   user: optional(Schema.String)
 } as const
 
-/** Parts are not validated. Only an assistant's content may be null, if the assistant called tools. */
+/** Parts are not validated. Content may be null only in an assistant's message, if the assistant called tools. */
 const isContent = (role: string, content: unknown): boolean =>
   typeof content === "string" || Array.isArray(content) || (role === "assistant" && (content ?? null) === null)
 
@@ -59,12 +59,15 @@ const Message = Schema.Struct({ role: Schema.String, content: Schema.optional(Sc
       ? undefined
       : {
           path: ["content"],
-          message: role === "assistant" ? "a string, an array of parts, or null" : "a string or an array of parts"
+          message:
+            role === "assistant"
+              ? "must be a string, an array of parts, or null"
+              : "must be a string or an array of parts"
         }
   )
 )
 
-/** Checks each message like the schema `Message`. */
+/** Does the same checks as the schema `Message`. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -77,7 +80,7 @@ const chat = {
   required: {
     model: ModelName,
     messages: Schema.Array(Message)
-      .pipe(Schema.minItems(1, { message: () => "at least one message" }))
+      .pipe(Schema.minItems(1, { message: () => "must contain at least one message" }))
       .annotations({ [byHand]: areMessages })
   },
   optional: {
@@ -97,7 +100,7 @@ export const ChatRequest = Schema.extend(
 ).annotations({ identifier: "ChatRequest" })
 export type ChatRequest = typeof ChatRequest.Type
 
-/** A request for a chat completion. Other fields reach the model unchanged. */
+/** A chat completion request. Other fields are sent to the model unchanged. */
 export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
   readonly messages: ReadonlyArray<ChatMessage>
   readonly [field: string]: unknown
@@ -105,7 +108,7 @@ export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
 
 export interface ChatMessage {
   readonly role: string
-  /** A string or a list of parts. It may be absent if an assistant called tools. */
+  /** A string or an array of parts. It may be absent if the assistant called tools. */
   readonly content?: unknown
   readonly [field: string]: unknown
 }
@@ -118,7 +121,9 @@ const completion = {
       Schema.Array(Schema.String),
       Schema.Array(Schema.Int),
       Schema.Array(Schema.Array(Schema.Int))
-    ).annotations({ message: () => ({ message: "a string, or an array of strings or tokens", override: true }) })
+    ).annotations({
+      message: () => ({ message: "must be a string, or an array of strings or tokens", override: true })
+    })
   },
   optional: {
     ...common,
@@ -134,37 +139,37 @@ export const CompletionRequest = Schema.extend(
 ).annotations({ identifier: "CompletionRequest" })
 export type CompletionRequest = typeof CompletionRequest.Type
 
-/** A request for a text completion. Other fields reach the model unchanged. */
+/** A text completion request. Other fields are sent to the model unchanged. */
 export interface TextPrompt extends CompletionRequest {
   readonly [field: string]: unknown
 }
 
 /** The properties of a request that determine its cost. */
 export interface Size {
-  /** The bytes of the request, without its images. */
+  /** The size of the request without its images, in bytes. */
   readonly bytes: number
-  /** The number of images and other parts that are not bounded by their bytes. */
+  /** The number of images and other parts whose bytes do not bound their tokens. */
   readonly attachments: number
   /** Whether an attachment may fill the model's context. */
   readonly attached_elsewhere: boolean
-  /** Whether the request has tools. The vendor may add its own prompt about them. */
+  /** Whether the request has tools, about which the vendor may add instructions of its own. */
   readonly with_tools: boolean
   /** The field that refers to a vendor's file, container or audio answer by id. */
   readonly names_kept: string | undefined
   readonly prompts: number
-  /** The number of answers to generate. */
+  /** How many answers to generate. */
   readonly answers: number
-  /** The client's token limit for each answer, if any. */
+  /** The client's token limit for each answer, if it sets one. */
   readonly answer_tokens_max: number | undefined
 }
 
-/** A validated prompt: the input of the gate and the relay. */
+/** A validated prompt, as the gate and the relay use it. */
 export interface ValidPrompt extends Size {
   readonly model: string
   /** Whether the client wants the usage chunk at the end of its stream. */
   readonly show_usage: boolean
   readonly body: Readonly<Record<string, unknown>>
-  /** The body's original JSON text. */
+  /** The JSON of the body as it was received. */
   readonly json: Buffer | undefined
 }
 
@@ -173,7 +178,7 @@ const completionFits = fits(completion)
 const decodeChat = Schema.decodeUnknownEither(ChatRequest)
 const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)
 
-/** The token limit of each answer. If a client sends both fields, the smaller applies. */
+/** Returns the token limit of each answer. If a client sends both fields, the smaller limit applies. */
 const limitOf = ({
   max_completion_tokens,
   max_tokens
@@ -187,7 +192,7 @@ const answersOf = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number =
 /** Validates a prompt from a client or an embedding program. `json` is its JSON, if available. */
 export type Read = (prompt: unknown, json?: Buffer) => Either.Either<ValidPrompt, InvalidRequest>
 
-/** Reads a request for a chat completion. The length of `json` bounds the prompt's tokens. */
+/** Reads a chat completion request. The length of `json` bounds the prompt's tokens. */
 export const readChat: Read = (prompt, json) =>
   read<ChatRequest>(prompt, json, chatFits, decodeChat, (request, length) => {
     const attached = attachmentsOf(request.messages)
@@ -203,13 +208,13 @@ export const readChat: Read = (prompt, json) =>
     }
   })
 
-/** Whether the value is a non-empty list. */
+/** Whether the value is a non-empty array. */
 export const isAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
 /** The default token limit of a text completion. */
 const completionTokens = 16
 
-/** Reads a request for a text completion. */
+/** Reads a text completion request. */
 export const readCompletion: Read = (prompt, json) =>
   read<CompletionRequest>(prompt, json, completionFits, decodeCompletion, (request, length) => {
     const { prompt } = request
@@ -226,7 +231,9 @@ export const readCompletion: Read = (prompt, json) =>
     }
   })
 
-/** Validates a body with hand-written checks and decodes it only to describe a fault. `sizeOf` returns the figures that bound the cost. */
+/**
+ * Validates a body with hand-written checks, and decodes it with the schema only to describe what is wrong. `sizeOf` returns what bounds the cost.
+ */
 export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   body: unknown,
   json: Buffer | undefined,
@@ -237,7 +244,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), InvalidRequest.ofDecoding)
   return Either.map(request, (request) => {
     const size = sizeOf(request, json?.length ?? Buffer.byteLength(JSON.stringify(body)))
-    // Every call runs this, so it avoids a spread.
+    // This runs on every call, so it avoids a spread.
     return {
       model: request.model,
       show_usage: request.stream_options?.include_usage === true,
@@ -255,21 +262,21 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   })
 }
 
-/** Text parts. Their bytes bound their tokens. */
+/** Types of text parts, whose bytes bound their tokens. */
 const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text", "refusal", "thinking", "reasoning"])
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/** The refusal of a reference to a vendor's object. The vendor keeps all callers' objects under one key, so the owner is unknown. */
+/** Refuses a reference to a vendor's object. The vendor stores all callers' objects under one key, so the service cannot tell who owns it. */
 export const keptById = (field: string) =>
-  InvalidRequest.of(field, "this model accepts no ids of objects that its vendor keeps: send the object in the request")
+  InvalidRequest.of(field, "this model accepts no ids of objects stored by its vendor: send the object in the request")
 
-/** The attachments of messages. */
+/** Finds the attachments in messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
   for (const message of messages) {
     const { audio, content } = message as { readonly audio?: unknown; readonly content?: unknown }
-    // An earlier audio answer, by id.
+    // An earlier audio answer, by its id.
     if (typeof audio === "object" && audio !== null) {
       attached.by_id ??= "audio"
       addData(attached, undefined)
@@ -286,33 +293,33 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   return attached
 }
 
-/** The shortest answer, in tokens, that a call without a limit must be able to pay. */
+/** How many answer tokens a call without a limit must be able to pay for. */
 export const answerTokensLeast = 16
-/** A payer that can afford an answer of this length takes precedence over one that can afford only the shortest. */
+/** A payer that can afford an answer of this many tokens is preferred to one that can afford only the shortest. */
 export const answerTokensEnough = 1_024
 
 export interface Bound {
   readonly least: Nano
   readonly enough: Nano
   readonly most: Nano
-  /** Tokens of the prompt and all answers. */
+  /** The tokens in the prompt and all answers. */
   readonly tokens: { readonly least: number; readonly most: number }
 }
 
-/** The maximum number of prompt tokens that an upstream accepts. It rejects longer prompts. */
+/** Returns how many prompt tokens the upstream accepts. It rejects longer prompts. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
-/** The prompt tokens to reserve. */
+/** Returns how many prompt tokens to reserve. */
 const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   const context = contextOf(model, prompt)
   if (prompt.attached_elsewhere) return context
-  // A token is at least a byte of the request.
+  // Every token takes at least one byte of the request.
   const sent = prompt.bytes + prompt.attachments * model.attachment_tokens_max
   const added = prompt.prompts * model.added_tokens_max + (prompt.with_tools ? model.tool_tokens_max : 0)
   return Math.min(sent + added, context)
 }
 
-/** The client's limit for each answer, but at most the model's limit; `undefined` without a client's limit. */
+/** Returns the client's limit for each answer, but at most the model's limit; `undefined` if the client sets none. */
 export const answerTokensAsked = (model: Model, { answer_tokens_max }: ValidPrompt): number | undefined =>
   answer_tokens_max === undefined ? undefined : Math.min(answer_tokens_max, model.output_tokens_max)
 
@@ -337,7 +344,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** The call's bounds. Without a client's limit, they range up to the model's limit or the balance. */
+/** Computes the bounds of a call. If the client sets no limit, they extend to the model's limit or to what the balance allows. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
@@ -355,18 +362,18 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   }
 }
 
-/** The tokens to reserve with answers of this length. */
+/** Returns how many tokens to reserve for answers of this length. */
 const tokensWith = (model: Model, prompt: ValidPrompt, answer: number): number =>
   promptTokensMax(model, prompt) + answer * prompt.answers
 
-/** The credit and tokens of a reservation. */
+/** The credit and tokens that a call has reserved. */
 export interface Reserved {
   readonly reserved: Nano
-  /** The tokens that budgets allow; `undefined` if no budget limits tokens. */
+  /** How many tokens budgets allow, or `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
 }
 
-/** The limit for each answer within the reservation, as sent to the upstream. */
+/** Returns the limit for each answer that fits the reservation. It is sent to the upstream. */
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked
@@ -379,7 +386,7 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved
   return Math.max(fewest, Math.floor(Math.min(paid, admitted, model.output_tokens_max)))
 }
 
-/** The limit for each answer if a fallback serves the call; `undefined` if even the shortest answer could exceed the reservation. */
+/** Returns the limit for each answer if a fallback serves the call, or `undefined` if even the shortest answer could exceed the reservation. */
 export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within: Reserved): number | undefined => {
   const bound = boundOf(model, prompt)
   return bound.least > within.reserved || (within.tokens !== undefined && bound.tokens.least > within.tokens)
@@ -387,7 +394,7 @@ export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within
     : answerTokensWithin(model, prompt, within)
 }
 
-/** The maximum token counts of a request with answers of at most `answer` tokens each. */
+/** Returns the highest token counts that a request can cause if each answer has at most `answer` tokens. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
   context_tokens: contextOf(model, prompt),
@@ -395,6 +402,6 @@ export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most 
   kinds: kindsOf(model, prompt)
 })
 
-/** The prompt's token count, estimated from its bytes. */
+/** Estimates the prompt's tokens from its bytes. */
 export const promptTokensEstimate = (model: Model, prompt: ValidPrompt): number =>
   Math.ceil(prompt.bytes / bytesAToken) + prompt.attachments * model.attachment_tokens_max

@@ -1,4 +1,4 @@
-/** The engine's protocol interfaces: `Spoken` for upstreams, `Protocol` for clients. */
+/** How the engine sees protocols: `Spoken` for upstreams, `Protocol` for clients. */
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
@@ -18,19 +18,19 @@ export interface Passage {
   readonly upstream: Upstream
 }
 
-/** An upstream protocol. If it is not a client protocol, its answers are always translated. */
+/** A protocol that upstreams speak. If clients cannot speak it, its answers are always translated. */
 export interface Spoken {
   readonly name: ProtocolName
-  /** A model's path below the upstream's base address. */
+  /** Returns a model's path below the upstream's base address. */
   readonly pathFor: (model: string, streams: boolean) => string
-  /** Request headers, in addition to the upstream's own. */
+  /** Request headers to send in addition to the upstream's own. */
   readonly headers: Readonly<Record<string, string>>
   readonly stream: StreamForm
-  /** The members of a whole answer that can be long. The other members include the usage. */
+  /** The members of a complete answer that may be long. The usage is among the other members. */
   readonly long: LongMembers
 }
 
-/** The form of a stream. */
+/** How the protocol streams. */
 export interface StreamForm {
   readonly content_type: RegExp
   /** Converts the bytes to server-sent events. */
@@ -42,7 +42,7 @@ export const serverSentEvents: StreamForm = {
   eventsOf: (answer) => answer
 }
 
-/** A client protocol. Upstreams may also speak it. */
+/** A protocol that clients speak. Upstreams may speak it too. */
 export interface Protocol extends Spoken {
   readonly name: ClientProtocol
   /** The route's name in usage records. */
@@ -54,9 +54,9 @@ export interface Protocol extends Spoken {
   readonly billed: Billed
 
   // ---- the request to an upstream ----
-  /** The reason why this upstream cannot be called, although it speaks the protocol. */
+  /** Returns the reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
-  /** The body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
+  /** Writes the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
   readonly bodyFor: (
     prompt: ValidPrompt,
     passage: Passage,
@@ -65,18 +65,18 @@ export interface Protocol extends Spoken {
   ) => string | Buffer
 
   // ---- the upstream's answer ----
-  /** A fault in a whole answer of status 200, for the log, if any. */
+  /** Returns what is wrong with a complete answer of status 200, for the log. */
   readonly faultIn: (answer: Json) => string | undefined
-  /** The usage that a whole answer reports. */
+  /** Returns the usage that a complete answer reports. */
   readonly usageIn: (answer: Json) => Usage
-  /** Estimates the tokens of a whole answer from its text. */
+  /** Estimates the tokens of a complete answer from its text. */
   readonly countIn: (answer: Json) => number
-  /** The vendor's ids for a whole answer and its parts, if the vendor keeps them. */
+  /** Returns the vendor's ids for a complete answer and its parts, if the vendor stores them. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
-  /** Converts a whole answer to a stream. Without this function the answer is translated, which would lose parts of it. */
+  /** Converts a complete answer to a stream. Without this function, the answer is translated, which would lose parts of it. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
-  /** The end of a broken stream, after these events. */
+  /** Writes the end of a stream that broke after these events. */
   readonly broken: (events: string) => string
-  /** Creates a reader of stream events. `notes`: whether it records the vendor's ids. */
+  /** Creates a reader of stream events. `notes` tells whether it records the vendor's ids. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader
 }

@@ -1,17 +1,17 @@
 /**
- * The tokens that a call used. The upstream's figures count up to the request's maximum. Without them, the service estimates the tokens.
+ * Determines how many tokens a call used. The upstream's figures count up to the request's maximum. Without them, the service estimates the tokens.
  *
  * Where the specification is silent:
- * - An upstream's figure is accepted up to the request's maximum. For a prompt, this is the model's context, because vendors add templates, tool
- *   prompts, images and pages to their count. For the answers, it is the limit sent upstream times the number of answers. A larger figure counts
- *   as the maximum.
- * - A missing or invalid figure is replaced by an estimate. A prompt counts one token per four bytes and `max_attachment_tokens` per attachment. An
- *   answer counts one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`. An explicit zero
- *   is accepted.
- * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to the rest of their total after earlier kinds in that list. Audio
- *   read from a cache therefore counts once. The record is marked `estimated` if one kind exceeds the total, if audio or images are reported for a
- *   prompt without attachments, or if one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache
- *   writes, and the service logs a warning.
+ * - An upstream's figure is accepted up to the request's maximum. For a prompt, that is the model's context, because vendors count templates, tool
+ *   instructions, images and pages as well. For the answers, it is the limit sent upstream times the number of answers. A larger figure counts as the
+ *   maximum.
+ * - A missing or invalid figure is replaced with an estimate. A prompt counts as one token per four bytes, plus `max_attachment_tokens` per
+ *   attachment. An answer counts as one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`.
+ *   An explicit zero is accepted.
+ * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to what the earlier kinds in that list leave of their total, so audio
+ *   read from a cache counts only once. The record is marked `estimated` if one kind exceeds the total, if audio or images are reported for a prompt
+ *   without attachments, or if one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes, and
+ *   the service logs a warning.
  */
 import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -23,23 +23,23 @@ import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { linesOf } from "./Model.ts"
 import type { Kinds, Model } from "./Model.ts"
 
-/** Token counts of a prompt and all its answers. */
+/** Token counts of a prompt and of all its answers. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
 }
 
-/** A request's maximum token counts. `prompt_tokens` is the prompt's bound, an upper estimate for the reservation. */
+/** The highest token counts that a request can cause. `prompt_tokens` is the prompt's bound, which is an upper estimate for the reservation. */
 export interface Most extends Figures {
-  /** The highest accepted prompt count. */
+  /** The highest prompt count to accept. */
   readonly context_tokens: number
-  /** The prompt's possible kinds of tokens. */
+  /** The kinds of tokens that the prompt may contain. */
   readonly kinds: Kinds
 }
 
 export interface Tokens extends Figures {
   readonly usage_source: UsageSource
-  /** The separately billed tokens, if any. The totals include them. */
+  /** The separately billed tokens, if there are any. The totals include them. */
   readonly token_details: TokenDetails | undefined
   /** The cost that the upstream reported. It changes no charge. */
   readonly vendor_cost?: Nano | undefined
@@ -47,9 +47,7 @@ export interface Tokens extends Figures {
   readonly vendor_id?: string | undefined
 }
 
-/**
- * The tokens to charge. Each reported total counts up to `most`, and an explicit zero is accepted. `counted` replaces a missing total.
- */
+/** Returns the tokens to charge. Each reported total counts up to `most`, and an explicit zero is accepted. `counted` supplies a missing total. */
 export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): Tokens => {
   const { completion_tokens: completion, prompt_tokens: prompt } = reported
   const asItIs =
@@ -63,7 +61,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
   details.believe(completionDetails, completion_tokens, any)
-  // Every call runs this, so it avoids a spread.
+  // This runs on every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,
@@ -86,13 +84,13 @@ const ofAttachments: ReadonlySet<TokenDetail> = new Set([
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ])
-/** The counts in which vendors include audio read from a cache. */
+/** The counts in which vendors include audio that was read from a cache. */
 const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
-/** The plausible part of the reported separately billed tokens. */
+/** The plausible part of what is reported about separately billed tokens. */
 class Details {
   found: { [Name in TokenDetail]?: number } | undefined
-  /** Whether the report has implausible figures. */
+  /** Whether the report contains implausible figures. */
   beyond = false
   private readonly reported: Usage
 
@@ -106,7 +104,7 @@ class Details {
     return others === undefined ? tokens : Math.max(0, tokens - others)
   }
 
-  /** Accepts tokens of these kinds within `total`. The last argument has the possible kinds. */
+  /** Accepts tokens of these kinds within `total`. The last argument states which kinds are possible. */
   believe(names: ReadonlyArray<TokenDetail>, total: number, { attachments, hour }: Kinds): void {
     let left = total
     for (const name of names) {
@@ -125,7 +123,7 @@ class Details {
   }
 }
 
-/** The implausible part of reported usage: a total, or one-hour caching that was not requested. */
+/** Returns the implausible part of reported usage: a total, or one-hour caching that was not requested. */
 export const beyondIn = (
   { cache_write_1h_tokens, completion_tokens, prompt_tokens }: Usage,
   most: Most
@@ -134,24 +132,30 @@ export const beyondIn = (
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 
-/** Bytes per token for estimates. This is typical for English text. */
+/** Bytes per token for estimates, as is typical of English text. */
 export const bytesAToken = 4
 
 /**
- * A string of up to this length counts as one token, because upstreams stream about one token per delta. A longer string counts one token per four
- * bytes.
+ * A string of up to this many bytes counts as one token, because upstreams stream about one token per delta. A longer string counts as one token per
+ * four bytes.
  */
 const pieceBytesMax = 12
 
-/** The token count of a generated string of `bytes` bytes. */
+/** Estimates the tokens in a generated string of `bytes` bytes. */
 export const tokensOfString = (bytes: number): number =>
   bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
 
-/** Matches the generated strings of an answer: text, refusals, thoughts, tool arguments and transcripts. Quotes inside strings are escaped. */
+/**
+ * Matches the strings that a model generates in an answer: text, refusals, thoughts, tool arguments and transcripts. Quotes inside strings are
+ * escaped.
+ */
 const generated =
   /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"/g
 
-/** The end of the string that begins at `from`, or of the text. A regular expression would overflow the stack in an answer of megabytes. */
+/**
+ * Returns where the string that begins at `from` ends, or the end of the JSON. A regular expression would overflow the stack on an answer of several
+ * megabytes.
+ */
 const endOfString = (json: string, from: number): number => {
   for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
     let escapes = 0
@@ -162,8 +166,8 @@ const endOfString = (json: string, from: number): number => {
 }
 
 /**
- * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. Every event runs this, so it must be fast and include
- * all generated strings.
+ * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. This runs on every event, so it must be fast, and it
+ * must cover all generated strings.
  */
 export const tokensIn = (json: string): number => {
   let tokens = 0
@@ -187,7 +191,7 @@ export const tokensIn = (json: string): number => {
         thinking += count
         break
       case "text":
-        // With `reasoning_details`, the same thoughts also occur under another name.
+        // If there are `reasoning_details`, they repeat the same thoughts under another name.
         if (!json.includes('"reasoning_details"')) tokens += count
         break
       default:

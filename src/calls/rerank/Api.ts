@@ -1,4 +1,4 @@
-/** Reranking of documents, and the reranking models. */
+/** Endpoints that rerank documents, and the list of reranking models. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -40,12 +40,12 @@ const rerank = <const Name extends string>(name: Name, path: `/${string}`, summa
     .annotate(OpenApi.Summary, summary)
 
 export class RerankApi extends HttpApiGroup.make("rerank")
-  .add(rerank("rerank", "/v1/rerank", "Order documents by relevance to a query, in the format of Cohere and Jina"))
-  .add(rerank("rerankV2", "/v2/rerank", "Order documents by a query, on the path of Cohere's version 2"))
+  .add(rerank("rerank", "/v1/rerank", "Rank documents by relevance to a query, in the format of Cohere and Jina"))
+  .add(rerank("rerankV2", "/v2/rerank", "Rank documents by relevance to a query, on the path of Cohere's version 2"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")
       .addSuccess(RerankModelList)
-      .annotate(OpenApi.Summary, "Reranking models with prices")
+      .annotate(OpenApi.Summary, "List the reranking models with their prices")
   )
   .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}

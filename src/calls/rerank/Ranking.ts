@@ -1,13 +1,13 @@
 /**
- * A rerank request: its validation and its bound.
+ * Validates a rerank request and computes its bounds.
  *
  * Where the specification is silent:
- * - The request and response have the format of Cohere and Jina. Documents are strings, or objects with a `text`.
- * - The bound of tokens is one token per byte of the documents, and of the query once per document. The bound of searches is the number of documents
- *   divided by `documents_per_search`. A long document counts as several. Both bounds are reserved.
- * - A reported search count is accepted up to its bound. A reported token count is accepted up to `max_input_tokens` per document, because upstreams
- *   may add tokens. For a longer document, the document's bound applies, because upstreams may split it. Tokens are read from `usage.prompt_tokens`,
- *   `usage.total_tokens` or `meta.billed_units.input_tokens`, searches from `meta.billed_units.search_units`.
+ * - Requests and responses use the format of Cohere and Jina. Each document is a string or an object with a `text`.
+ * - Tokens are bounded by the bytes: one token for each byte of the documents, plus the bytes of the query for every document. Searches are bounded
+ *   by the number of documents divided by `documents_per_search`, where a long document counts as several. The call reserves both bounds.
+ * - The service accepts a reported search count up to its bound. It accepts a reported token count up to `max_input_tokens` per document, because
+ *   upstreams may add tokens. For a document whose own bound is higher, that bound applies instead, because upstreams may split the document. Tokens
+ *   come from `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, and searches from `meta.billed_units.search_units`.
  * - `return_documents` also works with upstreams that do not support it.
  */
 import { Either, Schema } from "effect"
@@ -20,12 +20,12 @@ import type { RerankModel } from "./Settings.ts"
 
 const Document = Schema.Union(Schema.String, Schema.Struct({ text: Schema.String }))
 
-/** The documented shape. */
+/** The documented part of a request. */
 export const RerankRequest = Schema.Struct({
   model: Schema.String,
   query: Schema.String,
   documents: Schema.Array(Document),
-  /** The number of best documents to return. By default, all are returned. */
+  /** How many of the best documents to return. By default, all are returned. */
   top_n: Schema.optional(Schema.NullOr(Schema.Int)),
   return_documents: Schema.optional(Schema.NullOr(Schema.Boolean))
 }).annotations({ identifier: "RerankRequest" })
@@ -45,7 +45,7 @@ export const RerankAnswer = Schema.Struct({
   )
 }).annotations({ identifier: "RerankAnswer" })
 
-/** A request's quantities, for the bound and the estimate. */
+/** The quantities that determine a request's price. */
 export interface Amounts {
   readonly tokens: number
   readonly searches: number
@@ -64,28 +64,30 @@ export interface Asked {
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** The request with its bounds. The left side is the broken rule. */
+/** Validates a request and computes its bounds. `Left` holds the first broken rule. */
 export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
-  if (!isObject(request)) return refused("", "a JSON object")
+  if (!isObject(request)) return refused("", "must be a JSON object")
   const { documents, model: name, query, return_documents = null, top_n = null } = request
-  if (typeof name !== "string" || name === "") return refused("model", "required: a model's id")
+  if (typeof name !== "string" || name === "") return refused("model", "must be a model's id")
   const model = models.find(({ id }) => id === name)
   if (model === undefined) {
     const ids = models.map(({ id }) => id)
     return Either.left(new UnknownModel(name, ids))
   }
-  if (typeof query !== "string" || query === "") return refused("query", "required: a text")
-  if (!Array.isArray(documents) || documents.length === 0) return refused("documents", "required: a list of documents")
-  if (documents.length > model.documents_max) return refused("documents", `up to ${model.documents_max}`)
+  if (typeof query !== "string" || query === "") return refused("query", "must be a non-empty string")
+  if (!Array.isArray(documents) || documents.length === 0)
+    return refused("documents", "must be a non-empty array of documents")
+  if (documents.length > model.documents_max)
+    return refused("documents", `must contain at most ${model.documents_max} documents`)
   const wrong = documents.findIndex(
     (one) => typeof one !== "string" && !(isObject(one) && typeof one.text === "string")
   )
-  if (wrong !== -1) return refused(`documents.${wrong}`, "a text, or an object with a text")
+  if (wrong !== -1) return refused(`documents.${wrong}`, "must be a string, or an object with a string `text`")
   if (top_n !== null && !(Number.isInteger(top_n) && (top_n as number) >= 1)) {
-    return refused("top_n", "a whole number of at least 1")
+    return refused("top_n", "must be a whole number of at least 1")
   }
   if (return_documents !== null && typeof return_documents !== "boolean") {
-    return refused("return_documents", "true or false")
+    return refused("return_documents", "must be true or false")
   }
   const priced = billedOtherwise(request)
   if (priced !== undefined) return Either.left(priced)
@@ -100,7 +102,7 @@ export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): E
   })
 }
 
-/** The bytes of a document. An object counts with all members, because a vendor may read more than `text`. */
+/** Counts the bytes of a document. For an object, all members count, because a vendor may read more than `text`. */
 const bytesOf = (document: unknown): number =>
   Buffer.byteLength(typeof document === "string" ? document : JSON.stringify(document))
 
@@ -126,17 +128,17 @@ const amountsOf = (
   return { tokens, searches: Math.ceil(counted / documents_per_search) }
 }
 
-/** Response bytes per document. */
+/** The typical response size per document, in bytes. */
 const resultBytes = 100
 
-/** The expected response size in bytes. Returned documents are not longer than the request's. */
+/** Estimates the response size in bytes. A returned document is no longer than the one in the request. */
 export const answerBytesOf = ({ request: { documents, return_documents, top_n } }: Asked): number => {
   const results = Math.min(top_n ?? documents.length, documents.length)
   const held = return_documents === true ? documents.reduce((sum, one) => sum + bytesOf(one), 0) : 0
   return results * resultBytes + held
 }
 
-/** The response's fault, for the log; `undefined` if it orders the request's documents. */
+/** Returns what is wrong with a response, for the log, or `undefined` if it ranks the request's documents. */
 export const faultIn =
   ({ request }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
@@ -145,15 +147,15 @@ export const faultIn =
       typeof one.relevance_score === "number" &&
       Number.isInteger(one.index) &&
       request.documents[one.index as number] !== undefined
-    // A repeated index would repeat the document's text.
+    // A repeated index would return the same document twice.
     const isOrder = (all: ReadonlyArray<{ readonly index: number }>) =>
       new Set(all.map(({ index }) => index)).size === all.length
     return Array.isArray(results) && results.every(isResult) && isOrder(results)
       ? undefined
-      : "its answer orders no documents of the request"
+      : "the response does not rank the request's documents"
   }
 
-/** The figures that a response reports. */
+/** Returns the counts that a response reports. */
 export const reported = ({
   meta,
   usage
@@ -164,7 +166,7 @@ export const reported = ({
   return { tokens: prompt_tokens ?? total_tokens ?? input_tokens, searches: search_units }
 }
 
-/** The response with the requested documents that the upstream omitted; `undefined` if it is complete. */
+/** Adds the requested documents that the upstream left out. Returns `undefined` if none are missing. */
 export const withDocuments = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-/** Reranking. The first upstream that succeeds serves the call. The charge is per search, per token, or both. */
+/** Reranks documents. The first upstream that succeeds serves the call, which is charged per search, per token, or both. */
 import { Context, Effect, Layer } from "effect"
 import { singles } from "../embeddings/Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "../embeddings/Single.ts"
@@ -13,10 +13,10 @@ import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
 
-/** A rerank call. */
+/** One request to rerank documents. */
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** `{ results: [{ index, relevance_score }] }`, as the upstream's bytes unless requested documents had to be added. */
+/** `{ results: [{ index, relevance_score }] }`. The bytes are the upstream's own unless the service had to add requested documents. */
 export interface Reranked extends SingleAnswer {}
 
 export type RerankProblem = SingleProblem
@@ -24,7 +24,7 @@ export type RerankProblem = SingleProblem
 export interface RerankContract {
   /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
 }
 
@@ -68,7 +68,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
     : [{ quantity: "units", unit: "search", price: search_price } as const])
 ]
 
-/** The used amounts. They are marked as an estimate if a figure with a price is missing. */
+/** Returns what the call used. The amounts are marked as estimated if the response does not report a quantity that has a price. */
 const usedBy = (
   { context, estimate, model, most }: Asked,
   provider: string,

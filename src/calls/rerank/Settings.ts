@@ -24,7 +24,7 @@ export const RerankModel = readAs(
     /** The maximum number of documents per request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),
-    /** A document counts as several if it has more tokens together with the query. */
+    /** A document that, together with the query, is longer than this counts as several. */
     tokens_per_document: Schema.optionalWith(Count, { default: () => 500 }),
     price: Price
   }),

@@ -1,4 +1,4 @@
-/** Responses in OpenAI's protocol. Refusals have that protocol's shape. */
+/** The endpoint in OpenAI's Responses protocol. Errors have that protocol's shape too. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NotHandedOut } from "../prompts/Kept.ts"
@@ -35,7 +35,7 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Response in OpenAI's newer protocol, whole or streamed; unknown fields pass through to the model"
+        "Create a response in OpenAI's newer protocol, optionally streamed; the model gets unknown fields unchanged"
       )
   )
   .addError(MeteredRefusal)

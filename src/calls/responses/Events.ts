@@ -1,8 +1,8 @@
-/** Model responses as values: whole responses and stream events. Upstreams may omit or add fields. */
+/** Parsed model responses and stream events. Upstreams may omit or add fields. */
 import type { Item } from "../dialects/responses/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** The upstream's reported tokens. The receipt and the usage record have the charge. */
+/** The tokens that the upstream reports. The receipt and the usage record state the charge. */
 export interface ResponseUsage {
   readonly input_tokens?: number
   readonly output_tokens?: number
@@ -10,7 +10,7 @@ export interface ResponseUsage {
   readonly [field: string]: unknown
 }
 
-/** A model's response. (Not an HTTP response.) */
+/** A model's response, as opposed to an HTTP response. */
 export interface ModelResponse {
   readonly id?: string
   readonly object?: "response"
@@ -21,8 +21,8 @@ export interface ModelResponse {
   readonly [field: string]: unknown
 }
 
-/** `response.created`, `response.output_text.delta` and so on, distinguished by `type`. */
+/** An event such as `response.created` or `response.output_text.delta`; its `type` tells which. */
 export type ResponseEvent = TypedEvent
 
-/** The events of a stream up to the last one, `response.completed` or `response.incomplete`. Fails if the stream breaks. */
+/** Parses a stream's events up to the last one, `response.completed` or `response.incomplete`. Fails if the stream breaks. */
 export { typedEventsOf as eventsOf } from "../engine/Events.ts"

@@ -1,4 +1,4 @@
-/** The route of responses. */
+/** The Responses route. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { routes } from "../engine/Face.ts"

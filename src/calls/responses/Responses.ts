@@ -1,12 +1,12 @@
 /**
- * Responses in OpenAI's newer protocol.
+ * Serves OpenAI's newer Responses protocol.
  *
  * Where the specification is silent:
- * - If the upstream keeps responses for callers (`keeps_responses`), the client's `store` is sent, and without it the vendor's default applies
- *   (OpenAI keeps responses). For other upstreams, `store` is `false`, and `previous_response_id`, `conversation` and items by reference are refused.
- *   An id belongs to the tenant and account that received it (`calls/prompts/Kept`). A request with another caller's id gets a 404 and does not reach
- *   the vendor.
- * - `background` is refused, because an answer that is fetched later cannot be charged.
+ * - If the upstream stores responses for callers (`keeps_responses`), it gets the client's `store`. If the client does not set it, the vendor's
+ *   default applies, and OpenAI stores responses by default. Other upstreams get `store: false`, and the service refuses `previous_response_id`,
+ *   `conversation` and references to items. An id belongs to the tenant and account that received it (`calls/prompts/Kept`). A request with another
+ *   caller's id gets a 404 and never reaches the vendor.
+ * - `background` is refused, because a response that is fetched later cannot be charged.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -21,15 +21,15 @@ import { namedIn } from "../dialects/responses/Named.ts"
 import type { ResponsesPrompt } from "../dialects/responses/Prompt.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 
-/** A request for one response. */
+/** One request for a response. */
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
-/** The method determines the form of the response. `EngineContract` describes refusals and interruption. */
+/** `EngineContract` describes refusals and interruption, which are the same here. */
 export interface ResponsesContract {
   readonly create: (call: ResponseCall) => Effect.Effect<Completed<ModelResponse>, ChatProblem | Kept.NotHandedOut>
   /** Returns once an upstream has begun to respond. */
   readonly stream: (call: ResponseCall) => Effect.Effect<Streamed<ResponseEvent>, ChatProblem | Kept.NotHandedOut>
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
 }
 
@@ -42,7 +42,7 @@ const make = Effect.gen(function* () {
   const catalogue = yield* Models
   const kept = Kept.make(yield* SqlClient)
 
-  /** Refuses a request with an id that the caller has not received. The prompt is not validated yet. */
+  /** Refuses a request that contains an id that the caller never received. The prompt has not been validated yet. */
   const checked = Effect.fnUntraced(function* ({ caller, prompt }: ResponseCall) {
     const unknown = yield* kept.unknownAmong(caller, namedIn(prompt), yield* Clock.currentTimeMillis)
     if (unknown !== undefined) return yield* new Kept.NotHandedOut({ field: unknown.field })
@@ -53,7 +53,7 @@ const make = Effect.gen(function* () {
   }
   const created = complete<ResponsesPrompt, ModelResponse>(responses)
   const streamed = stream<ResponsesPrompt, ResponseEvent>(responses, eventsOf)
-  /** Runs the call, after the check if the model keeps responses. */
+  /** Runs the call. If the model stores responses, the ids are checked first. */
   const within =
     <A, E>(ask: (call: ResponseCall) => Effect.Effect<A, E>) =>
     (call: ResponseCall): Effect.Effect<A, E | Kept.NotHandedOut> =>

@@ -1,4 +1,4 @@
-/** Web search and its providers. */
+/** Endpoints for web search, and the lists of search providers. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../../http/contract/Documented.ts"
 import { GateRefusal } from "../../books/gate/Problems.ts"
@@ -21,7 +21,7 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(NoHead, true)
     .annotate(Example, { query: { query: "why is the sky blue", max_results: 5 } })
     .annotate(Metered, { charge_known: true, says_record: true })
-    .annotate(OpenApi.Summary, "Search the web, at the provider's price per query")
+    .annotate(OpenApi.Summary, "Search the web; each query costs the provider's price")
 
 export class SearchApi extends HttpApiGroup.make("search")
   .add(search("search", "/v1/search").annotate(Fast, true))
@@ -29,11 +29,11 @@ export class SearchApi extends HttpApiGroup.make("search")
   .add(
     HttpApiEndpoint.get("providers", "/v1/search/providers")
       .addSuccess(ProviderNames)
-      .annotate(OpenApi.Summary, "Search providers, by name")
+      .annotate(OpenApi.Summary, "List the names of the search providers")
   )
   .add(
     HttpApiEndpoint.get("toolProviders", "/v1/tools/search/providers")
       .addSuccess(ProviderList)
-      .annotate(OpenApi.Summary, "Search providers, with descriptions")
+      .annotate(OpenApi.Summary, "List the search providers with descriptions")
   )
   .middleware(KeyOrToken) {}

@@ -1,15 +1,15 @@
-/** The supported search vendors, and the price of a query at a provider. */
+/** The supported search vendors, and what a provider charges for a query. */
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { brave } from "../../upstream/search/Brave.ts"
 import type { SearchVendor } from "../../upstream/search/SearchVendor.ts"
 import { tavily } from "../../upstream/search/Tavily.ts"
 import type { SearchProvider } from "./Settings.ts"
 
-/** The vendors by their configuration names. */
+/** The supported vendors by the names that the configuration uses. */
 export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
 export type SearchVendorName = keyof typeof searchVendors
 
-/** A vendor's prices by depth. The vendor may count one query as several. */
+/** Returns the price at each depth. A vendor may bill one query as several. */
 export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Readonly<Record<string, UnitPrice>> =>
   Object.fromEntries(
     Object.entries(searchVendors[vendor].queries_by_depth).map(([depth, queries]) => [
@@ -22,8 +22,8 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
 export const defaultDepth = "basic"
 
 /**
- * The price of a query. If depths have prices, a depth without a price costs the highest of them, because the provider may accept the depth at an
- * unknown price.
+ * Returns the price of a query. If the provider has prices by depth, a depth without one is charged at the highest of them, because the provider may
+ * accept that depth at a price that the service does not know.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

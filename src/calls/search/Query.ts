@@ -1,4 +1,4 @@
-/** The search query and its response. */
+/** The query parameters of a search, and its response. */
 import { ParseResult, Schema } from "effect"
 
 export const resultsMax = 100
@@ -11,14 +11,14 @@ const Count = Schema.transformOrFail(
     decode: (text, _, ast) =>
       /^0*[1-9]\d{0,3}$/.test(text) && Number(text) <= resultsMax
         ? ParseResult.succeed(Number(text))
-        : ParseResult.fail(new ParseResult.Type(ast, text, `a whole number from 1 to ${resultsMax}`)),
+        : ParseResult.fail(new ParseResult.Type(ast, text, `must be a whole number from 1 to ${resultsMax}`)),
     encode: (count) => ParseResult.succeed(String(count))
   }
 )
 
 const Flag = Schema.transformOrFail(
   Schema.String.annotations({
-    description: "Whether results contain the whole text of their pages: `true`, or `false` (the default)"
+    description: "Whether results include the full text of their pages: `true`, or `false` (the default)"
   }),
   Schema.Boolean,
   {
@@ -28,14 +28,14 @@ const Flag = Schema.transformOrFail(
         ? ParseResult.succeed(true)
         : text === "false" || text === "0" || text === ""
           ? ParseResult.succeed(false)
-          : ParseResult.fail(new ParseResult.Type(ast, text, "true or false")),
+          : ParseResult.fail(new ParseResult.Type(ast, text, "must be true or false")),
     encode: (flag) => ParseResult.succeed(String(flag))
   }
 )
 
 const Domains = Schema.transformOrFail(
   Schema.String.annotations({
-    description: "Up to 50 domains, separated by commas, to which the results are restricted"
+    description: "Restricts the results to these domains: up to 50, separated by commas"
   }),
   Schema.Array(Schema.String),
   {
@@ -47,7 +47,7 @@ const Domains = Schema.transformOrFail(
         .filter((domain) => domain !== "")
       return domains.every((domain) => /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain)) && domains.length <= 50
         ? ParseResult.succeed(domains)
-        : ParseResult.fail(new ParseResult.Type(ast, text, "up to 50 domains, separated by commas"))
+        : ParseResult.fail(new ParseResult.Type(ast, text, "must be at most 50 domains, separated by commas"))
     },
     encode: (domains) => ParseResult.succeed(domains.join(","))
   }
@@ -56,7 +56,7 @@ const Domains = Schema.transformOrFail(
 export const SearchQuery = Schema.Struct({
   query: Schema.String.annotations({ description: "The search terms, up to 2,000 characters" }).pipe(
     Schema.filter((query) => query.trim() !== "" && query.length <= 2_000, {
-      message: () => "a text of 1 to 2000 characters"
+      message: () => "must be 1 to 2000 characters long"
     })
   ),
   max_results: Schema.optionalWith(Count, { default: () => 10 }),
@@ -64,7 +64,7 @@ export const SearchQuery = Schema.Struct({
   include_raw: Schema.optionalWith(Flag, { default: () => false }),
   search_depth: Schema.optional(
     Schema.String.annotations({
-      description: "`basic`, `advanced` or another depth of the provider, passed on unchanged"
+      description: "`basic`, `advanced` or another depth that the provider accepts; sent unchanged"
     })
   ),
   domains: Schema.optionalWith(Domains, { default: () => [] })

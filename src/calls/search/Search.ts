@@ -1,8 +1,8 @@
 /**
- * Web searches, charged per query.
+ * Searches the web and charges per query.
  *
  * Where the specification is silent:
- * - A search depth without its own price costs the price of the provider's most expensive depth. Without configured depth prices, a Tavily query with
+ * - A search depth without its own price is charged at the provider's highest depth price. If no depth prices are configured, a Tavily query with
  *   depth `advanced` counts as two.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
@@ -30,13 +30,16 @@ import type { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
 import type { SearchProvider } from "./Settings.ts"
 
-/** A request for one search. */
+/** One search. */
 export interface SearchCall {
   readonly caller: Caller
   readonly query: SearchQuery
-  /** Without room, the call fails with `Busy`, either before a provider is called or after an overlong response is charged. */
+  /**
+   * Memory for the response. The call fails with `Busy` if no memory is free before the provider is called, or if the response then does not fit. In
+   * the second case, the query is charged.
+   */
   readonly room?: Room | undefined
-  /** The request's id, for the log. */
+  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
@@ -56,9 +59,9 @@ export interface SearchContract {
   readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
-/** The maximum size of a vendor's response, in bytes. */
+/** The maximum size of a vendor's response, in bytes. A longer one fails with `UpstreamFailed` and is charged. */
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that can be long. */
+/** Response members that may be long. */
 const long = { names: new Set(["results"]), depth: 1 }
 
 export class Search extends Context.Tag("tollgate/search/Search")<Search, SearchContract>() {
@@ -122,7 +125,7 @@ const make = Effect.gen(function* () {
     }
     const json = readJson(answer.body)
     const results = json === undefined ? undefined : vendor.results(json.value)
-    if (results === undefined) return yield* failed(upstream.name, "its answer has no results", request_id)
+    if (results === undefined) return yield* failed(upstream.name, "the response contains no results", request_id)
     return yield* admission.answer(measured, (receipt): SearchResults => ({
       query: query.query,
       results: results.slice(0, query.max_results),

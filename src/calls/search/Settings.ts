@@ -9,11 +9,13 @@ import type { SearchVendorName } from "./Provider.ts"
 export const SearchProvider = readAs(
   Schema.Struct({
     ...providerFields,
-    /** The vendor that defines its wire format. */
+    /** The vendor that defines the wire format. */
     vendor: Schema.Literal(...(Object.keys(searchVendors) as ReadonlyArray<SearchVendorName>)),
     /** USD per query. A price for the query's depth takes precedence. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_query")),
-    /** USD per query by depth. By default, the vendor's count per query applies (Tavily counts an `advanced` query as two). */
+    /**
+     * USD per query at each depth. By default, a depth costs as many queries as the vendor bills for it (Tavily bills an `advanced` query as two).
+     */
     price_by_depth: Schema.optional(Schema.Record({ key: NonEmpty, value: UsdPer(1) })).pipe(
       Schema.fromKey("usd_per_query_by_depth")
     )

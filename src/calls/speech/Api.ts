@@ -1,4 +1,4 @@
-/** Text to speech. */
+/** Text-to-speech endpoints. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Example, Metered, Produces } from "../../http/contract/Documented.ts"
@@ -21,7 +21,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy", response_format: "mp3" } })
       .annotate(Metered, { charge_known: true, says_record: true })
-      .annotate(OpenApi.Summary, "Text to speech: audio in the requested format, streamed")
+      .annotate(OpenApi.Summary, "Convert text to speech; the audio streams in the requested format")
   )
   .add(
     HttpApiEndpoint.post("speakSimply", "/v1/tools/speech")
@@ -31,7 +31,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { input: "The tide is in." } })
       .annotate(Metered, { charge_known: true, says_record: true })
-      .annotate(OpenApi.Summary, "Text to speech; only the text is required")
+      .annotate(OpenApi.Summary, "Convert text to speech; only the text is required")
   )
   .add(
     HttpApiEndpoint.post("createSpeech", "/v1/audio/speech")
@@ -42,7 +42,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy" } })
       .annotate(Metered, { charge_known: true, says_record: true })
-      .annotate(OpenApi.Summary, "Text to speech with OpenAI's fields, on OpenAI's path")
+      .annotate(OpenApi.Summary, "Convert text to speech with OpenAI's fields, on OpenAI's path")
   )
   .addError(MeteredRefusal)
   .middleware(KeyOrToken) {}
@@ -51,6 +51,6 @@ export class SpeechModelsApi extends HttpApiGroup.make("speechModels")
   .add(
     HttpApiEndpoint.get("list", "/v1/tools/speech/models")
       .addSuccess(ToolModelList)
-      .annotate(OpenApi.Summary, "Speech models with prices")
+      .annotate(OpenApi.Summary, "List the speech models with their prices")
   )
   .middleware(KeyOrToken) {}

@@ -1,4 +1,4 @@
-/** The speech routes. The audio is streamed. */
+/** The speech routes, which stream the audio. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
@@ -32,7 +32,10 @@ export const SpeechHttp = HttpApiBuilder.group(
     const meteredRoute = yield* meteredRoutes()
     const providers = yield* SpeechProviders
 
-    /** Creates a route from its name (the scope of its idempotency keys), body reader, name in usage records, and shape of refusals. */
+    /**
+     * Creates a route. Its name scopes its idempotency keys; `read` parses the body, `endpoint` is the name in usage records, and `shape` formats
+     * refusals.
+     */
     const speak = (
       route: string,
       read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>,
@@ -47,7 +50,7 @@ export const SpeechHttp = HttpApiBuilder.group(
       return meteredRoute({ name: route, body_bytes_max: bodyBytesMax, answer: call, shape })
     }
 
-    /** OpenAI's clients send a model, but no provider. */
+    /** Reads a request of an OpenAI client, which names a model but no provider. */
     const openAi = (bytes: Buffer) =>
       Either.flatMap(readOpenAi(bytes), (request) =>
         Either.map(withModel(providers, request.model), ({ id }): SpeechRequest => ({ ...request, provider: id }))

@@ -1,4 +1,4 @@
-/** Requests for speech, and the audio formats. */
+/** Speech requests and audio formats. */
 import { Schema } from "effect"
 import { endUserFields } from "../metered/EndUser.ts"
 
@@ -29,9 +29,9 @@ export const voices = [
 ] as const
 
 const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  // The formatter's own message would mention only the first value.
+  // The formatter's own message would name only the first value.
   Schema.Literal(...values).annotations({
-    message: () => ({ message: `one of ${values.join(", ")}`, override: true })
+    message: () => ({ message: `must be one of ${values.join(", ")}`, override: true })
   })
 
 export const inputMax = 4_096
@@ -40,13 +40,13 @@ export const charactersOf = (text: string): number => [...text].length
 const manner = {
   response_format: Schema.optionalWith(oneOf(formatNames), { default: () => "mp3" as const }),
   speed: Schema.optional(
-    Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "a number from 0.25 to 4.0" }))
+    Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "must be a number from 0.25 to 4.0" }))
   ),
-  /** Instructions for the voice, for models that accept them. They are free, so their length is limited. */
+  /** How the voice should speak, for models that accept such instructions. They are free, so their length is limited. */
   instructions: Schema.optional(
     Schema.String.pipe(
       Schema.filter((text) => charactersOf(text) <= inputMax, {
-        message: () => `a text of up to ${inputMax} characters`
+        message: () => `must be at most ${inputMax} characters long`
       })
     )
   ),
@@ -56,13 +56,13 @@ const rest = { ...manner, provider: Schema.optional(Schema.String) } as const
 
 const Input = Schema.String.pipe(
   Schema.filter((text) => text !== "" && charactersOf(text) <= inputMax, {
-    message: () => `a text of 1 to ${inputMax} characters`
+    message: () => `must be 1 to ${inputMax} characters long`
   })
 )
 
-// An empty id would select the provider's first model. Only routes below `/v1/tools` have this default.
+// An empty id would select the provider's first model, which only the routes below `/v1/tools` allow.
 const ModelId = Schema.NonEmptyString.annotations({
-  message: () => ({ message: "required: a model's id", override: true })
+  message: () => ({ message: "must be a model's id", override: true })
 })
 
 export const SpeechRequest = Schema.Struct({
@@ -72,7 +72,7 @@ export const SpeechRequest = Schema.Struct({
   ...rest
 }).annotations({ identifier: "SpeechRequest" })
 
-/** A request below `/v1/tools`. Only the text is required. */
+/** A request to a route below `/v1/tools`, where only the text is required. */
 export const ToolSpeechRequest = Schema.Struct({
   input: Input,
   model: Schema.optional(Schema.String),
@@ -82,22 +82,22 @@ export const ToolSpeechRequest = Schema.Struct({
 
 const voiceNameMax = 100
 
-/** A request on OpenAI's path, with OpenAI's fields. Unknown fields are rejected, because they could change the audio. */
+/** A request to OpenAI's path. Unknown fields are rejected, because they could change the audio. */
 export const OpenAiSpeechRequest = Schema.Struct({
   input: Input,
   model: ModelId,
-  /** Each provider has its own voices and rejects unknown ones. */
+  /** Each provider has its own voices and rejects any other. */
   voice: Schema.String.pipe(Schema.filter((name) => name !== "" && name.length <= voiceNameMax)).annotations({
-    message: () => ({ message: `required: the name of a voice, up to ${voiceNameMax} characters`, override: true })
+    message: () => ({ message: `must be the name of a voice, at most ${voiceNameMax} characters long`, override: true })
   }),
   ...manner,
-  /** `sse` means events with audio chunks, for models that support them. */
+  /** `sse` requests events with audio chunks, which not all models support. */
   stream_format: Schema.optionalWith(oneOf(["audio", "sse"]), { default: () => "audio" as const })
 }).annotations({ identifier: "OpenAiSpeechRequest", parseOptions: { onExcessProperty: "error" } })
 
-/** A speech request of any route. The default is the first provider and the provider's first model. */
+/** A request to any speech route. It defaults to the first provider and that provider's first model. */
 export interface SpeechRequest extends Omit<Schema.Schema.Type<typeof ToolSpeechRequest>, "voice"> {
   readonly voice: string
-  /** The form of the response: audio bytes (the default), or events that contain them. */
+  /** Whether the response is audio bytes (the default) or events that contain them. */
   readonly stream_format?: "audio" | "sse" | undefined
 }

@@ -16,7 +16,7 @@ export const SpeechModel = readAs(
 )
 export interface SpeechModel extends Schema.Schema.Type<typeof SpeechModel> {}
 
-/** A provider that speaks the OpenAI audio routes. */
+/** A provider with OpenAI's audio routes. */
 export const SpeechProvider = readAs(
   Schema.Struct({ ...providerFields, models: Schema.NonEmptyArray(SpeechModel) }),
   named

@@ -1,4 +1,4 @@
-/** Text to speech over OpenAI's audio route. The audio passes immediately. The charge is per character. */
+/** Converts text to speech over OpenAI's audio route. Audio is relayed as it arrives, and the call is charged per character. */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Readable } from "node:stream"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -28,11 +28,11 @@ import type { SpeechModel, SpeechProvider } from "./Settings.ts"
 import { charactersOf, formats } from "./Request.ts"
 import type { SpeechRequest } from "./Request.ts"
 
-/** A speech call. */
+/** One request for speech. */
 export interface SpeechCall {
   readonly caller: Caller
   readonly request: SpeechRequest
-  /** The route's name in usage records, `speech` by default. */
+  /** The route's name in usage records; `speech` by default. */
   readonly endpoint?: string | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
@@ -40,18 +40,18 @@ export interface SpeechCall {
 
 export interface SpeechAudio {
   /**
-   * The audio stream, or the events that contain the audio. It ends after the charge is committed. If the upstream breaks off, it is destroyed with
-   * an error. It must be read to its end or destroyed. Until then, the call stays open.
+   * The audio, or the events that contain it. The stream ends once the charge is committed, and is destroyed with an error if the upstream breaks
+   * off. The caller must read it to the end or destroy it, because the call stays open until then.
    */
   readonly audio: Readable
   readonly content_type: string
-  /** The whole text's price, in nano-USD. Audio that the upstream breaks off is free. */
+  /** The price of the whole text, in nano-USD. If the upstream breaks off, the call is free. */
   readonly cost: Nano
   /** The id of the usage record, which is written when the audio ends. */
   readonly usage_id: string
-  /** The rate limits of the call; absent if no budget counts it. */
+  /** The rate limits of the call; absent if no budget applies to it. */
   readonly rates?: RatesAt | undefined
-  /** Waits for the end of the audio. */
+  /** Waits for the audio to end. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
 
@@ -68,7 +68,7 @@ export class Speech extends Context.Tag("tollgate/speech/Speech")<Speech, Speech
   static readonly layer = Layer.suspend(() => Layer.effect(Speech, make))
 }
 
-/** A text with its provider, model and cost. */
+/** A text to speak, with its provider, model and cost. */
 interface Order {
   readonly provider: SpeechProvider
   readonly model: SpeechModel
@@ -118,7 +118,7 @@ const speak = (parts: Parts): SpeechContract["speak"] =>
     )
   })
 
-/** Calls the upstream and returns its audio once the first bytes have arrived. */
+/** Calls the upstream. Returns the audio once its first bytes have arrived. */
 const ask = Effect.fnUntraced(function* (
   { upstreamOf }: Parts,
   admission: Admission,
@@ -137,15 +137,15 @@ const ask = Effect.fnUntraced(function* (
   const type = Wire.header(answer.headers, "content-type") ?? ""
   if (events ? !eventStream.test(type) : /json|text\//.test(type)) {
     answer.abort()
-    return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
+    return yield* failed(upstream.name, `it returned ${type} instead of ${events ? "events" : "audio"}`)
   }
   const passage = Passage.make(answer, admission.to_its_end)
-  // This check must precede the client's response. After that, an empty response could only be cut off.
-  if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
+  // This must be checked before the client's response begins, because an empty response could only be cut off afterwards.
+  if (!(yield* passage.begun)) return yield* failed(upstream.name, "the response is empty")
   return yield* passing(admission, order, passage)
 })
 
-/** Passes the audio to the client, and settles the call at its end. */
+/** Relays the audio to the client and settles the call when it ends. */
 const passing = Effect.fnUntraced(function* (admission: Admission, order: Order, passage: Passage.Passage) {
   const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
   const settled = Effect.flatMap(passage.ended, (ending) =>
@@ -170,7 +170,7 @@ const passing = Effect.fnUntraced(function* (admission: Admission, order: Order,
 
 const isSse = ({ request }: Order): boolean => request.stream_format === "sse"
 
-/** The request in the upstream's form. */
+/** Writes the upstream's request body. */
 const bodyOf = (order: Order): string => {
   const { input, instructions, response_format, speed, stream_format, voice } = order.request
   return JSON.stringify({
@@ -185,11 +185,11 @@ const bodyOf = (order: Order): string => {
 }
 
 const eventStream = /^text\/event-stream\b/i
-const noEvents = InvalidRequest.of("stream_format", "audio: this model does not stream events")
+const noEvents = InvalidRequest.of("stream_format", "must be audio, because this model does not stream events")
 
 /**
- * The settlement. Audio that the upstream broke off costs nothing. Any other audio costs the whole price, because the upstream generated all of it.
- * `left`: the service stopped before the rest arrived. `unfinished`: the upstream gave up because the client read too slowly.
+ * Determines what to charge. Audio that the upstream broke off is free. Any other audio is charged in full, because the upstream generated all of it.
+ * With `left`, the service stopped before the rest arrived. With `unfinished`, the upstream gave up because the client read too slowly.
  */
 const settlementOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured =>
   how === "broken"

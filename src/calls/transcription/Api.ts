@@ -1,4 +1,4 @@
-/** Audio transcription. */
+/** Audio transcription endpoints. */
 import { MeteredRefusal } from "../metered/Problems.ts"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -20,7 +20,7 @@ const form = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...fields }))
 const Form = form(TranscriptionFields.fields)
 
-/** The response bodies. `response_format` selects one. */
+/** The possible response bodies. `response_format` selects one. */
 const OpenAiAnswer = Schema.Struct({ text: Schema.String }).annotations({ identifier: "OpenAiTranscription" })
 const PlainText = HttpApiSchema.Text({ contentType: "text/plain" })
 
@@ -45,7 +45,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .addSuccess(TranscriptionAnswer)
       .annotate(ReadsOwnBody, true)
       .annotate(Metered, { charge_known: true, says_record: true })
-      .annotate(OpenApi.Summary, "Speech to text; the file streams, up to 25 MiB")
+      .annotate(OpenApi.Summary, "Transcribe speech; the file is streamed, up to 25 MiB")
   )
   .add(
     HttpApiEndpoint.post("toolTranscribe", "/v1/tools/transcriptions")
@@ -53,18 +53,18 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .addSuccess(Envelope(TranscriptionAnswer))
       .annotate(ReadsOwnBody, true)
       .annotate(Metered, { charge_known: true, says_record: true })
-      .annotate(OpenApi.Summary, "Speech to text, with the response in an envelope")
+      .annotate(OpenApi.Summary, "Transcribe speech; the response is wrapped in an envelope")
   )
   .add(
     openAi("createTranscription", "/v1/audio/transcriptions", OpenAiTranscriptionFields.fields).annotate(
       OpenApi.Summary,
-      "Speech to text with OpenAI's fields, on OpenAI's path: JSON, text or subtitles"
+      "Transcribe speech with OpenAI's fields, on OpenAI's path, to JSON, text or subtitles"
     )
   )
   .add(
     openAi("createTranslation", "/v1/audio/translations", OpenAiTranslationFields.fields).annotate(
       OpenApi.Summary,
-      "Speech to English text, by models that translate"
+      "Transcribe speech and translate it to English, with models that can translate"
     )
   )
   .addError(AudioTooLarge)
@@ -75,6 +75,6 @@ export class TranscriptionModelsApi extends HttpApiGroup.make("transcriptionMode
   .add(
     HttpApiEndpoint.get("list", "/v1/tools/transcriptions/models")
       .addSuccess(ToolModelList)
-      .annotate(OpenApi.Summary, "Transcription models with prices")
+      .annotate(OpenApi.Summary, "List the transcription models with their prices")
   )
   .middleware(KeyOrToken) {}

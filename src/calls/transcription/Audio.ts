@@ -1,4 +1,4 @@
-/** A call's audio, and the upstream's form, which is generated while it is read. */
+/** The audio of a call, and the form sent upstream, which is generated while the audio is read. */
 import { createReadStream } from "node:fs"
 import { Readable } from "node:stream"
 import { tagBytesOf } from "../../kernel/AudioForm.ts"
@@ -6,10 +6,10 @@ import { framesOf } from "./Frames.ts"
 
 /**
  * An audio file: bytes, a file on disk, or a stream. A file or stream must be exactly `length` bytes long. A stream is read only once, when it is
- * sent. Its duration is unknown before, so at least the model's `max_seconds` is reserved.
+ * sent. Its duration is unknown until then, so at least the model's `max_seconds` is reserved.
  */
 export type Audio = {
-  /** The file name. Many providers detect the format from its extension (`a.wav`). */
+  /** The file name. Many providers tell the format from its extension (`a.wav`). */
   readonly name: string
   readonly content_type: string
 } & (
@@ -20,10 +20,10 @@ export type Audio = {
 
 export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
 
-/** The maximum number of tags before the audio. Most files have one. */
+/** How many tags may precede the audio. Most files have one. */
 const tagsMax = 4
 
-/** The duration counted from the audio's frames, in seconds; infinity if they cannot be counted. */
+/** Counts the audio's duration from its frames, in seconds; infinity if the frames cannot be counted. */
 export const secondsIn = async (audio: Audio): Promise<number> => {
   let start = 0
   for (let tags = 0; tags <= tagsMax; tags++) {
@@ -51,12 +51,12 @@ const chunksOf = (audio: Audio, start: number): Iterable<Buffer> | AsyncIterable
   return start < byteLength ? [Buffer.from(buffer, byteOffset + start, byteLength - start)] : []
 }
 
-/** Destroys the audio's stream, if it is a stream. */
+/** Destroys the audio's stream, if it has one. */
 export const release = (audio: Audio): void => {
   if ("stream" in audio) audio.stream.destroy()
 }
 
-/** The form: the fields, then the file. A field with several values is repeated. */
+/** Builds the form: the fields, then the file. A field with several values is repeated. */
 export const formOf = (
   audio: Audio,
   fields: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>,

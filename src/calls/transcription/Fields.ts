@@ -1,4 +1,4 @@
-/** The form fields of the transcription routes, without the file, and the response. */
+/** The form fields of the transcription routes except for the file, and the response. */
 import { Schema } from "effect"
 import { endUserParts } from "../metered/EndUser.ts"
 
@@ -6,7 +6,7 @@ const text = Schema.optional(Schema.String)
 
 const oneOf = <const T extends string>(...values: ReadonlyArray<T>) =>
   Schema.Literal(...values).annotations({
-    message: () => ({ message: `one of ${values.join(", ")}`, override: true })
+    message: () => ({ message: `must be one of ${values.join(", ")}`, override: true })
   })
 
 export type TranscriptFormat = typeof TranscriptFormat.Type
@@ -18,7 +18,7 @@ const shared = {
   temperature: Schema.optional(
     Schema.String.pipe(
       Schema.filter((text) => /^\d+(\.\d+)?$/.test(text) && Number(text) <= 2, {
-        message: () => "a number from 0 to 2"
+        message: () => "must be a number from 0 to 2"
       })
     )
   ),
@@ -26,15 +26,15 @@ const shared = {
 } as const
 
 const Language = Schema.optional(
-  Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "an ISO-639-1 code, like en" }))
+  Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "must be an ISO-639-1 code such as en" }))
 )
 
-/** The service's own fields, without the file. */
+/** The fields of the service's own route, except for the file. */
 export const TranscriptionFields = Schema.Struct({ model: text, ...shared, language: Language, provider: text })
 export interface TranscriptionFields extends Schema.Schema.Type<typeof TranscriptionFields> {}
 
 const ModelId = Schema.NonEmptyString.annotations({
-  message: () => ({ message: "required: a model's id", override: true })
+  message: () => ({ message: "must be a model's id", override: true })
 })
 
 const Granularity = oneOf("word", "segment")
@@ -43,21 +43,21 @@ const Granularities = Schema.optional(Schema.Union(Granularity, Schema.Array(Gra
 /** Rejects unknown fields, because they could change the transcript. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
-/** The fields on OpenAI's path. */
+/** The fields of OpenAI's path. */
 export const OpenAiTranscriptionFields = Schema.Struct({
   model: ModelId,
   ...shared,
   language: Language,
   stream: Schema.optional(oneOf("true", "false")),
   timestamp_granularities: Granularities,
-  /** Clients add brackets to a list's name. */
+  /** Clients add brackets to the name of an array. */
   "timestamp_granularities[]": Granularities
 }).annotations(strictly)
 
 /** The fields of a translation to English. */
 export const OpenAiTranslationFields = Schema.Struct({ model: ModelId, ...shared }).annotations(strictly)
 
-/** The decoded fields of either route. */
+/** The decoded fields of either of OpenAI's routes. */
 export interface OpenAiFields extends Schema.Schema.Type<typeof OpenAiTranscriptionFields> {}
 
 const answer = {

@@ -1,6 +1,6 @@
 /**
- * Reads a multipart form while it arrives, and writes its audio to disk with backpressure. The parser is called directly, because the platform's
- * wrapper fails at file names that are not Latin-1.
+ * Reads a multipart form as it arrives and writes its audio to disk, with backpressure. The parser is called directly, because the platform's wrapper
+ * fails on file names that are not Latin-1.
  */
 import { Effect } from "effect"
 import * as Multipasta from "multipasta"
@@ -17,7 +17,7 @@ import { AudioTooLarge } from "./Problems.ts"
 export interface Form {
   /** The first file of the field `file`. */
   readonly audio: FormFile | undefined
-  /** The other fields: a text, a list of texts if the field is repeated, or `null` if it is a file. */
+  /** The other fields. Each value is a string, an array of strings if the field is repeated, or `null` if it is a file. */
   readonly texts: Readonly<Record<string, unknown>>
 }
 
@@ -39,7 +39,7 @@ export const formFrom = (source: Readable, type: string, path: string): Effect.E
 
 type Outcome = Effect.Effect<Form, FormProblem>
 
-/** A form being read. It ends once: at its last boundary, at an early end of its body or connection, or when it is too large. */
+/** A form that is being read. It ends only once: at its last boundary, when its body or connection ends early, or when it becomes too large. */
 class Reading {
   private over = false
   private audio: { readonly name: string; readonly content_type: string; bytes: number } | undefined
@@ -87,7 +87,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** Discards the rest of the body. Otherwise the client might not read the response. */
+  /** Discards the rest of the body, because otherwise the client might not read the response. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)
@@ -108,7 +108,7 @@ class Reading {
     this.cutShort()
   }
 
-  /** Called if the body or the connection ends before the last boundary, or the form cannot be read. */
+  /** Called if the body or the connection ends before the last boundary, or if the form cannot be read. */
   private readonly cutShort = (): void => this.end(unreadable)
 
   private readonly failed = (error: unknown): void => {
@@ -124,7 +124,7 @@ class Reading {
 
   // ---- the parts ------------------------------------------------------------------------------------------------------------------
 
-  /** Runs a parser step. The parser throws on an invalid encoded file name. */
+  /** Runs a step of the parser, which throws if the encoding of a file name is invalid. */
   private parse(step: () => void): void {
     try {
       step()

@@ -1,21 +1,22 @@
 /**
- * The duration of audio, counted from its frames. Only formats in which frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC,
- * and Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can lie, so each frame is read as a decoder would.
+ * Counts the duration of audio from its frames. Only formats whose frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC, and
+ * Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can lie, so each frame is read as a decoder would read
+ * it.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
-/** Counts a file's frames while it is read. */
+/** Counts a file's frames while the file is read. */
 export interface Frames {
   /** Reads the next bytes of the file. */
   readonly take: (bytes: Buffer) => void
-  /** The maximum number of seconds so far; infinity if unknown. */
+  /** The most seconds that the file can have so far, or infinity if that is unknown. */
   readonly seconds: () => number
 }
 
 const endless: Frames = { take: () => {}, seconds: () => Number.POSITIVE_INFINITY }
 
-/** A counter for a file that begins with these bytes; `undefined` if its format is not supported. */
+/** Creates a counter for a file that begins with these bytes. Returns `undefined` if its format is not supported. */
 export const framesOf = (head: Buffer): Frames | undefined => {
   const name = head.toString("latin1", 0, 4)
   if (name === "fLaC") return flac(head)
@@ -28,7 +29,7 @@ export const framesOf = (head: Buffer): Frames | undefined => {
 
 // ---- FLAC -----------------------------------------------------------------------------------------------------------------------
 
-/** The longest header of a frame. */
+/** The longest frame header, in bytes. */
 const headerMax = 16
 const rates = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
 
@@ -39,7 +40,7 @@ const crcs = Uint8Array.from({ length: 256 }, (_, byte) => {
 })
 
 const flac = (head: Buffer): Frames => {
-  // Any other first block lacks the rate.
+  // If the first block is of another type, the rate is unknown.
   if (head.length < 26 || (head[4]! & 0x7f) !== 0) return endless
   const rate = (head[18]! << 12) | (head[19]! << 4) | (head[20]! >> 4)
   if (rate === 0) return endless
@@ -63,7 +64,7 @@ const flac = (head: Buffer): Frames => {
   }
 }
 
-/** The duration of the frame with its header at `at`, in seconds; 0 if there is no header. */
+/** Returns the duration of the frame whose header is at `at`, in seconds; 0 if there is no header. */
 const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) return 0
   const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 0x0f]
@@ -81,7 +82,7 @@ const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
       : rate === 12
         ? bytes[rateAt]! * 1_000
         : bytes.readUInt16BE(rateAt) * (rate === 13 ? 1 : 10)
-  // Decoders differ in the rate that they use.
+  // Decoders disagree on which rate to use.
   return samplesOf(size, bytes, sizeAt) / (own === 0 ? usual : Math.min(own, usual))
 }
 
@@ -92,7 +93,7 @@ const samplesOf = (size: number, bytes: Buffer, at: number): number => {
   return size < 6 ? 576 << (size - 2) : 256 << (size - 8)
 }
 
-/** The length in bytes of a frame number, from its first byte; 0 if the byte is invalid. */
+/** Returns how many bytes a frame number takes, from its first byte; 0 if that byte is invalid. */
 const numberBytes = (first: number): number => {
   if (first < 0x80) return 1
   const ones = Math.clz32(~(first << 24))
@@ -102,14 +103,14 @@ const numberBytes = (first: number): number => {
 // ---- Ogg ------------------------------------------------------------------------------------------------------------------------
 
 const pageHead = 27
-/** The maximum number of streams in a counted file. Each stream takes memory, and a page of 27 bytes can begin one. */
+/** The maximum number of streams in a file that can be counted. Each stream takes memory, and a 27-byte page can begin one. */
 const streamsMax = 100
-/** The page flag for the beginning of a stream. */
+/** The page flag that marks the beginning of a stream. */
 const beginning = 0x02
-/** The number of bytes to read from a packet. They contain the rate and Vorbis's longest block. */
+/** How many bytes of a packet to read. They contain the rate and the longest block size of Vorbis. */
 const packetHead = 30
 
-/** A stream of a file. */
+/** A stream in an Ogg file. */
 interface Stream {
   codec: "opus" | "vorbis" | undefined
   /** Samples per second. */
@@ -126,7 +127,7 @@ interface Stream {
 
 class Ogg implements Frames {
   private readonly streams = new Map<number, Stream>()
-  /** The seconds of ended streams. A later stream may reuse a number with another codec. */
+  /** The duration of the streams that have ended, in seconds. A later stream may reuse a number with another codec. */
   private ended = 0
   private rest: Buffer = Buffer.alloc(0)
   private lost = false
@@ -147,7 +148,7 @@ class Ogg implements Frames {
     return [...this.streams.values()].reduce((seconds, stream) => seconds + secondsOf(stream), this.ended)
   }
 
-  /** Reads a page and returns its length; 0 if it is incomplete. */
+  /** Reads a page and returns its length, or 0 if it is incomplete. */
   private page(bytes: Buffer): number {
     if (bytes.toString("latin1", 0, 4) !== "OggS") {
       this.lost = true
@@ -216,7 +217,7 @@ class Ogg implements Frames {
   }
 }
 
-/** The duration in seconds, from the packets or from the page positions, whichever is longer. */
+/** Returns the duration in seconds, from the packets or from the page positions, whichever is longer. */
 const secondsOf = ({ first = 0, last, rate, seconds }: Stream): number => Math.max(seconds, (last - first) / rate)
 
 const silkMillis = [10, 20, 40, 60]
@@ -224,7 +225,7 @@ const celtMillis = [2.5, 5, 10, 20]
 /** The longest Opus packet, in seconds. */
 const opusMost = 0.12
 
-/** An Opus packet's duration in seconds, from its first two bytes. */
+/** Returns the duration of an Opus packet in seconds, from its first two bytes. */
 const opusSeconds = ([first, second]: Buffer): number => {
   if (first === undefined) return 0
   const [config, code] = [first >> 3, first & 3]

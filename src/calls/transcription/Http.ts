@@ -1,4 +1,4 @@
-/** The transcription routes. The form's audio is written to disk. */
+/** The transcription routes, which write the audio of a form to disk. */
 import { HttpApiBuilder } from "@effect/platform"
 import type { FileSystem, Path } from "@effect/platform"
 import { Effect, Either } from "effect"
@@ -75,7 +75,7 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
 
 type EndUser = Parameters<typeof forEndUser>[1]
 
-/** A route: its name (which scopes its idempotency keys), its form fields, the call, the reply, and the shape of its refusals. */
+/** Creates a route from its name (which scopes its idempotency keys), its form fields, the call, the reply, and the shape of its refusals. */
 const route = <Fields extends EndUser, I>(
   { disk, idempotency, ifAffordable, transcription }: Parts,
   name: string,
@@ -89,7 +89,7 @@ const route = <Fields extends EndUser, I>(
     const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
     const call = yield* asked(fields)
     const named = yield* forEndUser(caller, fields)
-    // Refuse a request for an unknown model first, even if its key was used before.
+    // A request for an unknown model is refused first, even if its key was used before.
     yield* transcription.quote(call, bytes)
     const audio = { name: file, content_type, path, length: bytes }
     return yield* idempotency.once(
@@ -140,7 +140,7 @@ const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiField
     openAiRefusal
   )
 
-/** The call from a form's fields. */
+/** The part of the call that a form's fields define. */
 type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
 
 const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({
@@ -161,9 +161,9 @@ const openAiAskedOf = (fields: OpenAiFields): Either.Either<Asked, InvalidReques
 }
 
 const noGranularities = Either.left(
-  InvalidRequest.of("timestamp_granularities", "only with verbose_json as the response_format")
+  InvalidRequest.of("timestamp_granularities", "allowed only with verbose_json as the response_format")
 )
-const notStreamed = Either.left(InvalidRequest.of("stream", "only with json or text as the response_format"))
+const notStreamed = Either.left(InvalidRequest.of("stream", "allowed only with json or text as the response_format"))
 
 const openAiReplyOf = (transcript: Transcript, { response_format = "json", stream }: OpenAiFields): Reply => {
   const { body, content_type } = stream === "true" ? events(transcript) : formatted(transcript, response_format)

@@ -1,64 +1,64 @@
 /**
- * The seconds of audio to reserve and to charge.
+ * Computes how many seconds of audio to reserve and to charge.
  *
  * Where the specification is silent:
- * - At least one second is reserved per 1,000 bytes. If the frames or samples can be counted (`Frames`), the counted length is reserved if it is
- *   longer.
- * - If the audio cannot be counted, at least the model's `max_seconds` is reserved. The file size does not bound its length, because an M4A can play
- *   the same bytes repeatedly, and WebM can compress its blocks.
- * - If a vendor reports no duration, the counted length is charged. For uncounted audio, an estimate is charged (`secondsEstimated`).
+ * - At least one second is reserved per 1,000 bytes. If the frames or samples can be counted (`Frames`) and give a longer duration, that is reserved
+ *   instead.
+ * - If the audio cannot be counted, at least the model's `max_seconds` is reserved. The size of such a file does not bound its duration, because an
+ *   M4A can play the same bytes repeatedly and WebM can compress its blocks.
+ * - If a vendor reports no duration, the counted one is charged. For audio that cannot be counted, an estimate is charged (`secondsEstimated`).
  */
 import { bytesASecond } from "../../kernel/AudioForm.ts"
 
-/** The audio file limit, in bytes. */
+/** The maximum size of an audio file, in bytes. */
 export const fileBytesMax = 25 * 1024 * 1024
 
-/** The limits of a file's duration. */
+/** The bounds on the duration of a file. */
 export interface Extent {
-  /** The seconds to reserve. The charge is never higher. */
+  /** The seconds to reserve, which the charge never exceeds. */
   readonly most: number
-  /** The seconds counted from frames or samples; `undefined` if they cannot be counted. */
+  /** The seconds counted from frames or samples, or `undefined` if they cannot be counted. */
   readonly counted: number | undefined
   readonly bytes: number
 }
 
-/** Returns the limits. `seconds` is the counted length; infinity if it is unknown. */
+/** Computes the bounds. `seconds` is the counted duration, or infinity if it is unknown. */
 export const extentOf = (bytes: number, seconds: number, max_seconds: number): Extent => {
   const bySize = Math.ceil(bytes / bytesASecond)
   if (!Number.isFinite(seconds)) return { most: Math.max(bySize, max_seconds), counted: undefined, bytes }
-  // Some decoders add a fraction of a second at the beginning and end.
+  // Some decoders add a fraction of a second at the beginning and at the end.
   return { most: Math.max(bySize, Math.ceil(seconds) + 1), counted: Math.ceil(seconds), bytes }
 }
 
-/** 32 kbit/s. Recorded speech seldom uses a lower rate, and music uses a higher one. */
+/** 32 kbit/s. Recorded speech seldom uses a lower rate, and music a higher one. */
 const usualBytesASecond = 4_000
-/** Speech at 150 words a minute. */
+/** Speech at 150 words per minute. */
 const charactersASecond = 15
-/** Models like Whisper process audio in windows of 30 seconds and pad the last window. */
+/** Models like Whisper process audio in windows of 30 seconds and pad the last one. */
 const windowSeconds = 30
 
-/** The estimate for uncounted audio. A sparse file counts as at least its transcript's length and one window. */
+/** Estimates the duration of audio that cannot be counted. A sparse file counts as at least one window and as the time to speak its transcript. */
 const secondsEstimated = (bytes: number, text: string): number =>
   Math.max(windowSeconds, Math.ceil(bytes / usualBytesASecond), Math.ceil(text.length / charactersASecond))
 
 /** The audio's duration, if known, and the seconds to charge. */
 export interface Length {
-  /** The provider's figure in seconds, if it is plausible. */
+  /** The provider's own figure in seconds, if it is plausible. */
   readonly duration: number | undefined
   readonly seconds: number
   readonly usage_source: "provider" | "estimated"
 }
 
 /**
- * The seconds to charge. The provider's figure is accepted up to the reservation. If it is larger, negative or not a number, the reservation is
- * charged and marked as estimated.
+ * Computes the seconds to charge. The provider's figure is accepted up to the reservation. If it is larger, negative or not a number, the whole
+ * reservation is charged and marked as estimated.
  */
 export const lengthOf = (reported: unknown, { bytes, counted, most }: Extent, text: string): Length => {
   if (reported === undefined || reported === null) {
     const seconds = Math.min(most, Math.max(1, counted ?? secondsEstimated(bytes, text)))
     return { duration: undefined, seconds, usage_source: "estimated" }
   }
-  // Some providers write the number as a string.
+  // Some providers send the number as a string.
   const duration = typeof reported === "string" && /^\d+(\.\d+)?$/.test(reported) ? Number(reported) : reported
   return typeof duration === "number" && duration >= 0 && Math.ceil(duration) <= most
     ? { duration, seconds: Math.ceil(duration), usage_source: "provider" }

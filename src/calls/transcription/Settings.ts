@@ -8,13 +8,13 @@ import { modelFields, named, providerFields } from "../../upstream/models/Provid
 export const TranscriptionModel = readAs(
   Schema.Struct({
     ...modelFields,
-    /** The response format to request. `verbose_json` reports the duration, but not all models support it. */
+    /** The response format to request. `verbose_json` reports the duration, but not every model supports it. */
     wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
-    /** Whether the model translates speech to English. Translation has the same price. */
+    /** Whether the model can translate speech to English, at the same price. */
     translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /**
-     * The minimum reservation for audio that the service cannot count, such as M4A and WebM. The provider's duration is accepted up to the
-     * reservation, so this should be the longest audio that the provider accepts. Two hours fit 25 MiB at 30 kbit/s.
+     * The fewest seconds to reserve for audio that the service cannot count, such as M4A and WebM. The provider's duration is accepted up to the
+     * reservation, so this should be the longest audio that the provider accepts. Two hours fit into 25 MiB at 30 kbit/s.
      */
     max_seconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 1_000_000)), { default: () => 7_200 }),
     usd_per_minute: UsdPer(1)
@@ -25,13 +25,13 @@ export const TranscriptionModel = readAs(
     wire_format,
     translates,
     max_seconds,
-    /** USD per second. Each started second counts. */
+    /** USD per second. A second that has begun counts in full. */
     price: (usd_per_minute / 60n) as UnitPrice
   })
 )
 export interface TranscriptionModel extends Schema.Schema.Type<typeof TranscriptionModel> {}
 
-/** A provider that speaks the OpenAI audio routes. */
+/** A provider with OpenAI's audio routes. */
 export const TranscriptionProvider = readAs(
   Schema.Struct({ ...providerFields, models: Schema.NonEmptyArray(TranscriptionModel) }),
   named

@@ -1,8 +1,8 @@
 /**
- * Transcriptions over OpenAI's audio route, charged per second.
+ * Transcribes audio over OpenAI's audio route and charges per second.
  *
  * Where the specification is silent:
- * - A transcription reserves one second per 1,000 bytes. It reserves more if the frames show a longer duration or cannot be counted (`Length`).
+ * - A transcription reserves one second per 1,000 bytes, or more if the frames show a longer duration or cannot be counted (`Length`).
  */
 import { Context, Effect, Either, Layer } from "effect"
 import { randomBytes } from "node:crypto"
@@ -37,33 +37,36 @@ import { AudioTooLarge } from "./Problems.ts"
 import { TranscriptionProviders } from "./Settings.ts"
 import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 
-/** The provider and model. The default is the first provider and its first model. */
+/** The provider and model to use. The default is the first provider and its first model. */
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** The task, `transcribe` by default. Models that translate also accept `translate`, with an English result. */
+  /** The task; `transcribe` by default. Models that can translate also accept `translate`, which returns English text. */
   readonly task?: "transcribe" | "translate" | undefined
-  /** The detail beyond the text, for models that support it: the provider's `verbose` response, or one with timed `segments`. */
+  /** The detail to return besides the text, if the model supports it: the provider's `verbose` response, or a response with timed `segments`. */
   readonly detail?: "verbose" | "segments" | undefined
 }
 
-/** One audio file to transcribe. */
+/** One request to transcribe an audio file. */
 export interface TranscriptionCall extends TranscriptionChoice {
   readonly caller: Caller
   /** The audio, up to 25 MiB. */
   readonly audio: Audio
-  /** The language as an ISO-639-1 code. */
+  /** The language, as an ISO-639-1 code. */
   readonly language?: string | undefined
   readonly prompt?: string | undefined
-  /** The temperature, 0 to 2. */
+  /** The temperature, from 0 to 2. */
   readonly temperature?: number | undefined
-  /** The units with times in a verbose response. */
+  /** The units to time in a verbose response. */
   readonly granularities?: ReadonlyArray<"word" | "segment"> | undefined
-  /** The route's name in usage records, `transcriptions` by default. */
+  /** The route's name in usage records; `transcriptions` by default. */
   readonly endpoint?: string | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
-  /** Without room, the call fails with `Busy`, either before a provider is called or after an overlong response is charged. */
+  /**
+   * Memory for the response. The call fails with `Busy` if no memory is free before a provider is called, or if the response then does not fit. In
+   * the second case, the response is charged.
+   */
   readonly room?: Room | undefined
 }
 
@@ -74,7 +77,7 @@ export interface Transcript {
   /** The provider's id. */
   readonly provider: string
   readonly receipt: Receipt
-  /** The provider's whole response, in the requested wire format. */
+  /** The provider's complete response, in the requested wire format. */
   readonly upstream: ProviderAnswer
 }
 
@@ -85,10 +88,10 @@ export interface ProviderAnswer {
 }
 
 export interface TranscriptionQuote {
-  /** The provider's id and the model's id. */
+  /** The ids of the provider and the model. */
   readonly provider: string
   readonly model: string
-  /** The reservation for uncounted audio, in nano-USD. Counted audio may reserve less. */
+  /** The amount to reserve for audio that cannot be counted, in nano-USD. Counted audio may reserve less. */
   readonly most: Nano
 }
 
@@ -103,9 +106,9 @@ export type TranscriptionProblem =
   | UpstreamProblem
 
 export interface TranscriptionContract {
-  /** The cheapest possible call's price, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
-  /** The provider, the model, and the highest cost of `bytes` bytes of uncounted audio. */
+  /** Returns the provider, the model, and the most that `bytes` bytes of uncounted audio can cost. */
   readonly quote: (
     choice: TranscriptionChoice,
     bytes: number
@@ -114,9 +117,9 @@ export interface TranscriptionContract {
   readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
 
-/** The maximum size of a provider's response, in bytes. A verbose response to 25 MiB of speech has 2 MiB. */
+/** The maximum size of a provider's response, in bytes. A verbose response to 25 MiB of speech takes 2 MiB. */
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that can be long. */
+/** Response members that may be long. */
 const long = { names: new Set(["text", "segments", "words"]), depth: 1 }
 
 export class Transcription extends Context.Tag("tollgate/transcription/Transcription")<
@@ -257,9 +260,13 @@ const settled = Effect.fnUntraced(function* (
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
   const fault =
-    lost !== undefined ? tooLong : json === undefined ? "its answer is not a JSON object" : faultIn(json.value, detail)
+    lost !== undefined
+      ? tooLong
+      : json === undefined
+        ? "the response is not a JSON object"
+        : faultIn(json.value, detail)
   if (fault !== undefined) {
-    // An unusable response is charged if it reports a duration. An overlong response is always charged.
+    // An unusable response is charged if it reports a duration. A response that is too long is always charged.
     if (lost !== undefined || (reported !== undefined && reported !== null))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
     return yield* failed(upstream, fault)
@@ -273,16 +280,16 @@ const settled = Effect.fnUntraced(function* (
   }))
 })
 
-/** The response's fault, for the log. */
+/** Returns what is wrong with the response, for the log. */
 const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionCall["detail"]
 ): string | undefined => {
-  if (typeof answer.text !== "string") return "its answer has no text"
-  return detail === "segments" && segmentsIn(answer) === undefined ? "its answer has no segments" : undefined
+  if (typeof answer.text !== "string") return "the response contains no text"
+  return detail === "segments" && segmentsIn(answer) === undefined ? "the response contains no segments" : undefined
 }
 
-/** The call's provider and model, if they support the requested task and detail. */
+/** Returns the provider and model for a call, if they support the requested task and detail. */
 const chosen = (
   providers: ReadonlyArray<TranscriptionProvider>,
   choice: TranscriptionChoice
@@ -301,14 +308,16 @@ interface Chosen {
 }
 
 const noTranslation = Either.left(InvalidRequest.of("model", "this model does not translate"))
-const noTimes = Either.left(InvalidRequest.of("response_format", "json or text: this model returns no times"))
+const noTimes = Either.left(
+  InvalidRequest.of("response_format", "must be json or text, because this model returns no times")
+)
 
 const most = ({ most }: Extent, { price }: TranscriptionModel): Nano => charge([{ units: most, price }])
 
-/** The cheapest possible call. Non-empty audio costs at least one second. */
+/** Returns the price of the cheapest possible call. Audio that is not empty costs at least one second. */
 const leastOf = (providers: ReadonlyArray<TranscriptionProvider>): Nano =>
   providers
     .flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))
     .reduce<Nano | undefined>((least, cost) => (least === undefined || cost < least ? cost : least), undefined) ?? 0n
 
-const empty = new InvalidRequest({ message: "file: it is empty", field: "file", rule: "not empty" })
+const empty = new InvalidRequest({ message: "file: must not be empty", field: "file", rule: "must not be empty" })

@@ -1,4 +1,4 @@
-/** An uploaded audio file. It is on disk during the call and never entirely in memory. */
+/** Receives an audio file. The file is on disk during the call and never entirely in memory. */
 import { FileSystem, Path } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"
@@ -17,14 +17,14 @@ export interface Upload<Fields> {
   readonly name: string
   readonly content_type: string
   readonly bytes: number
-  /** The hash of the file and the fields. */
+  /** A hash of the file and the fields. */
   readonly fingerprint: string
 }
 
-/** The maximum size of the form without the file, in bytes. */
+/** The maximum size of the form without its file, in bytes. */
 const formBytesMax = 1024 * 1024
 
-/** Reads a form with these fields and writes its file to disk. Closing the scope deletes the file. */
+/** Reads a form with these fields and writes its file to disk. The file is deleted when the scope closes. */
 export const receive = <Fields, I>(
   schema: Schema.Schema<Fields, I>
 ): ((
@@ -42,15 +42,15 @@ export const receive = <Fields, I>(
     const { audio, texts } = yield* formFrom(source, type, path)
     if (audio === undefined) {
       return yield* new InvalidRequest({
-        message: "file: required, the audio file",
+        message: "file: must be an audio file",
         field: "file",
-        rule: "an audio file"
+        rule: "must be an audio file"
       })
     }
     const fields = yield* Either.mapLeft(readFields(texts), InvalidRequest.ofDecoding)
     const { bytes, content_type, name } = audio
     if (bytes === 0) {
-      return yield* new InvalidRequest({ message: "file: it is empty", field: "file", rule: "not empty" })
+      return yield* new InvalidRequest({ message: "file: must not be empty", field: "file", rule: "must not be empty" })
     }
     const hash = createHash("sha256").update(JSON.stringify(fields))
     yield* Effect.promise(async () => {

@@ -3,34 +3,34 @@ import { Context } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The handler reads the body itself, within its own limit. */
+/** The handler reads the request body itself and enforces its own limit. */
 export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
   defaultValue: () => false
 }) {}
 
-/** For a GET endpoint with charged calls. HEAD is refused, because its response would be discarded. */
+/** Refuses HEAD for a GET endpoint whose calls are charged, because the response would be discarded. */
 export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
   defaultValue: () => false
 }) {}
 
 /**
- * Clients of the protocol first try to open a WebSocket with a GET request. After a 426 response they send the request by POST. After a 405 they
- * would retry for seconds.
+ * Responds with 426 to a GET request that tries to open a WebSocket. Clients of the protocol try this first. After a 426 they switch to POST, but
+ * after a 405 they would retry for seconds.
  */
 export class RefusesWebSocket extends Context.Reference<RefusesWebSocket>()("tollgate/http/RefusesWebSocket", {
   defaultValue: () => false
 }) {}
 
-/** The fast lane also serves the endpoint (`FastLane`). Its handler is raw, and its path has no parameters. */
+/** The fast lane (`FastLane`) also serves the endpoint. The endpoint needs a raw handler and a path without parameters. */
 export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
   defaultValue: () => false
 }) {}
 
-/** The format of refusals in an endpoint's protocol, as that protocol's clients parse it. */
+/** The format in which clients of an endpoint's protocol expect refusals. */
 export interface Shape {
   /**
-   * Writes the body. The status stays the problem's own. `request_id` is the value of `X-Request-Id`. Message, code and details are in an object
-   * `error`, where `problemBodyIn` finds them.
+   * Builds the body; the status is still the problem's own. `request_id` is the value of `X-Request-Id`. The message, code and details must be in an
+   * `error` object, where `problemBodyIn` looks for them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
   /** The protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
@@ -40,7 +40,7 @@ export interface Shape {
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** The problem in a body of this shape; `undefined` for any other body. */
+/** Extracts the problem from a body of such a shape; `undefined` for any other body. */
 export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   const shaped = (body as { readonly error?: unknown } | null)?.error
   if (typeof shaped !== "object" || shaped === null) return undefined
@@ -53,7 +53,7 @@ export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   }
 }
 
-/** The shape of an endpoint's refusals, from any layer. `undefined` means `{ error, code?, details? }`. */
+/** The shape of an endpoint's refusals, whichever layer they come from. `undefined` means `{ error, code?, details? }`. */
 export class RefusalShape extends Context.Reference<RefusalShape>()("tollgate/http/RefusalShape", {
   defaultValue: (): Shape | undefined => undefined
 }) {}
@@ -66,5 +66,5 @@ export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/ht
 /** The maximum body size of a route that requires a credential and does not read its own body. */
 export const bodyBytesMax = 1024 * 1024
 
-/** The maximum body size of a route without a credential, where anyone can send a body. */
+/** The maximum body size of a route without a credential. It is lower, because anyone can send a body there. */
 export const openBodyBytesMax = 64 * 1024

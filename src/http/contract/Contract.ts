@@ -1,5 +1,5 @@
 /**
- * The contract without groups. `Api` adds every group to it. Handlers add only their own group, because the platform matches handlers by the
+ * The contract without groups. `Api` adds all groups to it. Handlers add only their own group, because the platform matches handlers by the
  * contract's id and the group's name.
  */
 import { HttpApi } from "@effect/platform"

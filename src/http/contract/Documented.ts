@@ -1,13 +1,13 @@
 /**
- * Parts of an endpoint's OpenAPI entry beyond its schemas: a working example, the headers of a metered route, the required scope. Contracts annotate
- * endpoints, and `described` adds the annotations to the document.
+ * Completes the OpenAPI document with what schemas cannot express: working examples, the headers of metered routes and the required scopes. Contracts
+ * annotate their endpoints, and `described` adds the annotations to the document.
  */
 import { HttpApi } from "@effect/platform"
 import { Context } from "effect"
 import { RefusalShape } from "./Annotations.ts"
 import type { Shape } from "./Annotations.ts"
 
-/** A request that succeeds. `{name}` in it stands for a value that only the caller has: a token, or an id from an earlier response. */
+/** A request that succeeds. `{name}` stands for a value that only the caller knows, such as a token or an id from an earlier response. */
 export class Example extends Context.Reference<Example>()("tollgate/http/Example", {
   defaultValue: (): ExampleOf => ({})
 }) {}
@@ -19,22 +19,22 @@ export interface ExampleOf {
 }
 
 /**
- * The route is metered. `charge_known`: the charge is known before the response begins, so a response header has it. `says_record`: a header has the
- * usage record's id, even if the response does not stream.
+ * The route is metered. With `charge_known`, the charge is known before the response begins, so a response header carries it. With `says_record`, a
+ * header carries the id of the usage record even if the response does not stream.
  */
 export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
   defaultValue: (): { readonly charge_known: boolean; readonly says_record?: boolean } | undefined => undefined
 }) {}
 
-/** The response is an event stream if the request has `stream: true`. */
+/** The response is an event stream if the request contains `stream: true`. */
 export class Streams extends Context.Reference<Streams>()("tollgate/http/Streams", { defaultValue: () => false }) {}
 
-/** The possible content types of the response, if the request chooses among several. */
+/** The content types of the response, if the request can choose among several. */
 export class Produces extends Context.Reference<Produces>()("tollgate/http/Produces", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
 
-/** The route is for browsers. It responds with pages, even for refusals, and with redirects. */
+/** The route is for browsers. It responds with pages and redirects, and even its refusals are pages. */
 export class Browsed extends Context.Reference<Browsed>()("tollgate/http/Browsed", { defaultValue: () => false }) {}
 
 const idempotencyKey = {
@@ -43,7 +43,7 @@ const idempotencyKey = {
   schema: { type: "string" as const, pattern: "^[A-Za-z0-9_-]{16,128}$" },
   required: false,
   description:
-    "Makes a retry safe: a repeated request with the same key does not run again and gets the first response. A key belongs to the " +
+    "Makes retries safe: a request repeated with the same key is not run again but gets the first response. A key belongs to the " +
     "caller's account in the tenant."
 }
 
@@ -53,17 +53,17 @@ const tags = {
   schema: { type: "string" as const, example: "project=atlas,run=42" },
   required: false,
   description:
-    "Tags of the call, for usage and budgets: up to 8 pairs, with names of letters, digits, `_`, `.` and `-`, and values of up to 128 characters."
+    "Tags for usage and budgets: up to 8 `name=value` pairs. Names consist of letters, digits, `_`, `.` and `-`; values have up to 128 characters."
 }
 
 const charge = {
   "X-Charge-Usd": {
-    description: "The charge of the call, in USD",
+    description: "The charge for the call, in USD",
     schema: { type: "string", example: "0.000042" }
   }
 }
 
-/** The header with the usage record's id. Only that record has the charge of a streamed response. */
+/** The header that carries the usage record's id. Only that record states the charge for a streamed response. */
 const usage = {
   "X-Usage-Id": {
     description: "The id of the call's usage record; a stream writes the record when it ends",
@@ -71,36 +71,42 @@ const usage = {
   }
 }
 
-/** The header of routes served by models, which are the routes that can stream. */
+/** The header of the routes that models serve. Only those routes can stream. */
 const fallback = {
   "X-Fallback-Model": {
-    description: "The model that answered in place of the requested one, percent-encoded; absent otherwise",
+    description: "The percent-encoded name of the model that answered in place of the requested one; absent otherwise",
     schema: { type: "string" },
     required: false
   }
 }
 
-/** The call's rate limit headers. They are absent if no budget limits the unit. */
+/** The call's rate limit headers, which are absent if no budget limits the unit. */
 const rates = (unit: "Requests" | "Tokens") => ({
   [`X-RateLimit-Limit-${unit}`]: optional(
-    `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
+    `The limit of the call's budget with the fewest ${unit.toLowerCase()} left`,
     "integer"
   ),
-  [`X-RateLimit-Remaining-${unit}`]: optional(`The ${unit.toLowerCase()} that it leaves after this call`, "integer"),
-  [`X-RateLimit-Reset-${unit}`]: optional("The time until it renews: `1m30s`; absent if it never renews", "string")
+  [`X-RateLimit-Remaining-${unit}`]: optional(
+    `The ${unit.toLowerCase()} left in that budget after this call`,
+    "integer"
+  ),
+  [`X-RateLimit-Reset-${unit}`]: optional(
+    "Time until that budget resets, such as `1m30s`; absent if it never resets",
+    "string"
+  )
 })
 
 /** The call's rate limit headers in Anthropic's protocol. */
 const anthropicRates = (unit: "Requests" | "Tokens") => ({
   [`Anthropic-RateLimit-${unit}-Limit`]: optional(
-    `The tightest limit of ${unit.toLowerCase()} among the call's budgets`,
+    `The limit of the call's budget with the fewest ${unit.toLowerCase()} left`,
     "integer"
   ),
   [`Anthropic-RateLimit-${unit}-Remaining`]: optional(
-    `The ${unit.toLowerCase()} that it leaves after this call`,
+    `The ${unit.toLowerCase()} left in that budget after this call`,
     "integer"
   ),
-  [`Anthropic-RateLimit-${unit}-Reset`]: optional("When it renews; absent if it never renews", "string")
+  [`Anthropic-RateLimit-${unit}-Reset`]: optional("When that budget resets; absent if it never resets", "string")
 })
 
 const optional = (description: string, type: "integer" | "string") => ({
@@ -135,7 +141,7 @@ interface Document {
   readonly paths: Record<string, Record<string, Operation>>
 }
 
-/** The transformation (`OpenApi.Transform`) of the contract's document. */
+/** Creates the `OpenApi.Transform` that adds the annotations to the contract's document. */
 export const described =
   (api: HttpApi.HttpApi.Any) =>
   (written: Record<string, unknown>): Record<string, unknown> => {
@@ -152,7 +158,7 @@ export const described =
         produced(operation, Context.get(mergedAnnotations, Produces))
         if (Context.get(mergedAnnotations, Streams)) stream(operation)
         const key = operation.parameters.findIndex(({ name }) => name === "idempotency-key")
-        // A route with the header in its own schema requires it.
+        // A route that declares the header in its own schema requires it.
         if (key !== -1) operation.parameters[key] = { ...idempotencyKey, required: true }
         const metered = Context.get(mergedAnnotations, Metered)
         const shape = Context.get(mergedAnnotations, RefusalShape)
@@ -176,7 +182,7 @@ export const described =
     return open(written) as Record<string, unknown>
   }
 
-/** Removes `additionalProperties: false`, because unknown properties are ignored or passed on to the model. */
+/** Removes `additionalProperties: false`, because routes ignore unknown properties or pass them on to the model. */
 const open = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(open)
   if (typeof value !== "object" || value === null) return value
@@ -190,7 +196,7 @@ const open = (value: unknown): unknown => {
 const decodeError = "#/components/schemas/HttpApiDecodeError"
 const invalidRequest = { $ref: "#/components/schemas/InvalidRequest" }
 
-/** Replaces the platform's errors about invalid input by `InvalidRequest`. */
+/** Replaces the platform's errors about invalid input with `InvalidRequest`. */
 const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   const body = responses["400"]?.content?.["application/json"]
   if (body === undefined) return
@@ -201,7 +207,10 @@ const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   else responses["400"] = { ...responses["400"], content: { "application/json": { schema: oneOf(all) } } }
 }
 
-/** Adds the refusals of a body before its route reads it: too slow, too long, another encoding, or no room. */
+/**
+ * Adds the refusals that a body can cause before its route reads it, because it is too slow, too large or in an unsupported encoding, or because
+ * there is no room for it.
+ */
 const bodyRefusals = ({ responses }: Operation): void => {
   for (const [status, name] of [
     ["408", "BodyTooSlow"],
@@ -230,12 +239,12 @@ const page = { "text/html": { schema: { type: "string" } } }
 const browsed = ({ responses }: Operation): void => {
   responses["303"] = { description: "Redirects the browser", headers: { Location: { schema: { type: "string" } } } }
   const { content, description = "A page that describes the problem" } = responses["400"] ?? {}
-  // The refusal of an undecodable path parameter is JSON.
+  // If a path parameter cannot be decoded, the refusal is still JSON.
   responses["400"] = { description, content: { ...content, ...page } }
   responses["429"] ??= { description: "A page about the rate limit", content: page }
 }
 
-/** Documents a text response as the event stream. */
+/** Documents the plain-text alternative of a response as an event stream. */
 const stream = ({ responses }: Operation): void => {
   const answer = responses["200"]!
   const whole = (answer.content?.["application/json"]?.schema.anyOf ?? []).filter(({ type }) => type !== "string")
@@ -267,7 +276,7 @@ const reshape = ({ responses }: Operation, { identifier, schema }: Shape, schema
   }
 }
 
-/** The scopes required in an application's token, as OpenAPI lists them. */
+/** Adds the scope that an application's token needs. `profile` and `sign_in` require none. */
 const demand = (operation: Operation, scope: string): void => {
   operation.security = operation.security.map((requirement) =>
     Object.fromEntries(

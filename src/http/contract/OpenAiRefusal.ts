@@ -1,4 +1,4 @@
-/** A refusal in the shape that OpenAI's clients parse, including our code and details. */
+/** Writes refusals in the shape that OpenAI's clients parse, together with our code and details. */
 import type { Shape } from "./Annotations.ts"
 
 /** The protocol's name for a refusal with this status. */

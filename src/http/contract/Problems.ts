@@ -18,12 +18,12 @@ export class MethodNotAllowed extends Problem<MethodNotAllowed>()("MethodNotAllo
   headers: ({ allow }): Record<string, string> => (allow === undefined ? {} : { allow: allow.join(", ") })
 }) {}
 
-/** A WebSocket handshake on a path that serves plain requests. */
+/** The refusal of a WebSocket handshake on a path that serves only plain requests. */
 export class WebSocketNotServed extends Problem<WebSocketNotServed>()("WebSocketNotServed", {
   status: 426,
   error: "this path is not served by WebSocket: send a POST request",
   code: "upgrade_required",
-  // HTTP requires both headers in a 426 response. Node does not read on after such a request, so the connection is closed.
+  // HTTP requires both headers in a 426 response. The connection is closed, because node stops reading after such a request.
   headers: () => ({ upgrade: "HTTP/1.1", connection: "upgrade, close" })
 }) {}
 
@@ -45,7 +45,7 @@ export class UnsupportedMediaType extends Problem<UnsupportedMediaType>()("Unsup
   code: "unsupported_media_type"
 }) {}
 
-/** For a request authenticated by a cookie. */
+/** Refuses a request that is authenticated by a cookie but comes from another page. */
 export class CrossOrigin extends Problem<CrossOrigin>()("CrossOrigin", {
   status: 403,
   error: "only the service's own pages may send this request",
@@ -81,7 +81,7 @@ export class RateLimited extends Problem<RateLimited>()("RateLimited", {
   code: "rate_limited"
 }) {}
 
-/** Used only in metrics. */
+/** Used only in metrics, because the client is gone. */
 export class ClientDisconnected extends Problem<ClientDisconnected>()("ClientDisconnected", {
   status: 499,
   error: "the client disconnected before the response",

@@ -1,8 +1,8 @@
 /**
- * Captures a response for its Idempotency-Key, whole or while it streams, and replays it.
+ * Captures the response for an Idempotency-Key, complete or while it streams, and replays it.
  *
- * A response of at least one kibibyte is stored compressed, and its stored headers contain `content-encoding: gzip`. A replay decompresses it,
- * because its client may not accept compression. Both run on a zlib thread.
+ * Responses of one kibibyte or more are compressed, which their stored headers record as `content-encoding: gzip`. A replay decompresses them,
+ * because the client may not accept compression. Both steps run on a zlib thread.
  */
 import { Effect } from "effect"
 import { isRateHeader } from "../../books/gate/RateHeaders.ts"
@@ -16,23 +16,23 @@ import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 /** The maximum size of a stored response, in bytes. */
 export const answerBytesMax = 8 * 1024 * 1024
 
-/** The minimum size of a response that is compressed, in bytes. */
+/** The size from which a response is compressed, in bytes. */
 const compressedMin = 1024
 
-/** The response for a key without a stored response, because it was too long, cut off, never stored, or deleted. */
+/** The response for a key whose own response was too long, cut off, never stored, or deleted. */
 export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
   refusal(new IdempotencyAnswerLost({ usage_id }))
 
-/** Converts a problem to the response of the key's route. */
+/** Converts a problem to a response of the key's route. */
 export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
 
-/** The response to store, compressed if that makes it shorter. */
+/** Prepares a response for storage and compresses it if that makes it shorter. */
 export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<PackedAnswer> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const plain: PackedAnswer = { status, headers, body: bytes }
   if (bytes.length < compressedMin || encoding in headers) return Effect.succeed(plain)
   return Effect.async((resume) =>
-    // The default level takes twice the time and saves only another 5 %.
+    // The default level takes twice as long and saves only another 5 %.
     gzip(bytes, { level: constants.Z_BEST_SPEED }, (error, short) =>
       resume(
         Effect.succeed(
@@ -67,8 +67,8 @@ export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Re
 const encoding = "content-encoding"
 
 /**
- * Stores the response. A whole response is stored before it is sent. A stream is collected as it passes, and its end waits until it is stored. A
- * stream is not stored if it breaks or its client disconnects. `run` runs an effect in the background.
+ * Stores the response. A complete response is stored before it is sent. A stream is collected as it passes through, and it ends only once it is
+ * stored. If the stream breaks off or its client disconnects, it is not stored. `run` runs an effect in the background.
  */
 export const capture = (
   reply: Reply.Reply,

@@ -1,4 +1,4 @@
-/** Checks whether the sender of a metered request has credit, before reading a long body. */
+/** Checks that the sender of a metered request has credit before a long body is read. */
 import { Effect } from "effect"
 import type * as Gate from "../../books/gate/Gate.ts"
 import type { InsufficientCredits } from "../../books/gate/Problems.ts"
@@ -8,8 +8,8 @@ import type { Nano } from "../../kernel/Money.ts"
 import type * as Idempotency from "./Idempotency.ts"
 
 /**
- * Serves the call, unless its body is long and its sender has no credit. `costs` has each model's minimum charge. If any model may be free, no caller
- * is refused. A retry with a known Idempotency-Key gets the stored response, regardless of the remaining credit.
+ * Serves the call unless its body is long and its sender has no credit. `costs` lists the minimum charge of each model. If any of them may be free,
+ * no caller is refused. A retry with a known Idempotency-Key gets the stored response regardless of the remaining credit.
  */
 export const affordable = (
   gate: Pick<Gate.GateContract, "look">,

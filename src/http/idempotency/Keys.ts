@@ -1,4 +1,4 @@
-/** The table of Idempotency-Keys: a key's owner, its row, and every statement that changes it. */
+/** The table of Idempotency-Keys, with a key's owner, its row and every statement that changes it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Effect } from "effect"
@@ -15,14 +15,14 @@ import type { Writer } from "../../books/ledger/write/Writer.ts"
 export interface Row {
   readonly holder: string
   readonly request_hash: string
-  /** The run of the process that uses the key. */
+  /** The run of the process that is using the key. */
   readonly run: string
-  /** The call for which the key was used; `null` before its admission. */
+  /** The call that the key was used for; `null` before its admission. */
   readonly call: string | null
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
-  /** When the response was stored. A row with this value but no status had a response that was deleted (`StoredAnswers`). */
+  /** When the response was stored. If a row contains this value but no status, its response was deleted (`StoredAnswers`). */
   readonly answered_at: number | null
 }
 
@@ -38,7 +38,7 @@ export interface PackedAnswer extends StoredAnswer {
   readonly body: Buffer
 }
 
-/** Maximum number of old keys deleted in one transaction. */
+/** The maximum number of old keys deleted in one transaction. */
 const forgottenAtOnce = 500
 
 /** The holder of keys from versions without holders. Every credential of their account may use such keys. */
@@ -89,7 +89,7 @@ const keyOf = (parts: Parts, caller: Caller, key: string) => {
   }
 }
 
-/** Finding and taking a key. */
+/** The statements that find and take a key. */
 const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key, mine }: Owner) => {
   const { run, sql } = parts
   return {
@@ -114,7 +114,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
           )
         )
       ),
-    /** Takes this row's abandoned key. Its call reached no provider. */
+    /** Takes the abandoned key in this row, whose call reached no provider. */
     takeAgain: (row: Row, request_hash: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         foundRow(
@@ -127,7 +127,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
           )
         )
       ),
-    /** Takes the key over from a run that has ended. */
+    /** Takes over the key of a run that has ended. */
     takeOver: (ended: string) =>
       foundRow(
         submit(
@@ -140,13 +140,13 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
   }
 }
 
-/** Using a taken key. */
+/** The statements for a key that was taken. */
 const useOf = (parts: Parts, { mine }: Owner) => {
   const { run, sql } = parts
   return {
     /**
-     * Ties the key to the call, in the transaction that admits the call. The call is refused if another process has taken over the key. That happens
-     * if this node was frozen and presumed dead. The other process may have made the call.
+     * Ties the key to the call, in the transaction that admits the call. If another process has taken over the key, the call is refused, because that
+     * process may have made it. This happens if this node was frozen and presumed dead.
      */
     beside: (call: string): ReadonlyArray<Statement> => [
       statement(
@@ -167,7 +167,7 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   }
 }
 
-/** Deletes keys from before `before`, except those of open calls. Returns whether there may be more. */
+/** Deletes keys created before `before`, except those of open calls. Returns whether there may be more. */
 const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
   const { sql } = parts
   const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
@@ -186,7 +186,7 @@ const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
   return open.length === 0 && old.length === forgottenAtOnce
 })
 
-/** Whether a call reached no provider, because it was refused before its reservation turned out to be written. */
+/** Whether a call reached no provider because it was refused before its reservation was known to be written. */
 export const reachedNoProvider = (state: Calls.CallState): boolean =>
   state._tag === "ended" && state.error_type === refusedLate
 

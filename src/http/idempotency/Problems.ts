@@ -4,7 +4,7 @@ import { Problem } from "../../kernel/Problem.ts"
 
 /** The rule for a key. */
 const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
-/** Names the wrong header, like every 400. */
+/** Names the invalid header, as every 400 does. */
 const details = { field: "Idempotency-Key", rule } as const
 
 export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
@@ -35,7 +35,7 @@ export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("Idempot
 }) {}
 
 /**
- * The call was made, and charged if it has a cost. Its response was never stored, or was deleted to make room. `usage_id` names the call's usage
+ * The call was made, and charged if it had a cost, but its response was never stored or was deleted to make room. `usage_id` names the call's usage
  * record if there is one.
  */
 export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("IdempotencyAnswerLost", {
@@ -45,7 +45,7 @@ export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("Ide
   fields: { usage_id: Schema.optional(Schema.String) }
 }) {}
 
-/** The refusals concerning a key on a metered route. */
+/** The refusals that a key can cause on a metered route. */
 export const IdempotencyRefusal = Schema.Union(
   IdempotencyKeyInvalid,
   IdempotencyKeyReused,

@@ -1,9 +1,9 @@
 /**
- * Limits the disk space of an account's stored responses. Above the limit, the oldest responses are deleted until an eighth of the room is free.
- * Their keys stay, so a replay is refused and makes no second call.
+ * Limits the disk space that an account's stored responses use. Above the limit, the oldest responses are deleted until an eighth of the space is
+ * free. Their keys are kept, so a replay is refused instead of making a second call.
  *
- * A process counts an account's responses in the database when it stores the first one, then adds each one that it stores. It counts again after ten
- * minutes, because other nodes also store responses of the account.
+ * A process counts an account's responses in the database when it first stores one, then adds each one that it stores. It counts again after ten
+ * minutes, because other nodes also store responses for the account.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Schema } from "effect"
@@ -17,7 +17,7 @@ export const StoredAnswersSettings = Schema.Struct({
   answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
     default: () => 10_000
   }),
-  /** Their maximum total size after compression. The longest response must fit several times. */
+  /** Their maximum total size after compression. At least two responses of the maximum size must fit. */
   bytes_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(2 * answerBytesMax)), {
     default: () => 32 * 1024 * 1024
   })
@@ -43,7 +43,7 @@ interface Counted extends Sum {
 
 const countAgainAfter = Duration.toMillis("10 minutes")
 
-/** The maximum number of accounts in a process's cache of sums. */
+/** The maximum number of accounts in a process's cache of counts. */
 const accountsMax = 10_000
 
 export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settings: StoredAnswersSettings) => {
@@ -74,7 +74,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settin
     )
 
   return {
-    /** Counts an account's new response, and makes room if the account has too many. */
+    /** Counts a new response for the account and deletes old ones if there are too many. */
     stored: Effect.fnUntraced(function* (account: string, bytes: number) {
       const now = yield* Clock.currentTimeMillis
       const before = sums.get(account)

@@ -1,4 +1,4 @@
-/** Responds on an authenticated route, with the result in the envelope. */
+/** Responds on an authenticated route, with the result inside the envelope. */
 import { Effect } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { envelope } from "../../kernel/Envelope.ts"
@@ -8,7 +8,10 @@ import { CurrentCaller } from "./Caller.ts"
 export const answer = <A, E, R>(find: (caller: Caller) => Effect.Effect<A, E, R>) =>
   Effect.map(storable(Effect.flatMap(CurrentCaller, find)), (result) => envelope(result))
 
-/** Any route that writes can fail with `BooksUnavailable`, so contracts do not declare it. As a defect, `Fault` turns it into a response. */
+/**
+ * Turns `BooksUnavailable` into a defect, which `Fault` maps to a response. Contracts do not declare it, because any route that writes can fail with
+ * it.
+ */
 export const storable = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, BooksUnavailable>, R> =>
   Effect.catchAll(effect, (error) =>
     error instanceof BooksUnavailable ? Effect.die(error) : Effect.fail(error as Exclude<E, BooksUnavailable>)

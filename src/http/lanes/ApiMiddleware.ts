@@ -1,6 +1,7 @@
 /**
- * Middleware of all routes of the `HttpApi`. It adds a request id and cross-origin headers to every response, responds to preflights, limits bodies,
- * and turns every failure into `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value, or an internal error.
+ * The middleware for all routes of the `HttpApi`. It adds a request id and cross-origin headers to every response, responds to preflights, limits
+ * bodies, and turns every failure into `{ error, code? }`, whether it is an unknown path, a wrong method, an unreadable body, an invalid value or an
+ * internal error.
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -49,7 +50,7 @@ interface Route {
   readonly pattern: RegExp
   /** The maximum body size; `undefined` if the handler reads the body. */
   readonly body_bytes_max: number | undefined
-  /** Whether its bodies count against the separate budget for open routes. */
+  /** Whether the route's bodies count against the separate budget for open routes. */
   readonly open: boolean
   readonly noHead: boolean
   readonly refusesWebSocket: boolean
@@ -81,7 +82,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
-/** The path, as the router reads it: the part before `?`, `;` or `#`, with escapes decoded, except for separators. */
+/** The path as the router reads it, which is the part before `?`, `;` or `#` with all escapes decoded except those of separators. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?;#]/, 1)[0]!
   try {
@@ -143,7 +144,7 @@ const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, 
       }
     ).pipe(
       Effect.catchAllCause((cause) =>
-        // The method is unknown on an existing path. If the route matched, the failure is the route's own.
+        // The path exists, but not with this method. If the route matched, the failure is the route's own.
         Effect.flatMap(
           problemOf(cause, Inbound.isGone(request), route === undefined ? methodsOf(samePath) : []),
           (problem) =>
@@ -165,8 +166,8 @@ const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, 
   })
 
 /**
- * The platform's server interrupts a request when its client disconnects, but not a pipelined request, because its response does not have a socket
- * yet.
+ * Interrupts a pipelined request when its client disconnects. The platform's server does this only for other requests, because the response to a
+ * pipelined one has no socket yet.
  */
 const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
   Effect.withFiberRuntime((fiber) => {
@@ -190,7 +191,7 @@ const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
 
 // ---- responses ----------------------------------------------------------------------------------------------------------------
 
-/** Adds exact digits of numbers, a refusal's reason phrase, and the common headers. */
+/** Completes a response with the exact digits of numbers, the reason phrase of a refusal, and the common headers. */
 const whole = (
   response: HttpServerResponse.HttpServerResponse,
   request: HttpServerRequest.HttpServerRequest,
@@ -200,7 +201,7 @@ const whole = (
   const { body, status, statusText } = exact
   const reason =
     statusText ?? (body._tag === "Uint8Array" && isJson(body.contentType) ? reasonOf(status, body.body) : undefined)
-  // The platform's server leaves the phrase to node.
+  // Set the phrase on node's response, because the platform's server does not pass it on.
   const node = Inbound.nodeOf(request)
   if (reason !== undefined && node !== undefined) node.response.statusMessage = reason
   return HttpServerResponse.setHeaders(
@@ -220,7 +221,7 @@ const withDigits = (response: HttpServerResponse.HttpServerResponse): HttpServer
     : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
 }
 
-/** Empties the response for a disconnected client, because the platform would wait for it to take the bytes. */
+/** Empties the response for a disconnected client, because the platform would wait for the client to read the bytes. */
 const forNobody = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   if (body._tag === "Raw" && body.body instanceof Readable) body.body.destroy()
   return HttpServerResponse.empty({ status })
@@ -237,7 +238,7 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
 // ---- bodies -------------------------------------------------------------------------------------------------------------------
 
 /**
- * The request with a lazily read body. The body is read once its sender is known, and refused with a problem if it is too large or unreadable. (The
+ * Wraps the request so that its body is read lazily, once its sender is known. A body that is too large or unreadable is refused with a problem. (The
  * platform would close the connection in the first case and report a defect in the second.)
  */
 const withBody = (
@@ -245,7 +246,7 @@ const withBody = (
   route: Route | undefined,
   limits: RateLimitSettings
 ): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
-  // A path that is not exactly a route's gets the lowest limit.
+  // A path that does not match a route exactly gets the lowest limit.
   const limit = route === undefined ? openBodyBytesMax : route.body_bytes_max
   if (limit === undefined || request.method === "GET" || request.method === "HEAD") return Effect.succeed(request)
   const read = Effect.orDie(

@@ -1,4 +1,4 @@
-/** The caller of the current request, from its credential. The middleware of `Security` provides it. */
+/** The caller of the current request. The middleware of `Security` derives it from the credential. */
 import { HttpServerRequest } from "@effect/platform"
 import { Context, Effect } from "effect"
 import { mayCall } from "../../kernel/Caller.ts"
@@ -6,21 +6,21 @@ import type { Caller } from "../../kernel/Caller.ts"
 
 export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<CurrentCaller, Caller>() {}
 
-/** The callers of requests in the router's lane, for the log, by request source. */
+/** The callers of requests in the router's lane, by request source. The log needs them. */
 const callers = new WeakMap<object, Caller>()
 
-/** The request's caller, once the credential is accepted. */
+/** The request's caller, if its credential has been accepted. */
 export const callerOf = ({ source }: HttpServerRequest.HttpServerRequest): Caller | undefined =>
   callers.get(source as object)
 
-/** Stores the current request's caller for `callerOf`. */
+/** Remembers the current request's caller for `callerOf`. */
 export const remembered = <E, R>(caller: Effect.Effect<Caller, E, R>) =>
   Effect.zipWith(HttpServerRequest.HttpServerRequest, caller, ({ source }, caller) => {
     callers.set(source as object, caller)
     return caller
   })
 
-/** Filters a list of models to those that the caller may call. `modelOf` returns a model's name in usage records. */
+/** Keeps only the models that the caller may call. `modelOf` returns a model's name in usage records. */
 export const callable = <Row extends { readonly id: string }>(
   rows: ReadonlyArray<Row>,
   modelOf = ({ id }: Row): string => id

@@ -1,6 +1,6 @@
 /**
- * An isolated `HttpApi` application. The platform's builder collects the routes, middleware and router settings of all `HttpApi`s in a program in
- * three shared places. Here they are created for one application.
+ * An isolated `HttpApi` application. The platform's builder shares one collection of routes, one of middleware and one of router settings among all
+ * `HttpApi`s in a program. Here, each application gets its own.
  */
 import { Etag, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
@@ -20,7 +20,7 @@ export interface FaceContract {
 }
 
 export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>() {
-  /** Built from the contract with its handlers, its middleware and any other routes. */
+  /** Builds the application from the contract, its handlers and middleware, and any other routes. */
   static readonly layer = <E, R>(api: Layer.Layer<HttpApi.Api | Authentication, E, R>) =>
     Layer.fresh(
       Layer.scoped(Face, Effect.all({ app, lane: FastLane.make })).pipe(
@@ -35,7 +35,7 @@ const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFile
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-    // Paths are exact. An overlong id still reaches its route, which does not find it.
+    // Paths are exact. A request with an overlong id still reaches its route, which finds no such id.
     caseSensitive: true,
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY

@@ -1,7 +1,7 @@
 /**
- * The fast lane: endpoints marked `Fast` in their contract run directly from node's request to node's response, bypassing the platform's router,
- * middleware and tracer. Method, path, credential and handler come from the contract. The router serves the same endpoints with the same bytes on
- * servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
+ * The fast lane. Endpoints marked `Fast` in their contract run directly from node's request to node's response, bypassing the platform's router,
+ * middleware and tracer. The method, path, credential and handler come from the contract. On servers without the lane, and for paths that do not
+ * match exactly (a trailing slash, escapes), the router serves the same endpoints with the same bytes.
  */
 import { HttpApi, HttpServer } from "@effect/platform"
 import type { HttpApp, HttpMiddleware } from "@effect/platform"
@@ -41,10 +41,10 @@ export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
 
-/** The maximum time that a shutdown waits for the upstreams of disconnected clients' calls. */
+/** How long a shutdown waits for the upstreams of calls whose clients have disconnected. */
 const drainLimit = Duration.seconds(15)
 
-/** The lane of an `HttpApi` with built handlers. An endpoint that is marked `Fast` but cannot be in a lane is a defect. */
+/** Creates the lane of an `HttpApi` whose handlers are built. It is a defect to mark an endpoint `Fast` that cannot be in a lane. */
 export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
   const { api } = yield* HttpApi.Api
   const handlers = yield* RawHandlers
@@ -67,11 +67,13 @@ export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Sco
     const handler = handlers?.get(name)
     const [way, ...others] = middleware
     const authenticate = way === undefined ? undefined : ways.get(way.key)
-    if (handler === undefined) throw new Error(`${name} is marked Fast, but has no raw handler`)
+    if (handler === undefined) throw new Error(`${name} is marked Fast but has no raw handler`)
     if (authenticate === undefined || others.length > 0) {
-      throw new Error(`${name} is marked Fast, but its middleware is not one credential that headers are enough for`)
+      throw new Error(
+        `${name} is marked Fast but its middleware is not a single credential that can be checked from headers alone`
+      )
     }
-    if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast, but its path varies`)
+    if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast but its path has parameters`)
     const route = `${endpoint.method} ${endpoint.path}`
     const shape = Context.get(annotations, RefusalShape)
     const isMetered = Context.get(annotations, Metered) !== undefined
@@ -105,7 +107,7 @@ const serve = (route: Route, request: IncomingMessage, response: ServerResponse)
   Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
 }
 
-/** A request in the lane. Every call creates one, and a class is cheaper than closures. */
+/** A request in the lane. It is a class because every call creates one, and closures would cost more. */
 class Call {
   readonly id = RequestId.next()
   private readonly began = performance.now()
@@ -126,7 +128,7 @@ class Call {
   readonly begin = (inbound: Inbound.Inbound): void => {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
-    // Suspend, so that a thrown error also gets a response.
+    // Suspended, so that a thrown error also gets a response.
     const handled = Effect.suspend(() => {
       const caller = authenticate(inbound)
       return isDone(caller) ? this.handle(caller.value) : Effect.flatMap(caller, this.handle)
@@ -145,7 +147,7 @@ class Call {
     return this.route.handler(caller, this.inbound!)
   }
 
-  /** The client has disconnected, or has its response. */
+  /** Called once the client has disconnected or has received its response. */
   private readonly leave = (): void => {
     if (!this.answered) this.running?.interrupt()
   }
@@ -174,7 +176,7 @@ class Call {
 
 // ---- on a server ----------------------------------------------------------------------------------------------------------------
 
-/** Serves the lane's requests, and passes all others to `otherwise`. */
+/** Serves the lane's requests and passes all others to `otherwise`. */
 export const before =
   (lane: Lane, otherwise: RequestListener): RequestListener =>
   (request, response) => {
@@ -184,7 +186,7 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes of a server, to which services add their own. Without `layerServer`, `add` does nothing. */
+/** The lanes of a server. Services add their own. Without `layerServer`, `add` does nothing. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}
@@ -195,9 +197,9 @@ export interface LanesContract {
 }
 
 /**
- * The platform's `HttpServer` on node, like `NodeHttpServer.layer`, with the lanes of all mounted services placed first. A lane's requests bypass the
- * middleware of the host's application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is built. Requests that arrive
- * in between are held for up to ten seconds, then refused with 503.
+ * Provides the platform's `HttpServer` on node, like `NodeHttpServer.layer`, and puts the lanes of all mounted services in front of it. Requests in a
+ * lane bypass the middleware of the host's application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is built.
+ * Requests that arrive in between are held for up to ten seconds, then refused with 503.
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(

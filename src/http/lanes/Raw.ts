@@ -1,5 +1,5 @@
 /**
- * Raw routes. Their handlers take the caller and the unparsed request, and return a `Reply`. A handler is written once, with `raw`. The platform's
+ * Raw routes, whose handlers take the caller and the unparsed request and return a `Reply`. A handler is written once, with `raw`. The platform's
  * router serves it, and so does the fast lane if the contract marks it `Fast`.
  */
 import { HttpApiBuilder } from "@effect/platform"
@@ -10,7 +10,7 @@ import { CurrentCaller } from "./Caller.ts"
 import * as Inbound from "../transport/Inbound.ts"
 import * as Reply from "../transport/Reply.ts"
 
-/** A raw handler. It needs no services when it runs, because they are provided when its group is built. */
+/** A raw handler. It requires no services when it runs, because its group provides them when it is built. */
 export type RawHandler<E> = (caller: Caller, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E>
 
 /** The function that the platform's router calls. */
@@ -21,7 +21,7 @@ type RouterHandler<E> = (input: {
 /** The raw handler of each router handler created by `raw`. */
 const behind = new WeakMap<object, RawHandler<unknown>>()
 
-/** The handler for `handleRaw`. */
+/** Turns a raw handler into one for `handleRaw`. */
 export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
   const routed: RouterHandler<E> = ({ request }) =>
     Effect.flatMap(Effect.all([CurrentCaller, Inbound.ofRequest(request)]), ([caller, inbound]) => {
@@ -32,14 +32,14 @@ export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
   return routed
 }
 
-/** The raw handlers of an `HttpApi`, by `nameOf`. Without a layer, they are not collected and there is no fast lane. */
+/** The raw handlers of an `HttpApi`, by `nameOf`. Without this layer, they are not collected and there is no fast lane. */
 export class RawHandlers extends Context.Reference<RawHandlers>()("tollgate/http/RawHandlers", {
   defaultValue: (): Map<string, RawHandler<unknown>> | undefined => undefined
 }) {
   static readonly layer = Layer.sync(RawHandlers, () => new Map<string, RawHandler<unknown>>())
 }
 
-/** An endpoint's unique name across groups: `chat.completion`. */
+/** An endpoint's name, unique across groups, such as `chat.completion`. */
 export const nameOf = (group: string, endpoint: string): string => `${group}.${endpoint}`
 
 /** The part of a group's handlers that this file uses. */
@@ -50,7 +50,7 @@ interface Built {
   }>
 }
 
-/** `HttpApiBuilder.group` for a group with fast-lane endpoints. It also collects the raw handlers. */
+/** Works like `HttpApiBuilder.group` and also collects the raw handlers, for a group with fast-lane endpoints. */
 export const group = ((
   api: never,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Log lines for calls refused before the gate could log them: without a valid credential, with an invalid body, or for an unknown model. Anyone can
- * cause such lines, so a process writes at most `linesMax` per second, followed by the number of omitted lines.
+ * Logs calls that were refused before the gate could log them, because of an invalid credential, an invalid body or an unknown model. Anyone can
+ * cause such lines, so a process writes at most `linesMax` of them per second, followed by the number of lines omitted.
  */
 import { Context, Effect, FiberRef, HashMap, Runtime } from "effect"
 import { isLogged, refusedCall } from "../../books/gate/CallLog.ts"
@@ -8,7 +8,7 @@ import type { Caller } from "../../kernel/Caller.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { ClientDisconnected, InternalError } from "../contract/Problems.ts"
 
-/** The maximum number of lines per process and second. */
+/** The maximum number of lines per second in a process. */
 export const linesMax = 20
 
 export interface RefusedCall {
@@ -21,14 +21,14 @@ export interface RefusedCall {
   readonly problem: ProblemInstance<string>
 }
 
-/** Logs a refused call, unless it already has a line. */
+/** Logs a refused call unless it already has a line. */
 export type LogRefused = (refused: RefusedCall) => Effect.Effect<void>
 
 export class RefusedCalls extends Context.Reference<RefusedCalls>()("tollgate/http/RefusedCalls", {
   defaultValue: (): LogRefused => make()
 }) {}
 
-/** Whether a problem has its own line, or its client has disconnected. */
+/** Whether the problem has a line of its own, or the client has disconnected. */
 const isKnown = (problem: ProblemInstance<string>): boolean =>
   isLogged(problem) || problem instanceof InternalError || problem instanceof ClientDisconnected
 

@@ -1,4 +1,4 @@
-/** The address on which the service listens. It is also read before the service is loaded. */
+/** The address on which the service listens. This module must load fast, because it is used before the service is loaded. */
 
 export interface Address {
   readonly host: string
@@ -11,7 +11,7 @@ export const portPreset = "8787"
 export const portOf = (text: string): number | undefined =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 
-/** The address from the environment; `undefined` if the port is invalid. */
+/** Reads the address from the environment; `undefined` if the port is invalid. */
 export const addressOf = ({ HOST = hostPreset, PORT = portPreset }: NodeJS.ProcessEnv): Address | undefined => {
   const port = portOf(PORT)
   return port === undefined ? undefined : { host: HOST, port }

@@ -1,6 +1,6 @@
 /**
- * Node's server on its port. It can listen before the service is loaded. Until then it responds to `GET /healthz` and holds all other requests. It
- * imports only modules that load fast.
+ * Node's server on its port. It can listen before the service is loaded, and until then it responds to `GET /healthz` and holds all other requests.
+ * This module imports only modules that load fast.
  *
  * Where the specification is silent:
  * - A request that is held for ten seconds is refused with 503, so that its client can try another node.
@@ -57,7 +57,7 @@ export const make = (): Listener => {
   }
 }
 
-/** Holds events of one kind and emits them again on release. */
+/** Holds events of one kind, and emits them again when they are released. */
 const holder =
   (server: Server, event: (typeof events)[number], held: Set<() => void>) =>
   (first: unknown, second: unknown): void => {
@@ -71,7 +71,7 @@ const holder =
     hold(held, response, () => server.emit(event, request, response))
   }
 
-/** Closes the connections that have sent no request, when the server begins to drain. */
+/** When the server begins to drain, closes the connections that have not sent a request. */
 const endSilent = (server: Server): void => {
   const silent = new Set<Socket>()
   server.on("connection", (socket) => {

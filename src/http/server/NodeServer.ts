@@ -1,8 +1,8 @@
 /**
- * The service on node's HTTP server (`Listener`): the fast lane first, the platform's router for everything else, and a lossless shutdown.
+ * Runs the service on node's HTTP server (`Listener`), with the fast lane first, the platform's router for everything else, and a lossless shutdown.
  *
  * Where the specification is silent:
- * - Paths are exact and case-sensitive. A request without a `Host`, or with an unknown expectation, is served like any other.
+ * - Paths are exact and case-sensitive. A request without a `Host` header or with an unknown expectation is served like any other.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
@@ -36,7 +36,7 @@ export interface ListenFailed {
   readonly message: string
 }
 
-/** The maximum time that a shutdown waits for responses in progress, in milliseconds. */
+/** How long a shutdown waits for responses in progress, in milliseconds. */
 const drainLimit = 30_000
 
 /** Serves on a port. */
@@ -52,7 +52,7 @@ export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestLi
 /** Serves a port's requests. The services behind it can be replaced. */
 export interface Serving {
   readonly request: RequestListener
-  /** Calls back after each replacement. */
+  /** Calls back each time the services are replaced. */
   readonly onReplaced: (then: () => void) => void
 }
 
@@ -71,7 +71,7 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
         request: serve,
         checkContinue: (request, response) => {
           awaitsContinue(request, response)
-          // A pipelined request waits for earlier responses. Otherwise node would send its `100 Continue` after its response head.
+          // A pipelined request must wait for the earlier responses. Otherwise node would send its `100 Continue` after its response head.
           if (response.socket === null) response.once("socket", () => serve(request, response))
           else serve(request, response)
         },
@@ -107,7 +107,7 @@ const listen = (server: Server, options: Address) =>
 
 /**
  * Stops accepting connections, lets requests in progress finish, and closes each connection once it is idle. Unlike in node, a connection that has
- * not sent anything yet counts as idle. Browsers open such connections ahead of time.
+ * not sent anything yet counts as idle, because browsers open such connections in advance.
  */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
@@ -122,14 +122,14 @@ const close = (server: Server): Effect.Effect<void> =>
     server.emit("draining")
   })
 
-/** Responds to bytes that are not an HTTP request, with the common headers. */
+/** Sends a refusal with the common headers in response to bytes that are not an HTTP request. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   const under = underWay(socket)
   if (!socket.writable || error.code === "ECONNRESET" || under?.headersSent === true) {
     socket.destroy()
     return
   }
-  // A complete request came first. Send its response before closing, since the client would mistake any other response for it.
+  // A complete request came first. Send its response before closing, because the client would mistake any other response for it.
   if (under?.req.complete === true) {
     under.shouldKeepAlive = false
     return
@@ -137,7 +137,7 @@ const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   end(socket, refusals[error.code ?? ""]?.() ?? notHttp())
 }
 
-/** The next pending response on a connection. Node exposes it only in this field. */
+/** The next pending response on a connection. Node exposes it only through this field. */
 const underWay = (socket: Socket): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 

@@ -1,7 +1,7 @@
 /**
- * Responses that a client does not read. Unread bytes use memory, and the upstream of a stream stays open. If no byte moves for a while, the
- * connection is closed and its call ends as if the client had left (`upstream/wire/ByteStream`). A client that waits for a response, or for a
- * stream's next event, has no limit.
+ * Closes the connection of a client that does not read its response, because unread bytes use memory and keep the upstream of a stream open. If no
+ * byte moves for a while, the call ends as if the client had disconnected (`upstream/wire/ByteStream`). A client may wait for a response, or for a
+ * stream's next event, without limit.
  */
 import { Context, Layer, Schema } from "effect"
 import type { Server, ServerResponse } from "node:http"
@@ -9,7 +9,7 @@ import type { Socket } from "node:net"
 import { Seconds } from "../../kernel/Setting.ts"
 
 export const AnswerSettings = Schema.Struct({
-  /** The maximum time that a client may leave bytes unread, in milliseconds. */
+  /** How long a client may leave bytes unread, in milliseconds. */
   unread_ms: Schema.optionalWith(Seconds, { default: () => 180_000 }).pipe(Schema.fromKey("unread_seconds"))
 })
 export interface AnswerSettings extends Schema.Schema.Type<typeof AnswerSettings> {}
@@ -22,18 +22,18 @@ export class Unread extends Context.Reference<Unread>()("tollgate/http/Unread", 
   static readonly layer = ({ unread_ms }: AnswerSettings) => Layer.succeed(Unread, unread_ms)
 }
 
-/** Closes a server's connections if their client does not read pending bytes for this many milliseconds. */
+/** Closes each connection whose client does not read pending bytes for this many milliseconds. */
 export const endUnread = (server: Server, unread_ms: number): void => {
   // Node restarts a socket's timer with each read or write.
   server.setTimeout(unread_ms, (socket: Socket) => {
-    // A connection without a request is idle, and node closes it with the same timer.
+    // A connection without a request is idle. Node would close it with the same timer.
     if (!isAnswering(socket)) socket.destroy()
     else if (socket.writableLength === 0) socket.setTimeout(unread_ms)
-    // Reset the connection, so that the operating system drops its buffered bytes.
+    // Reset the connection, so that the operating system discards the bytes it has buffered.
     else socket.resetAndDestroy()
   })
 }
 
-/** Whether a request on the socket has an incomplete response. Node exposes it only in this field. */
+/** Whether a response on the socket is still incomplete. Node exposes this only through this field. */
 const isAnswering = (socket: Socket): boolean =>
   ((socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? null) !== null

@@ -1,8 +1,8 @@
 /**
- * The byte budget of the process, for request bodies and whole upstream responses. Uploads stored on disk count as well. Without it, many large or
- * stalled bodies could exhaust memory. A body that arrives too slowly is refused.
+ * The process's byte budget for request bodies and complete upstream responses, without which many large or stalled bodies could exhaust memory.
+ * Uploads stored on disk count as well. A body that arrives too slowly is refused.
  *
- * Some room for a response is reserved before its upstream is called. Without room, the call is refused. A response that turns out to be long
+ * Some room for a response is reserved before its upstream is called. If there is none, the call is refused. A response that turns out to be long
  * waits for the rest of its room while its upstream is paused. It requests that room in one step, so responses never wait for each other. A response
  * that waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */
@@ -13,12 +13,12 @@ import { Seconds } from "../../kernel/Setting.ts"
 export const BytesSettings = Schema.Struct({
   /**
    * The total budget. An eighth of it is reserved for short bodies, so calls continue while long bodies wait. No account may hold more of the rest
-   * than it leaves to the others. Once half of the budget is in use, this applies to short bodies too.
+   * than it leaves for the others. Once half of the budget is in use, this also applies to short bodies.
    */
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
   }),
-  /** In each window of this length, in milliseconds, a body must deliver `bytesAWindow` or end. */
+  /** The length of a window, in milliseconds. In each window, a body must deliver `bytesAWindow` or end. */
   window_ms: Schema.optionalWith(Seconds, { default: () => 15_000 }).pipe(Schema.fromKey("window_seconds"))
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
@@ -29,27 +29,27 @@ export const bytesAWindow = 64 * 1024
 /** The maximum length of a short body. */
 export const shortMax = 64 * 1024
 
-/** The maximum time that a long response waits for its room, in milliseconds. */
+/** How long a long response waits for its room, in milliseconds. */
 const patience = 30_000
 
 /** The part of the budget that one body or response holds. */
 export interface Share extends Room {
-  /** Releases all bytes. The share cannot take any afterwards. */
+  /** Releases all bytes. The share cannot take any after that. */
   readonly release: () => void
 }
 
 export interface Budget {
   /** Whether more than half of the budget is in use. */
   readonly isTight: () => boolean
-  /** The share of a body sent by this account or network. Bodies without a holder share one. */
+  /** Creates a share for a body sent by this account or network. Bodies without a holder count as one holder's. */
   readonly share: (holder: string | undefined) => Share
   readonly window_ms: number
 }
 
 export interface Budgets extends Budget {
   /**
-   * A separate budget for bodies of routes without a credential, a sixteenth of the size. Its holders are networks. No network may hold more than it
-   * leaves to the others, even in short bodies. Otherwise one network could keep all others from signing in.
+   * A separate budget, a sixteenth of the size, for the bodies of routes without a credential. Its holders are networks. No network may hold more
+   * than it leaves for the others, even with short bodies. Otherwise one network could keep all others from signing in.
    */
   readonly open: Budget
 }
@@ -64,7 +64,7 @@ export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets =>
 
 interface PoolOptions {
   readonly total: number
-  /** The part of the total for bodies of more than `shortMax` bytes. */
+  /** The part of the total that bodies of more than `shortMax` bytes may use. */
   readonly forLong: number
   readonly shortMax: number
   readonly window_ms: number
@@ -87,9 +87,9 @@ class Pool implements Budget {
   readonly options: PoolOptions
   taken = 0
   readonly long = new Holders()
-  /** Short bodies that began while the budget was tight. Counting all of them would cost every call. */
+  /** The short bodies that began while the budget was tight. Counting all short bodies would slow down every call. */
   readonly short = new Holders()
-  /** Responses that wait for room, in order of arrival. */
+  /** The responses that are waiting for room, in order of arrival. */
   private waiting: ReadonlyArray<Waiting> = []
 
   constructor(options: PoolOptions) {
@@ -116,7 +116,7 @@ class Pool implements Budget {
     this.waiting = this.waiting.filter((other) => other !== one)
   }
 
-  /** Grants released room to waiting responses. */
+  /** Grants room that was released to the waiting responses. */
   freed(): void {
     const granted = this.waiting.filter(({ bytes, share }) => share.hold(bytes))
     if (granted.length === 0) return
@@ -136,7 +136,7 @@ class Held implements Share {
   readonly holder: string
   held = 0
   private readonly pool: Pool
-  /** The count that includes `held`. */
+  /** The counter that includes `held`. */
   private among: Holders | undefined
   private over = false
 
@@ -158,7 +158,7 @@ class Held implements Share {
       bytes,
       granted: () => {
         clearTimeout(timer)
-        // Room may be released inside one upstream's parser. Another upstream's parser must not run inside it.
+        // Room may be released inside one upstream's parser, and another upstream's parser must not run inside it.
         setImmediate(then, true)
       }
     }
@@ -193,7 +193,7 @@ class Held implements Share {
       if (pool.taken + count > total) return false
     } else {
       const mine = among.of(holder) + count + (among === before ? 0 : held)
-      // No holder may hold more than it leaves to the others.
+      // No holder may hold more than it leaves for the others.
       if (mine > (isLong ? forLong : total) - pool.taken) return false
       if (among !== before) before?.subtract(holder, held)
       among.set(holder, mine)
@@ -235,7 +235,7 @@ class Held implements Share {
   }
 }
 
-/** Without its own layer, an application shares the budget of the process. */
+/** An application without its own layer shares the budget of the process. */
 export class Bytes extends Context.Reference<Bytes>()("tollgate/http/Bytes", {
   defaultValue: () => make(presets)
 }) {

@@ -1,6 +1,6 @@
 /**
- * Detects that a client no longer waits for a response. Node emits `close` on the response that has the socket. A pipelined response, which waits for
- * an earlier one, has no socket yet, so the connection itself is watched.
+ * Detects that a client no longer waits for a response. Node emits `close` only on the response that owns the socket. A pipelined response that waits
+ * for an earlier one has no socket yet, so its connection is watched instead.
  */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -9,7 +9,7 @@ import type { Socket } from "node:net"
 export const isOver = (response: ServerResponse): boolean =>
   response.closed || response.destroyed || (response.socket === null && response.req.socket.destroyed)
 
-/** Calls back once when the response or its connection ends, but not if that has already happened. */
+/** Calls back once when the response or its connection ends, unless that has already happened. */
 export const whenOver = (response: ServerResponse, then: () => void): void => {
   if (response.socket !== null) {
     response.once("close", then)
@@ -25,7 +25,7 @@ export const whenOver = (response: ServerResponse, then: () => void): void => {
   others.add(over)
 }
 
-/** Callbacks by connection. A connection has one listener for all its pipelined requests. */
+/** The callbacks of each connection, which needs only one listener for all its pipelined requests. */
 const waiting = new WeakMap<Socket, Set<() => void>>()
 
 const waitingOn = (socket: Socket): Set<() => void> => {

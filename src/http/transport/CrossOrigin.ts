@@ -1,7 +1,7 @@
-/** Cross-origin access. Any page may send requests, with any headers. */
+/** Allows cross-origin access. Any page may send requests with any headers. */
 
 /**
- * Sent with every response. A page may read all response headers. Browsers accept the wildcard because no request of another origin carries
+ * Sent with every response, so that a page may read all response headers. Browsers accept the wildcard because cross-origin requests carry no
  * credentials of the browser.
  */
 export const crossOrigin = {
@@ -9,13 +9,13 @@ export const crossOrigin = {
   "access-control-expose-headers": "*"
 } as const
 
-/** The allowed headers if a preflight does not name any. */
+/** The headers that are allowed if a preflight names none. */
 const preset = "Authorization, Content-Type, Idempotency-Key, X-Title, HTTP-Referer"
 
 /** The maximum number of header names in a preflight. */
 const namesMax = 100
 
-/** The response headers for a preflight that requests these headers. */
+/** Builds the response headers for a preflight that requests these headers. */
 export const preflight = (header: string | undefined) => {
   const names = (header ?? "").split(",", namesMax).map((name) => name.trim())
   const valid = names.filter((name) => /^[\w!#$%&'*+.^`|~-]{1,100}$/.test(name))

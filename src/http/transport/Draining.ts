@@ -1,11 +1,11 @@
-/** Notifies endless responses that their server is stopping, or that a reload has replaced their services. */
+/** Notifies endless responses when their server is stopping or a reload has replaced their services. */
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Callbacks by server, which has one listener for all of them. */
+/** The callbacks of each server, which needs only one listener for all of them. */
 const waiting = new WeakMap<Server, Set<() => void>>()
 
-/** Calls back once, when the response should end. The returned function cancels the callback. */
+/** Calls back once when the response should end. The returned function cancels the callback. */
 export const whenDraining = (response: ServerResponse, then: () => void): (() => void) => {
   // Node sets this field on each of its sockets.
   const { server } = response.req.socket as Socket & { readonly server?: Server }

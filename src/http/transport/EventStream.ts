@@ -1,4 +1,4 @@
-/** A response of server-sent events. Strings are sent as they arrive, with backpressure from the client. */
+/** A response that consists of server-sent events. It sends strings as they arrive and applies the client's backpressure. */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Duration, Effect, FiberId } from "effect"
 import { Readable } from "node:stream"
@@ -8,10 +8,10 @@ import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 import type { Reply } from "./Reply.ts"
 
-/** The number of buffered bytes after which the client counts as behind. */
+/** How many bytes may be buffered before the client counts as behind. */
 const bufferMax = 64 * 1024
 
-/** The maximum wait for a client that is behind. */
+/** How long to wait for a client that is behind. */
 const patience = Duration.seconds(30)
 
 export class EventStream extends Readable {
@@ -36,7 +36,7 @@ export class EventStream extends Readable {
     })
   }
 
-  /** Sends the last text, without waiting. */
+  /** Sends the last string without waiting, and ends the stream. */
   endWith(text: string): void {
     if (this.destroyed || this.readableEnded) return
     this.push(text)
@@ -57,8 +57,8 @@ export class EventStream extends Readable {
 }
 
 /**
- * Responds with a stream that `run` writes to in a separate fiber. The stream ends when `run` returns a reason (sent in the last event), the client
- * disconnects, or the server begins to stop. `closed` is then called once.
+ * Responds with a stream that `run` writes to in a separate fiber. The stream ends when `run` returns a reason (which the last event states), the
+ * client disconnects or the server begins to stop. `closed` is then called once.
  */
 export const served = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -98,7 +98,7 @@ const replyOf = (stream: EventStream): Reply => ({
   body: stream
 })
 
-/** An event. `data` must be a single line. */
+/** Formats an event. `data` must be a single line. */
 export const eventText = (event: string, data: string, id?: string): string =>
   `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`
 

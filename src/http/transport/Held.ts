@@ -5,10 +5,10 @@ import { crossOrigin } from "./CrossOrigin.ts"
 import { phraseOf } from "./Reason.ts"
 import * as RequestId from "./RequestId.ts"
 
-/** The maximum time that a request is held, in milliseconds. */
+/** How long a request is held, in milliseconds. */
 const holdMax = 10_000
 
-/** Holds a request until release. Refuses it after `holdMax`. */
+/** Holds a request until it is released, or refuses it after `holdMax`. */
 export const hold = (held: Set<() => void>, response: ServerResponse, pass: () => void): void => {
   const release = () => {
     clearTimeout(limit)
@@ -24,13 +24,13 @@ export const hold = (held: Set<() => void>, response: ServerResponse, pass: () =
 }
 
 /**
- * Holds the requests of a host's server that listens before its application is built. Without a listener, node would drop a request and its client
- * would wait forever. Call the returned function once the server has its own listener, to pass the requests on.
+ * Holds the requests of a host's server that listens before its application is built. Without a listener, node would drop a request and leave its
+ * client waiting forever. To pass the requests on, call the returned function once the server has its own listener.
  */
 export const holdUntilServed = (server: Server): (() => void) => {
   const held = new Set<() => void>()
   const holding: RequestListener = (request, response) => {
-    // The application's listener exists, but the release has not run yet.
+    // The application already has its listener, but the held requests have not been released yet.
     if (server.listenerCount("request") > 1) return
     hold(held, response, () => server.emit("request", request, response))
   }

@@ -1,4 +1,4 @@
-/** A request for raw routes: its headers, its body within a limit, and whether the client has disconnected. */
+/** The request that raw routes receive, with its headers and its body within a limit. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -13,25 +13,28 @@ import { PayloadTooLarge } from "../contract/Problems.ts"
 
 export interface Inbound {
   /**
-   * The value of `X-Request-Id`, for the log; `undefined` if the log already has it. The fast lane annotates only log lines, because annotating the
-   * whole request costs more than authenticating it.
+   * The value of `X-Request-Id`, for the log; `undefined` if log lines already contain it. The fast lane annotates only individual log lines, because
+   * annotating the whole request costs more than authenticating it.
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
   /** The query string. */
   readonly query: () => URLSearchParams
-  /** The whole body, decoded. Refused above `limit` bytes, even if its length was not declared. */
+  /** Reads the complete body and decodes it. A body of more than `limit` bytes is refused, even if its length was not declared. */
   readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
   /**
-   * The decoded body as a stream of up to `limit` bytes, for writing to disk. Fails with a `BodyProblem` (`bodyProblemOf`). Destroying the stream
-   * discards the rest of the body.
+   * Reads the decoded body as a stream of up to `limit` bytes, for writing to disk. The stream fails with a `BodyProblem` (`bodyProblemOf`).
+   * Destroying it discards the rest of the body.
    */
   readonly stream: (limit: number) => Effect.Effect<Readable>
-  /** Sets the account or network with the limited share of the budget. Call it before the body is read. */
+  /** Sets the account or network whose share of the budget is limited. Call this before the body is read. */
   readonly heldBy: (holder: string) => void
-  /** Room for a response from the same budget. It is released when the effect ends, or for a long response, once the client has it. */
+  /**
+   * Provides room for a response from the same budget. The room is released when the effect ends, or, for a long response, once the client has
+   * received it.
+   */
   readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Whether the declared body is long or of unknown length. */
+  /** Whether the body is declared to be long or does not declare its length. */
   readonly isLong: () => boolean
 }
 
@@ -42,7 +45,7 @@ export const ofNode = (
   request_id?: string
 ): Inbound => new NodeInbound(request, response, bytes, request_id)
 
-/** The class is also its own body source, because every call creates one. */
+/** The object also serves as its own body source, because every call creates one. */
 class NodeInbound implements Inbound, Body.Source {
   readonly request_id: string | undefined
   readonly incoming: IncomingMessage
@@ -117,11 +120,11 @@ class NodeInbound implements Inbound, Body.Source {
   }
 }
 
-/** This request with a body that was already read. */
+/** Returns this request with a body that was already read. */
 export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
   Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
 
-/** The inbound request of the platform's request, from any server. `open`: the route requires no credential. */
+/** Wraps the platform's request, from any server. `open` means that the route requires no credential. */
 export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = false): Effect.Effect<Inbound> =>
   Effect.map(Bytes, (budgets) => {
     const bytes = open ? budgets.open : budgets
@@ -143,7 +146,8 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
     }
     let holder: string | undefined
     const released = (share: Share) => Effect.sync(() => share.release())
-    // The end of such a response is not reported. Its request body counts while it arrives, and its response until it is returned.
+    // Web servers do not report the end of a response. The request body therefore counts only while it arrives, and the response until it is
+    // returned.
     return {
       request_id: undefined,
       header,
@@ -178,7 +182,7 @@ const queryOf = (url = ""): URLSearchParams => {
   return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
 }
 
-/** Node's request and response underlying a platform request, if there are any. */
+/** Returns node's request and response behind a platform request, if there are any. */
 export const nodeOf = (
   request: HttpServerRequest.HttpServerRequest
 ): { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined => {
@@ -188,7 +192,7 @@ export const nodeOf = (
   return { request: source as IncomingMessage, response: resolvedResponse }
 }
 
-/** Whether the client has disconnected before its response is complete. */
+/** Whether the client disconnected before its response was complete. */
 export const isGone = (request: HttpServerRequest.HttpServerRequest): boolean => {
   const node = nodeOf(request)
   return node === undefined ? (request.source as Partial<Request>).signal?.aborted === true : isOver(node.response)
@@ -208,9 +212,9 @@ const nothing: Share = {
   release: () => {}
 }
 
-/** A share for a body, released when its response or connection ends. */
+/** Creates a share for a body. It is released when the response or its connection ends. */
 const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Share => {
-  // The end of this response is no longer reported.
+  // The response has already ended, so its end would not be reported.
   if (isOver(response)) return nothing
   const share = bytes.share(holder)
   whenOver(response, () => share.release())
@@ -218,9 +222,9 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back once a body declared to be short has arrived, and never if its connection ends first. Calls back immediately for all other bodies, for
- * requests without a credential, and while many bodies are held, so that the credential is checked before the body is read. Suspending and resuming a
- * fiber that waits for a body would take 5 % of a call.
+ * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. This avoids a fiber that waits for the
+ * body, because suspending and resuming it would take 5 % of a call. For all other bodies, for requests without a credential, and while many bodies
+ * are held, it calls back immediately, so that the credential is checked before the body is read.
  */
 export const afterShortBody = (
   request: IncomingMessage,

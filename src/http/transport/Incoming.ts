@@ -1,4 +1,7 @@
-/** An incoming body: decoded, limited, counted in the process's budget, and refused if it arrives too slowly. It also discards unread bytes. */
+/**
+ * Reads incoming bodies. It decodes and limits them, counts them against the process's budget, refuses them if they arrive too slowly, and discards
+ * the bytes that are not read.
+ */
 import { Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
@@ -11,10 +14,10 @@ import type { Budget, Share } from "./Bytes.ts"
 import { BodyTooSlow, PayloadTooLarge, UnsupportedEncoding } from "../contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** Why a body was not read to its end. */
+/** Why a body was not read completely. */
 export type BodyProblem = InvalidRequest | PayloadTooLarge | UnsupportedEncoding | BodyTooSlow | Busy
 
-/** The source of a body, and its share of the budget. */
+/** The source of a body, with its share of the budget. */
 export interface Source {
   readonly header: (name: string) => string | undefined
   readonly incoming: Readable
@@ -26,7 +29,7 @@ export interface Source {
   readonly discard: () => void
 }
 
-/** The failure of a body's stream. */
+/** Converts an error of a body's stream to a problem. */
 export const bodyProblemOf = (error: unknown): BodyProblem =>
   isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a complete body")
 
@@ -35,18 +38,18 @@ const unreadable = (rule: string) =>
 
 const encodings = new Set(["gzip", "x-gzip", "br", "deflate"])
 
-/** The decoder for an encoding. `deflate` means two formats, which the first byte distinguishes. */
+/** Creates the decoder for an encoding. `deflate` can mean either of two formats, which the first byte tells apart. */
 const decoderOf = (encoding: string, first: number): Transform => {
   if (encoding === "br") return createBrotliDecompress()
   if (encoding !== "deflate") return createGunzip()
   return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
 }
 
-/** Reads a body. It is a class instead of closures, because every call creates one. */
+/** Reads a body. It is a class because every call creates one, and closures would cost more. */
 abstract class Intake {
   private readonly source: Source
   private readonly limit: number
-  /** The header's value; empty if the body is not encoded. */
+  /** The value of `Content-Encoding`; empty if the body is not encoded. */
   private readonly encoding: string
   private decoder: Transform | undefined
   private timer: NodeJS.Timeout | undefined
@@ -63,7 +66,7 @@ abstract class Intake {
     this.encoding = encoding === "identity" ? "" : encoding
   }
 
-  /** Takes a chunk. Returns whether it can take more now. */
+  /** Takes a chunk. Returns whether it can take another one now. */
   protected abstract data(chunk: Buffer): boolean
   protected abstract end(): void
   protected abstract failed(problem: BodyProblem): void
@@ -135,7 +138,7 @@ abstract class Intake {
   }
 
   private readonly onEnd = () => {
-    // From here on, the received bytes stay valid if the connection ends.
+    // From here on, the bytes received remain valid even if the connection ends.
     this.source.incoming.off("close", this.onLost)
     clearTimeout(this.timer)
     if (this.decoder === undefined) this.finish()
@@ -151,7 +154,7 @@ abstract class Intake {
   }
 
   private decode(chunk: Buffer): void {
-    // An endless body can decode to no bytes.
+    // An endless body may decode to nothing.
     if (this.came > this.limit) return this.fail(new PayloadTooLarge())
     const { incoming } = this.source
     if (this.decoder === undefined) {
@@ -165,7 +168,7 @@ abstract class Intake {
   }
 }
 
-/** Intakes that began in this event loop iteration. Most short bodies are complete by its end and need no timer. */
+/** The intakes that began in this iteration of the event loop. Most short bodies are complete when it ends and need no timer. */
 let begun: Array<Intake> = []
 
 const watchBegun = () => {
@@ -176,19 +179,19 @@ const watchBegun = () => {
 
 // ---- whole ----------------------------------------------------------------------------------------------------------------
 
-/** Reads the whole body and calls back once. */
+/** Reads the complete body and calls back once. */
 export const whole = (source: Source, limit: number, then: (read: Either.Either<Buffer, BodyProblem>) => void): void =>
   new Whole(source, limit, then).begin()
 
 const blockSize = 64 * 1024
 const smallMax = 1024
-/** A longer body is moved into one buffer of its declared length, because joining chunks at the end is slow. */
+/** A body longer than this is copied into one buffer of its declared length, because joining the chunks at the end is slow. */
 const longMin = 1024 * 1024
 
 class Whole extends Intake {
   private readonly then: (read: Either.Either<Buffer, BodyProblem>) => void
   private readonly pieces: Array<Buffer> = []
-  /** Small chunks are copied into a block, because a million one-byte chunks would take a hundred megabytes. */
+  /** The block that small chunks are copied into, because a million one-byte chunks would take a hundred megabytes. */
   private block: Buffer | undefined
   private from = 0
   private to = 0
@@ -209,7 +212,7 @@ class Whole extends Intake {
         piece.copy(this.all, this.come - piece.length)
         return true
       }
-      // More bytes arrive than were declared.
+      // More bytes have arrived than were declared.
       this.pieces.push(this.all)
       this.all = undefined
     }
@@ -252,16 +255,16 @@ class Whole extends Intake {
   }
 }
 
-/** Removes a byte order mark. It carries no information in UTF-8, and JSON may not begin with one. */
+/** Removes a byte order mark, which carries no information in UTF-8 and is not allowed at the start of JSON. */
 const withoutMark = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 // ---- streamed ---------------------------------------------------------------------------------------------------------------
 
-/** The body as a stream, read at the pace of its consumer. */
+/** Reads the body as a stream, at the pace of its consumer. */
 export const streamed = (source: Source, limit: number): Readable => {
   const intake = new Streamed(source, limit)
-  // A reader that attaches after the failure finds the error in `errored`.
+  // A reader that attaches after a failure finds the error in `errored`.
   intake.stream.on("error", () => {})
   intake.begin()
   return intake.stream
@@ -294,7 +297,7 @@ class Streamed extends Intake {
 
 const asking = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** Registers a request with `Expect: 100-continue`. Its client gets `100 Continue` when its body is read. */
+/** Registers a request with `Expect: 100-continue`. Its client gets `100 Continue` once its body is read. */
 export const awaitsContinue = (request: IncomingMessage, response: ServerResponse): void => {
   asking.set(request, response)
 }
@@ -307,13 +310,13 @@ export const proceed = (request: IncomingMessage): void => {
 
 // ---- unread bytes ---------------------------------------------------------------------------------------------------------
 
-/** The maximum length of an unread body to discard. A client that is still sending can then read its response. */
+/** The longest unread body to read and discard. This lets a client that is still sending read its response. */
 const discardMax = 64 * 1024 * 1024
 
-/** Callbacks for the end of a request's discarded body. */
+/** The callbacks for the end of a body that is being discarded. */
 const discarded = new WeakMap<IncomingMessage, Array<() => void>>()
 
-/** Reads and discards the rest. Disconnects a client that sends too much or stalls. */
+/** Reads and discards the rest of a body. A client that sends too much or stalls is disconnected. */
 export const discard = (request: IncomingMessage, { window_ms }: Budget): void => {
   if (discarded.has(request) || request.complete || request.destroyed) return
   const waiting: Array<() => void> = []
@@ -338,8 +341,8 @@ export const discard = (request: IncomingMessage, { window_ms }: Budget): void =
 }
 
 /**
- * Calls back when a response can be sent. If the connection closes after the response, waits until the request has arrived completely or has stopped.
- * Closing while a client is sending would reset the connection, and the client might never read the response.
+ * Calls back once the response can be sent. If the connection closes after the response, this is when the request has arrived completely or has
+ * stopped. Closing the connection while the client is sending would reset it, and the client might never read the response.
  */
 export const whenAnswerable = (
   request: IncomingMessage,
@@ -349,7 +352,7 @@ export const whenAnswerable = (
 ): void => {
   if (request.complete || request.destroyed) return then()
   if (asking.delete(request)) {
-    // The client now skips its body, so the server would mistake its next bytes for the body.
+    // The client now skips its body, so the server would mistake what it sends next for the body.
     response.setHeader("connection", "close")
     return then()
   }

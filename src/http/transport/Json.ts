@@ -1,4 +1,4 @@
-/** JSON of requests and responses. Numbers keep all their digits, and no text may block the event loop for long. */
+/** Reads and writes JSON so that numbers keep all their digits and no text blocks the event loop for long. */
 import { Effect, Either } from "effect"
 import { isAscii } from "node:buffer"
 import { randomUUID } from "node:crypto"
@@ -18,7 +18,7 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 
 // ---- requests ---------------------------------------------------------------------------------------------------------------
 
-/** Limits on JSON text: the number of values and names, counted by their separators, and the depth. */
+/** The limits on JSON text: the number of values and names, which is counted by their separators, and the nesting depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
 /** Text of up to this length cannot exceed either limit. */
@@ -41,10 +41,10 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
 
 /** The maximum length of a body that is parsed in one step. */
 const atOnce = 1024 * 1024
-/** The approximate chunk length for long strings, which are read separately. */
+/** The approximate length of the chunks in which long strings are read. */
 const pieceOfString = 256 * 1024
 
-/** Like `parse`, but for a body that may contain long strings, such as images. The event loop runs between their chunks. */
+/** Does the same as `parse` for a body that may contain long strings, such as images. The event loop runs between their chunks. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -63,7 +63,7 @@ interface Span {
   readonly to: number
 }
 
-/** The positions of the long strings, without quotes. Bytes outside strings are read one by one, so their number is limited. */
+/** Finds the long strings and returns their positions without quotes. Bytes outside strings are read one by one, so their number is limited. */
 const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   for (let at = 0, others = 0; at < bytes.length && others <= atOnce; at++, others++) {
@@ -75,7 +75,7 @@ const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   return found
 }
 
-/** The values of these strings; `undefined` if one is not a valid JSON string. */
+/** Reads these strings; `undefined` if one of them is not a valid JSON string. */
 const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray<Span>) {
   const texts: Array<string> = []
   for (const { from, to } of spans) {
@@ -93,7 +93,7 @@ const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray
   return texts
 })
 
-/** The text of a chunk of a JSON string. */
+/** Decodes a chunk of a JSON string. */
 const textOf = (piece: Buffer): string | undefined => {
   if (isAscii(piece)) {
     const plain = piece.toString("latin1")
@@ -111,11 +111,11 @@ const textOf = (piece: Buffer): string | undefined => {
 const special = /[\\\0-\x1f]/
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
-/** The maximum number of bytes of a character before a cut, followed by that of an escape. */
+/** How many bytes of a character, and of an escape, can be in front of a cut. */
 const ofCharacter = 3
 const ofEscape = 5
 
-/** The end of a string's chunk that begins at `from`. It splits neither a character nor an escape. */
+/** Finds the end of the chunk that begins at `from`, without splitting a character or an escape. */
 const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
   let end = from + pieceOfString
   if (end >= to) return to
@@ -149,7 +149,7 @@ const parsedAround = (
   const short = parse(Buffer.concat(around))
   if (Either.isLeft(short)) return short
   const filled = filledIn(short.right, texts)
-  // If a placeholder is missing, a long string was a name.
+  // A placeholder is missing if a long string was the name of a member.
   return filled.count === texts.length ? Either.right(filled.value) : parse(bytes)
 }
 
@@ -181,7 +181,7 @@ const put = (object: Record<string, unknown>, name: string, fill: (one: unknown)
     Object.defineProperty(object, name, { value: after, enumerable: true, writable: true, configurable: true })
 }
 
-/** Parses a JSON body that may contain money: a number with more digits than a double holds becomes a `Decimal`. */
+/** Parses a JSON body that may contain money. A number with more digits than a double can hold becomes a `Decimal`. */
 export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   const read = parse(bytes)
   if (Either.isLeft(read)) return read
@@ -192,7 +192,7 @@ export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest
       parseLossless(text, null, { parseNumber: numberOf, onDuplicateKey: ({ newValue }) => newValue })
     )
   } catch {
-    // The text is valid JSON, so the parser can fail only because of deep recursion.
+    // The text is valid JSON, so the parser can only have failed because of deep recursion.
     return Either.left(tooDeep)
   }
 }
@@ -205,7 +205,7 @@ const numberOf = (literal: string): number | Decimal => {
   return digitsOf(literal) === digitsOf(String(number)) ? number : new Decimal(literal)
 }
 
-/** The digits of a number without leading and trailing zeros. `/0+$/` would take quadratic time on zeros in the middle. */
+/** The digits of a number without leading and trailing zeros. `/0+$/` would take quadratic time if there are zeros in the middle. */
 const digitsOf = (literal: string): string => {
   const digits = literal
     .replace(/[eE].*$/, "")
@@ -217,8 +217,8 @@ const digitsOf = (literal: string): string => {
 }
 
 /**
- * The reason to refuse JSON before parsing it. A few megabytes of `{}` take seconds, while one long string of that size takes a few milliseconds.
- * Skips the content of strings, and stops at the limit.
+ * Finds a reason to refuse JSON before it is parsed. A few megabytes of `{}` take seconds, whereas one long string of that size takes a few
+ * milliseconds. The search skips the content of strings and stops at the limit.
  */
 const excessOf = (bytes: Buffer): InvalidRequest | undefined => {
   const end = bytes.length

@@ -1,21 +1,21 @@
-/** Multipart forms: recognizing the content type, reading the names of a part, and reading a whole form. */
+/** Multipart forms. Recognizes their content type, reads the names of a part, and parses complete forms. */
 import { Either } from "effect"
 import * as Multipasta from "multipasta"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
 /**
- * The maximum length of a form's content type. A boundary has up to 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands of
+ * The maximum length of a form's content type. A boundary may have 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands of
  * characters can take more than a second.
  */
 const typeLengthMax = 256
 
-/** Whether the content type is a form with a non-empty boundary, which separates the parts. */
+/** Whether the content type denotes a form and states a boundary. */
 export const isForm = (type: string): boolean =>
   type.length <= typeLengthMax &&
   /^\s*multipart\/form-data\s*;/i.test(type) &&
   /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
-/** The names of a part and its file, read directly from the header because the parser supports only Latin-1. */
+/** Reads the names of a part and its file directly from the header, because the parser supports only Latin-1. */
 export const dispositionOf = ({
   headers
 }: Multipasta.PartInfo): { readonly name: string; readonly filename?: string } => {
@@ -42,7 +42,7 @@ export interface FilePart {
 export interface Form {
   /** Files, in order of arrival. */
   readonly files: ReadonlyArray<FilePart>
-  /** The text of each other field, or a list if the field is repeated. */
+  /** The text of each other field, or an array if the field is repeated. */
   readonly texts: Readonly<Record<string, unknown>>
 }
 

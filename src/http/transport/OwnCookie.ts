@@ -1,6 +1,6 @@
 /**
- * The name and attributes of a cookie that is a credential, or that binds a credential to its browser. Over https at the root of its host, its name
- * has the prefix `__Host-`, so a server on a sibling subdomain cannot set a cookie with this name. The prefix requires the path `/`, so a service at
+ * The name and attributes of a cookie that is a credential or binds one to its browser. If the service is at the root of its host and uses https, the
+ * name begins with `__Host-`, which keeps a server on a sibling subdomain from setting the cookie. The prefix requires the path `/`, so a service at
  * a subpath does not use it.
  */
 import { pathTo } from "../../kernel/ServiceInfo.ts"
@@ -11,7 +11,7 @@ export interface OwnCookie {
   readonly attributes: string
 }
 
-/** `below` is the cookie's path from the service's root, used if the name has no prefix. */
+/** `below` is the cookie's path relative to the service's root, which applies if the name has no prefix. */
 export const ownCookie = (name: string, below: `/${string}`, public_url: string): OwnCookie => {
   const root = pathTo("", public_url)
   const secure = public_url.startsWith("https:")

@@ -1,10 +1,10 @@
 /**
- * Per-address rate limits for routes that need no account. Counters are in memory, and a restart resets them.
+ * Rate limits per address, for routes that need no account. The counters are in memory, so a restart resets them.
  *
  * Where the specification is silent:
- * - Rate limits count per clock minute, and contact messages also per day (UTC), in memory. They trust `X-Forwarded-For` only if the configuration
+ * - Requests are counted in memory, per clock minute, and contact messages also per day (UTC). `X-Forwarded-For` is trusted only if the configuration
  *   enables it.
- * - An address may send 20 contact messages a day (`contact_per_day`). The next one gets 429 `rate_limited`.
+ * - An address may send 20 contact messages a day (`contact_per_day`); the next one gets 429 `rate_limited`.
  */
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
@@ -20,7 +20,7 @@ export const RateLimitSettings = Schema.Struct({
   /** Sign-in links by email. */
   sign_in_link: limit(10),
   token: limit(120),
-  /** The pages of the OAuth code flow, and requests of a custom consent page. */
+  /** The pages of the OAuth code flow, and the requests of a custom consent page. */
   authorize: limit(60),
   invite_preview: limit(30),
   client_token: limit(30),
@@ -31,7 +31,7 @@ export const RateLimitSettings = Schema.Struct({
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),
-  /** Whether the last entry of X-Forwarded-For is the caller's address. Use it only behind your own proxy. */
+  /** Whether to use the last entry of X-Forwarded-For as the caller's address. Enable this only behind your own proxy. */
   trust_forwarded_for: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 export interface RateLimitSettings extends Schema.Schema.Type<typeof RateLimitSettings> {}
@@ -42,7 +42,7 @@ export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tol
 }) {}
 
 export interface RateLimitsContract {
-  /** Counts a request of its address. Refuses it if the address has sent too many in this minute or day. */
+  /** Counts a request for its address, and refuses it if the address has sent too many in this minute or day. */
   readonly take: (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, RateLimited>
 }
 
@@ -53,8 +53,8 @@ export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimi
 const minute = 60_000
 const day = 24 * 60 * minute
 /**
- * The maximum number of counters per period. One more deletes the oldest. Per-network counters cannot limit a sender with that many networks in any
- * case, and such a sender must not use up the limits of others.
+ * The maximum number of counters per period. Beyond it, each new counter replaces the oldest. Counters per network cannot limit a sender with that
+ * many networks anyway, and such a sender must not use up the limits of others.
  */
 const countersMax = 100_000
 
@@ -64,7 +64,7 @@ const periodOf = (name: RateLimitName): number => (name === "contact_per_day" ? 
 const counterOf = (length: number) => {
   let current = 0
   let counts = new Map<string, number>()
-  /** Returns the network's requests in this period, including this one, and the milliseconds until the next period. */
+  /** Counts a request. Returns the network's requests in this period, including this one, and the milliseconds until the next period. */
   return (name: RateLimitName, network: string, now: number) => {
     const period = Math.floor(now / length)
     if (period !== current) {
@@ -73,7 +73,7 @@ const counterOf = (length: number) => {
     }
     const key = `${name} ${network}`
     const count = (counts.get(key) ?? 0) + 1
-    // A map keeps insertion order: the first counter is the oldest.
+    // A map keeps insertion order, so the first counter is the oldest.
     if (count === 1 && counts.size >= countersMax) counts.delete(counts.keys().next().value!)
     counts.set(key, count)
     return { count, left: (period + 1) * length - now }
@@ -104,8 +104,8 @@ export const senderOf = (
 }
 
 /**
- * The counting key of an address: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many addresses. A port is
- * dropped. Any other string is used unchanged.
+ * The key under which an address is counted: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many
+ * addresses. A port is dropped, and any other string is used unchanged.
  */
 export const networkOf = (address: string): string => {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address

@@ -1,4 +1,4 @@
-/** The reason phrase of a refusal: the `error` text of its body. Clients that expect an object in `error` show the phrase instead. */
+/** Puts the `error` text of a refusal's body into the reason phrase. Clients that expect `error` to be an object show the phrase instead. */
 
 const lengthMax = 200
 

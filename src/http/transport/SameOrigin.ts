@@ -1,4 +1,4 @@
-/** Requests that only the service's own pages may send. They authenticate by a cookie, which a browser sends for any page. */
+/** Protects requests that only the service's own pages may send. They are authenticated by a cookie, which a browser sends for any page. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
@@ -6,8 +6,8 @@ import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /**
- * Refuses requests from other pages. Browsers send the origin in `Sec-Fetch-Site`. Older browsers, and any browser at an address without TLS, send it
- * in `Origin`. No page can set either header.
+ * Refuses requests from other pages. Browsers reveal where a request comes from in `Sec-Fetch-Site`. Older browsers, and all browsers at an address
+ * without TLS, do so in `Origin`. A page cannot set either header.
  */
 export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Effect<void, CrossOrigin> => {
   const site = headers["sec-fetch-site"]

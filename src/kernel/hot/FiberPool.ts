@@ -1,6 +1,6 @@
 /**
- * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`, and the old tables of a busy
- * `Set` retain whole calls until the next full collection.
+ * Reusable fibers for jobs that run once per call. A new fiber is cheap. But the runtime keeps root fibers in a `Set`, and the old tables of a busy
+ * `Set` retain entire calls until the next full garbage collection.
  *
  * A job can be interrupted only inside `Effect.interruptible`. An interrupted fiber is not reused.
  */
@@ -10,8 +10,8 @@ import { poolScheduler } from "./PoolScheduler.ts"
 
 export interface FiberPool {
   /**
-   * Runs the job now, on an idle fiber or a new one. A job handles its own failures. The result can interrupt the job. Do not use it after the job
-   * has ended, because the fiber may have another job.
+   * Runs the job now, on an idle or a new fiber. The job must handle its own failures. The result can interrupt the job; do not use it after the job
+   * has ended, because the fiber may be running another job by then.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
   /** Counts work on another fiber until `end`, so that `quiet` waits for it too. */
@@ -41,7 +41,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
     for (const tell of onQuiet.splice(0)) tell()
   }
 
-  /** A fiber with the objects that all its jobs share. */
+  /** A fiber, and the objects that all its jobs share. */
   class Worker implements Interruptible {
     fiber: Fiber.RuntimeFiber<void> | undefined
     resume: (job: Effect.Effect<Job>) => void = () => {}
@@ -65,7 +65,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       Effect.matchCauseEffect(job, { onFailure: this.next, onSuccess: this.next })
   }
 
-  // The tracer is off, because calls would open spans that are never read.
+  // Turn the tracer off, because calls would open spans that are never read.
   const runtime = Effect.withScheduler(Effect.runtime<never>(), poolScheduler)
   const fork = Runtime.runFork(yield* Effect.withTracerEnabled(runtime, false))
   yield* Effect.addFinalizer(() =>

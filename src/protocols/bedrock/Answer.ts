@@ -1,9 +1,9 @@
 /**
- * Reads and writes whole answers of Bedrock's Converse. Streams use the same stop reasons and errors.
+ * Reads and writes complete answers of Bedrock's Converse. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
  * - `guardrail_intervened` and `content_filtered` become `refusal`, and `model_context_window_exceeded` becomes `length`. Malformed output
- *   (`malformed_model_output`, `malformed_tool_use`) is a failure.
+ *   (`malformed_model_output` or `malformed_tool_use`) is a failure.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -43,7 +43,7 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** The stop sequence. Claude reports it in additional fields. */
+/** Returns the stop sequence, which Claude reports in additional fields. */
 export const sequenceOf = (fields: unknown): string | undefined => {
   const { delta, stop_sequence } = objectOf(fields)
   return text(stop_sequence) ?? text(objectOf(delta).stop_sequence)
@@ -56,7 +56,7 @@ const kinds: ReadonlyMap<string, FailureKind> = new Map([
   ["validationException", "invalid_request"]
 ])
 
-/** The failure for an exception name. The case of the first letter is ignored. */
+/** Returns the failure for the name of an exception, ignoring the case of its first letter. */
 export const failureOf = (name: string, json: JsonObject): Failure => ({
   kind: kinds.get(name.slice(0, 1).toLowerCase() + name.slice(1)) ?? "vendor",
   message: wordsOr(json.message, wordsOr(json.originalMessage, `the upstream sent ${name}`))

@@ -1,8 +1,8 @@
 /**
- * Reads and writes content blocks of Bedrock's Converse. A cache mark is a separate block after the marked block.
+ * Reads and writes the content blocks of Bedrock's Converse. A cache mark is a separate block that follows the marked one.
  *
  * Where the specification is silent:
- * - Characters that Bedrock does not accept are removed from a document's name. The default name is `document`.
+ * - Characters that Bedrock does not accept are removed from the name of a document. The default name is `document`.
  */
 import type {
   AssistantPart,
@@ -29,7 +29,7 @@ const cacheOf = (block: unknown): CacheMark | undefined => {
   return isObject(cachePoint) ? (cachePoint.ttl === "1h" ? "1h" : "5m") : undefined
 }
 
-/** The content blocks, each with the cache mark that follows it. */
+/** Returns the content blocks, each with the cache mark that follows it. */
 export const marked = (
   blocks: ReadonlyArray<unknown>
 ): ReadonlyArray<{ readonly index: number; readonly block: JsonObject; readonly cache: CacheMark | undefined }> =>
@@ -57,7 +57,7 @@ const readContent = (
       }
   }
   if (isObject(block.document)) return readDocument(fields, at, block.document, cache)
-  return fields.refuse(at, "a text, an image, or a document as bytes")
+  return fields.refuse(at, "must be text, an image, or a document as bytes")
 }
 
 const readDocument = (
@@ -72,7 +72,7 @@ const readDocument = (
   const media_type = documentType(textOr(format, ""))
   return typeof bytes === "string" && media_type !== undefined
     ? { ...part, source: { type: "data", media_type, data: bytes } }
-    : fields.refuse(`${at}.document.source`, "bytes, or a text")
+    : fields.refuse(`${at}.document.source`, "must be bytes or text")
 }
 
 const readResult = (fields: Fields, at: string, result: JsonObject, cache: CacheMark | undefined): ToolResultPart => ({
@@ -131,7 +131,7 @@ export const readAssistantParts = (
       return [call]
     }
     if (typeof block.text === "string") return [{ type: "text", at: where, text: block.text, cache }]
-    fields.refuse(where, "a text, reasoningContent or toolUse")
+    fields.refuse(where, "must be text, reasoningContent or a toolUse")
     return []
   })
 

@@ -1,12 +1,12 @@
 /**
- * Reads and writes requests of Bedrock's Converse. The path contains the model and selects streaming.
+ * Reads and writes requests of Bedrock's Converse. The path names the model and selects streaming.
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache keys
  *   are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache marks are sent only to models that accept them (Claude:
  *   all; Nova: cache marks and efforts; OpenAI: efforts).
- * - These are refused: content by URL, audio, custom tools, a format without a schema, and a tool choice that Converse cannot express (`none` if the
- *   conversation has calls, or a subset of the tools).
+ * - Content by URL, audio, custom tools, and a format without a schema are refused, and so is a tool choice that Converse cannot express (`none` if
+ *   the conversation contains calls, or a subset of the tools).
  */
 import type {
   Conversation,
@@ -51,7 +51,7 @@ const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArra
   const blocks = fields.list(`${at}.content`, content)
   if (role === "user") return [{ role, at, parts: readUserParts(fields, `${at}.content`, blocks) }]
   if (role === "assistant") return [{ role, at, parts: readAssistantParts(fields, `${at}.content`, blocks) }]
-  fields.refuse(`${at}.role`, "user or assistant")
+  fields.refuse(`${at}.role`, "must be user or assistant")
   return []
 }
 
@@ -91,7 +91,7 @@ const readFormat = (fields: Fields, format: JsonObject | undefined): ResponseFor
   if (format === undefined) return undefined
   const { description, name, schema } = objectOf(objectOf(format.structure).jsonSchema)
   const value = typeof schema === "string" ? parsed(schema) : undefined
-  if (!isObject(value) || isDeep(value)) return fields.refuse(names.format, "a schema as JSON")
+  if (!isObject(value) || isDeep(value)) return fields.refuse(names.format, "must be a schema as JSON")
   return { type: "schema", name: text(name), description: text(description), schema: value, strict: undefined }
 }
 
@@ -115,7 +115,7 @@ export const readRequest = reading((fields, body) => {
   const more = objectOf(body.additionalModelRequestFields)
   const field = (name: string) => `inferenceConfig.${name}`
   const turns = fields.list("messages", body.messages).flatMap((message, index) => readTurn(fields, message, index))
-  if (turns.length === 0) fields.refuse("messages", "at least one message")
+  if (turns.length === 0) fields.refuse("messages", "must contain at least one message")
   const system = marked(fields.list("system", body.system)).flatMap(({ block, cache, index }) => {
     const at = `system.${index}`
     const said = fields.text(`${at}.text`, block.text)
@@ -181,7 +181,7 @@ const writeChoice = (fields: Fields, { names, tool_choice }: Conversation): Json
   }
 }
 
-/** Converse cannot forbid tool calls. Instead, the tools are omitted if the conversation has no calls. */
+/** Writes the tools. Converse cannot forbid tool calls, so the tools are omitted instead if the conversation contains no calls. */
 const writeTools = (fields: Fields, conversation: Conversation, marks: boolean): JsonObject | undefined => {
   const { tool_choice, tools, turns } = conversation
   if (tools.length === 0) return undefined
@@ -202,7 +202,7 @@ const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObjec
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
 }
 
-/** The additional fields of the model's vendor. */
+/** Writes the additional fields that the model's vendor defines. */
 const writeMore = (conversation: Conversation, model: string, limit: number | undefined): JsonObject | undefined => {
   const { reasoning, top_k } = conversation
   const more = isClaude(model)
@@ -249,7 +249,8 @@ export const writeRequest = writing((fields, conversation, options) => {
   const messages = alternating(conversation, (part) => isTakenBy("anthropic", part)).map((turn) =>
     writeTurn(fields, turn, marks)
   )
-  if (messages.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
+  if (messages.length === 0)
+    fields.refuse(conversation.names.turns, "must contain at least one message that is not empty")
   if (marks && conversation.cache !== undefined && messages.length > 0) {
     const last = messages.at(-1)!
     messages[messages.length - 1] = { ...last, content: [...listOf(last.content), ...cachePoint(conversation.cache)] }

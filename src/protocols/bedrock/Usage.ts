@@ -1,4 +1,4 @@
-/** The usage of Bedrock's Converse. `inputTokens` excludes cache reads and writes. */
+/** Reads and writes the usage of Bedrock's Converse. `inputTokens` excludes cache reads and writes. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, objectOf, present } from "../conversation/Json.ts"
 import { count, noUsage, sum, written } from "../conversation/Usage.ts"

@@ -1,9 +1,9 @@
 /**
- * Reads and writes whole chat completions. Streams use the same stop reasons and errors.
+ * Reads and writes complete chat completions. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
  * - If there are several choices, the first is the answer. A choice that ends with `error` is a failure.
- * - A refusal without text from the model becomes `content_filter`, and a vendor's pause becomes `stop`.
+ * - A refusal for which the model gave no text becomes `content_filter`, and a vendor's pause becomes `stop`.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -39,14 +39,14 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** The failure in the member `error`, which is an object or a string. */
+/** Reads the failure from the member `error`, which is an object or a string. */
 export const failureOf = (error: unknown): Failure => {
   if (!isObject(error)) return { kind: "vendor", message: wordsOr(error, "the upstream sent an error") }
   const { code, message, type } = error
   return { kind: kindOf([code, type]), message: wordsOr(message, "the upstream sent an error") }
 }
 
-/** The kind of failure, from a vendor's error codes and types, or from a status used as code. */
+/** Tells the kind of failure from a vendor's error codes and types, or from a status that is used as the code. */
 const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
   for (const word of words) {
     const name = String(word)
@@ -59,7 +59,7 @@ const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
 
 export const isFailure = (error: unknown): boolean => error !== undefined && error !== null
 
-/** The text of `content`, which is a string or a list of parts. */
+/** Returns the text of `content`, which is a string or an array of parts. */
 export const textsIn = (content: unknown): string =>
   typeof content === "string"
     ? content

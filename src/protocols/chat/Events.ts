@@ -2,10 +2,10 @@
  * Reads and writes chunks of a streamed chat completion.
  *
  * Where the specification is silent:
- * - A tool call begins with a chunk that has its name. A chunk with a new id for the same `index` begins another call, because some servers give all
- *   calls the index 0. Calls end with the answer, because the deltas of several calls may alternate.
- * - The answer is complete when a chunk has a finish reason, with or without `[DONE]`. Later chunks are ignored, except for their usage.
- * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated stream.
+ * - A tool call begins with the chunk that contains its name. A chunk with a new id for the same `index` begins another call, because some servers
+ *   give every call the index 0. Calls end with the answer, because the deltas of several calls may alternate.
+ * - The answer is complete when a chunk contains a finish reason, with or without `[DONE]`. Later chunks are ignored, except for their usage.
+ * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated one.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
 import type { Delta, Failure } from "../conversation/Delta.ts"
@@ -25,11 +25,11 @@ interface Call {
   readonly id: string
 }
 
-/** The answer's open part other than a tool call. */
+/** The part of the answer that is open, other than a tool call. */
 interface Open {
   readonly type: "text" | "refusal" | "thinking"
   readonly part: number
-  /** A thought's index in `reasoning_details`. */
+  /** The index of a thought in `reasoning_details`. */
   readonly detail: unknown
 }
 
@@ -39,7 +39,7 @@ class Reading {
   #parts = 0
   #open: Open | undefined
   readonly #calls = new Map<unknown, Call>()
-  /** The calls' part indexes, in order. */
+  /** The part indexes of the calls, in order. */
   readonly #callParts: Array<number> = []
   #deltas: Array<Delta> = []
 
@@ -162,10 +162,10 @@ const done = "data: [DONE]\n\n"
 const broken = ({ message }: Failure): string =>
   `data: ${JSON.stringify({ error: { message, type: "upstream_error", code: "upstream_error" } })}\n\n${done}`
 
-/** A part of the client's answer, which receives deltas. */
+/** A part of the client's answer that receives deltas. */
 interface Target {
   readonly type: "text" | "refusal" | "thinking" | "function" | "custom"
-  /** The index of a call or a thought. */
+  /** The index of a call or of a thought. */
   readonly number: number
   readonly signer: Signer
   written: boolean

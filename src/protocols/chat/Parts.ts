@@ -21,13 +21,13 @@ interface Placed {
   readonly part: JsonObject
 }
 
-/** The parts of `content`. A string is one text part. */
+/** Returns the parts of `content`. A string is a single text part. */
 const placed = (fields: Fields, at: string, content: unknown): ReadonlyArray<Placed> => {
   if (typeof content === "string") return [{ at, part: { type: "text", text: content } }]
   return fields.list(at, content).flatMap((part, index) => {
     const where = `${at}.${index}`
     if (isObject(part)) return [{ at: where, part }]
-    fields.refuse(where, "an object")
+    fields.refuse(where, "must be an object")
     return []
   })
 }
@@ -37,18 +37,18 @@ const unknownPart = (fields: Fields, { at, part }: Placed): undefined =>
     at,
     typeof part.type === "string"
       ? `the upstream of this model takes no ${part.type.slice(0, 60)}`
-      : "a part with a type"
+      : "must be a part with a type"
   )
 
 export const readText = (fields: Fields, { at, part }: Placed): TextPart => {
-  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "a text")
+  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "must be a string")
   return { type: "text", at, text: textOr(part.text, ""), cache: cacheOf(part.cache_control) }
 }
 
 const readImage = (fields: Fields, { at, part }: Placed): ImagePart | undefined => {
   const image = isObject(part.image_url) ? part.image_url : { url: part.image_url }
   const source = typeof image.url === "string" ? sourceOf(image.url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "a URL, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url.url`, "must be a URL or base64 data")
   return { type: "image", at, source, detail: detailOf(image.detail), cache: cacheOf(part.cache_control) }
 }
 
@@ -68,16 +68,16 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
     return fields.refuse(
       `${at}.file`,
       file_id === undefined
-        ? "a file with file_data"
+        ? "must be a file with file_data"
         : "the upstream of this model cannot use files stored at another vendor"
     )
   const name = text(filename)
   const source = fileSource(file_data, name)
-  if (source === undefined) return fields.refuse(`${at}.file.file_data`, "data in base64")
+  if (source === undefined) return fields.refuse(`${at}.file.file_data`, "must be base64 data")
   return { type: "document", at, source, name, context: undefined, cache: cacheOf(part.cache_control) }
 }
 
-/** The source of a file's data: a data URI or plain base64. */
+/** Returns the source of a file's data, which is a data URI or plain base64. */
 export const fileSource = (data: string, name: string | undefined): DocumentPart["source"] | undefined =>
   /^data:/i.test(data)
     ? sourceOf(data)
@@ -109,7 +109,7 @@ const readUserPart = (fields: Fields, one: Placed): UserPart | undefined => {
   }
 }
 
-/** A tool result's parts. OpenAI's protocol allows only text, but some servers also accept images. */
+/** Reads the parts of a tool result. OpenAI's protocol allows only text, but some servers also accept images. */
 export const readResultParts = (fields: Fields, at: string, content: unknown): ToolResultPart["content"] =>
   placed(fields, at, content).flatMap((one): ToolResultPart["content"] => {
     if (one.part.type === "text") return [readText(fields, one)]
@@ -117,7 +117,7 @@ export const readResultParts = (fields: Fields, at: string, content: unknown): T
     return part === undefined ? [] : [part]
   })
 
-/** An assistant's texts and refusals. */
+/** Reads an assistant's texts and refusals. */
 export const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<TextPart | RefusalPart> =>
   placed(fields, at, content).flatMap((one): ReadonlyArray<TextPart | RefusalPart> => {
     if (one.part.type === "text") return [readText(fields, one)]
@@ -126,10 +126,10 @@ export const readSaid = (fields: Fields, at: string, content: unknown): Readonly
   })
 
 export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPart | undefined => {
-  if (!isObject(call)) return fields.refuse(at, "an object")
+  if (!isObject(call)) return fields.refuse(at, "must be an object")
   const custom = call.type === "custom"
   if (!custom && call.type !== "function" && call.type !== undefined)
-    return fields.refuse(`${at}.type`, "function or custom")
+    return fields.refuse(`${at}.type`, "must be function or custom")
   const what = objectOf(custom ? call.custom : call.function)
   const where = `${at}.${custom ? "custom" : "function"}`
   return {
@@ -143,7 +143,7 @@ export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPar
   }
 }
 
-/** Text files become text, because most servers accept only PDF files. */
+/** Writes a document. Text files become text, because most servers accept only PDF files. */
 const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
   if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model takes no context of a file")
   if (source.type === "text") return { type: "text", text: source.text }
@@ -169,7 +169,7 @@ const writePart = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** A plain string if there is only one text. */
+/** Writes a plain string if there is only one text. */
 export const writeContent = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text") return first.text
@@ -187,7 +187,9 @@ export const writeCall = (part: Pick<ToolCallPart, "id" | "name" | "arguments" |
         function: { name: part.name, arguments: argumentsText(part) }
       }
 
-/** The message for a tool result. `beside` has the parts that a tool message cannot carry. A user message carries them after all results. */
+/**
+ * Writes the message for a tool result. `beside` collects the parts that a tool message cannot carry. A user message carries them after all results.
+ */
 export const writeResult = (
   fields: Fields,
   part: ToolResultPart

@@ -4,14 +4,14 @@
  * Where the specification is silent:
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `store`, `metadata`, `service_tier` with its
  *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
- *   `name`, which Anthropic's own chat endpoint also drops. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent only
- *   to vendors that support them.
- * - These are refused: `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown
- *   fields.
+ *   `name`, which Anthropic's own chat endpoint drops as well. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent
+ *   only to vendors that support them.
+ * - `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown fields are
+ *   refused.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
  *   tool result other than text become a user message after all results. A result's `is_error` and cache marks are dropped, because OpenAI rejects
- *   unknown fields. `user` has at most 64 letters, digits, `_` and `-`. A longer Messages `user_id` is replaced by a derived name. A Messages
- *   conversation that ends with an assistant message is refused, because chat vendors do not continue it.
+ *   unknown fields. `user` consists of at most 64 letters, digits, `_` and `-`; a longer `user_id` from Messages is replaced with a derived name. A
+ *   Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,
@@ -111,7 +111,7 @@ const readResult = (fields: Fields, at: string, message: JsonObject): ToolResult
 const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArray<Turn> => {
   const at = `messages.${index}`
   if (!isObject(message)) {
-    fields.refuse(at, "an object")
+    fields.refuse(at, "must be an object")
     return []
   }
   const { content, role } = message
@@ -126,7 +126,7 @@ const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArra
     case "tool":
       return [{ role: "user", at, parts: [readResult(fields, at, message)] }]
     default:
-      fields.refuse(`${at}.role`, "system, developer, user, assistant or tool")
+      fields.refuse(`${at}.role`, "must be system, developer, user, assistant or tool")
       return []
   }
 }
@@ -162,7 +162,7 @@ const readTool = (fields: Fields, tool: unknown, index: number): ReadonlyArray<T
     `${at}.type`,
     typeof type === "string" && type !== "function" && type !== "custom"
       ? `${type.slice(0, 60)} is a tool that the upstream of this model does not have`
-      : "a function, or a custom tool"
+      : "must be a function or a custom tool"
   )
   return []
 }
@@ -185,7 +185,7 @@ const readChoice = (fields: Fields, choice: unknown): ToolChoice | undefined => 
       mode: allowed_tools.mode === "required" ? "any" : "auto",
       names: listOf(allowed_tools.tools).map(nameIn)
     }
-  return fields.refuse("tool_choice", "auto, none, required, or a tool")
+  return fields.refuse("tool_choice", "must be auto, none, required, or a tool")
 }
 
 export const readFormat = (
@@ -202,7 +202,7 @@ export const readFormat = (
     case "json_object":
       return { type: "json" }
     case "json_schema":
-      if (!isObject(schema?.schema)) return fields.refuse(at, "a json_schema with its schema")
+      if (!isObject(schema?.schema)) return fields.refuse(at, "must be a json_schema that contains its schema")
       return {
         type: "schema",
         name: fields.text(`${at}.name`, schema.name),
@@ -211,17 +211,17 @@ export const readFormat = (
         strict: fields.flag(`${at}.strict`, schema.strict)
       }
     default:
-      return fields.refuse(`${at}.type`, "text, json_object or json_schema")
+      return fields.refuse(`${at}.type`, "must be text, json_object or json_schema")
   }
 }
 
-/** The reasoning settings of OpenAI, OpenRouter (`reasoning`), DeepSeek (`thinking`) and Qwen (`enable_thinking`). */
+/** Reads the reasoning settings of OpenAI, OpenRouter (`reasoning`), DeepSeek (`thinking`) and Qwen (`enable_thinking`). */
 const readReasoning = (fields: Fields, body: JsonObject): Reasoning | undefined => {
   const reasoning = fields.object("reasoning", body.reasoning) ?? {}
   const thinking = fields.object("thinking", body.thinking) ?? {}
   const effort = body.reasoning_effort ?? reasoning.effort ?? undefined
   if (effort !== undefined && effort !== "none" && !isEffort(effort))
-    return fields.refuse("reasoning_effort", "none, minimal, low, medium, high or xhigh")
+    return fields.refuse("reasoning_effort", "must be none, minimal, low, medium, high or xhigh")
   const budget =
     fields.whole("reasoning.max_tokens", reasoning.max_tokens, 1) ??
     fields.whole("thinking.budget_tokens", thinking.budget_tokens, 1)
@@ -246,7 +246,7 @@ export const readRequest = reading((fields, body) => {
   refuseOwn(fields, body)
   const format = fields.object("response_format", body.response_format)
   const turns = fields.list("messages", body.messages).flatMap((message, index) => readTurn(fields, message, index))
-  if (turns.length === 0) fields.refuse("messages", "at least one message")
+  if (turns.length === 0) fields.refuse("messages", "must contain at least one message")
   const conversation: Conversation = {
     protocol: "chat",
     names,
@@ -284,7 +284,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** The assistant's message. Thoughts that another vendor signed are omitted, unless the client's protocol is chat. */
+/** Writes the assistant's message. Thoughts that another vendor signed are left out, unless the client's protocol is chat. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -302,7 +302,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): J
 const saidContent = (texts: ReadonlyArray<string>): string | ReadonlyArray<JsonObject> =>
   texts.length === 1 ? texts[0]! : texts.map((text) => ({ type: "text", text }))
 
-/** One message per tool result, then the user's own parts. */
+/** Writes one message per tool result, then the user's own parts. */
 const writeUser = (fields: Fields, parts: ReadonlyArray<UserPart>): ReadonlyArray<JsonObject> => {
   const results = parts.filter((part) => part.type === "tool_result").map((part) => writeResult(fields, part))
   const said = [
@@ -326,7 +326,7 @@ const writeTurn = (fields: Fields, turn: Turn, byChat: boolean): ReadonlyArray<J
   }
 }
 
-/** Merges consecutive user turns with tool results, because chat requires the results directly after their calls. */
+/** Merges consecutive user turns that contain tool results, because chat requires the results directly after their calls. */
 const withResultsTogether = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const together: Array<Turn> = []
   let parts: Array<UserPart> = []
@@ -382,7 +382,7 @@ const writeChoice = ({ tool_choice, tools }: Conversation): unknown => {
 export const isCustom = (tools: ReadonlyArray<Tool>, name: string): boolean =>
   tools.some((tool) => tool.type === "custom" && tool.name === name)
 
-/** OpenAI's form of a schema. It has a name and is enforced only if `strict` is true. Other protocols always enforce it. */
+/** Writes a schema as OpenAI expects it: with a name, and enforced only if `strict` is true. Other protocols always enforce it. */
 export const schemaOf = ({ format, protocol }: Conversation): JsonObject | undefined =>
   format?.type !== "schema"
     ? undefined
@@ -399,7 +399,10 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
   return json_schema === undefined ? { type: "json_object" } : { type: "json_schema", json_schema }
 }
 
-/** The effort to send. `none` is sent only if the client's protocol supports it. Otherwise it is the models' default, and many vendors reject it. */
+/**
+ * Returns the effort to send. `none` is sent only if the client's protocol supports it. In other protocols, it is what models do by default, and many
+ * vendors reject it.
+ */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
   if (!reasoning.off) return effortOf(reasoning, limit)
@@ -408,7 +411,10 @@ export const effortWord = ({ protocol, reasoning }: Conversation, limit: number 
 
 const userLengthMax = 64
 
-/** Clients of Messages send long user ids (Claude Code: device, account and session). Other vendors accept 64 plain characters. */
+/**
+ * Returns the user id to send. Clients of Messages send long ones (Claude Code: device, account and session), but other vendors accept 64 plain
+ * characters.
+ */
 export const userOf = ({ protocol, user }: Conversation): string | undefined =>
   user === undefined || protocol !== "messages" ? user : fittingId(user, userLengthMax)
 
@@ -442,6 +448,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     stream: options.stream || undefined,
     stream_options: options.stream ? { include_usage: true } : undefined
   })
-  if (messages.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
+  if (messages.length === 0)
+    fields.refuse(conversation.names.turns, "must contain at least one message that is not empty")
   return body
 })

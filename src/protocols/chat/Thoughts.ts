@@ -1,11 +1,10 @@
 /**
- * Thoughts in chat completions. OpenAI defines no fields for them. `reasoning_content` (DeepSeek, vLLM and most) or `reasoning` has the text.
- * `reasoning_details` (OpenRouter) also has signatures with format names.
+ * Reads and writes thoughts in chat completions, for which OpenAI defines no fields. The text is in `reasoning_content` (DeepSeek, vLLM and most
+ * others) or `reasoning`. `reasoning_details` (OpenRouter) also contains signatures with the names of their formats.
  *
  * Where the specification is silent:
  * - A client gets `reasoning_content`, and also `reasoning_details` if the vendor signed its thoughts.
- * - Signed thoughts from a chat upstream keep their format name in the signature (`xai-responses-v1~...`), because only a chat upstream can read
- *   them.
+ * - The signature of a thought from a chat upstream keeps the name of its format (`xai-responses-v1~...`), because only a chat upstream can read it.
  */
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { JsonObject, Signer, ThinkingPart } from "../conversation/Conversation.ts"
@@ -23,13 +22,13 @@ const signers: ReadonlyMap<unknown, Signer> = new Map(
 
 export type Thought = Extract<AnswerPart, { type: "thinking" }>
 
-/** The unsigned thoughts of a message or chunk. */
+/** Returns the unsigned thoughts of a message or chunk. */
 export const plainThought = (message: JsonObject): string => {
   const { reasoning, reasoning_content } = message
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
 }
 
-/** Reads an entry of `reasoning_details`. A client's entry is returned to its signer, a vendor's entry to a chat vendor. */
+/** Reads an entry of `reasoning_details`. An entry from a client goes back to its signer, and one from a vendor goes back to a chat vendor. */
 const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   const value = text(detail.signature) ?? text(detail.data)
   const format = textOr(detail.format, "")
@@ -44,11 +43,11 @@ const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   }
 }
 
-/** The entries of a message's `reasoning_details`, as thoughts. */
+/** Returns the entries of a message's `reasoning_details` as thoughts. */
 export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> =>
   listOf(message.reasoning_details).flatMap((detail) => (isObject(detail) ? [detailOf(detail, of)] : []))
 
-/** All thoughts of a message. */
+/** Returns all thoughts of a message. */
 export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> => {
   const details = detailsOf(message, of)
   const plain = plainThought(message)
@@ -58,7 +57,7 @@ export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): Readon
     : [{ type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false }, ...details]
 }
 
-/** A signature's wire form: its format and its value. */
+/** Returns how a signature is sent: its format and its value. */
 const signed = (signer: Signer, signature: string): { readonly format: string; readonly value: string } => {
   if (signer !== "unknown") return { format: formats[signer], value: signature }
   const cut = signature.indexOf("~")
@@ -67,7 +66,7 @@ const signed = (signer: Signer, signature: string): { readonly format: string; r
     : { format: signature.slice(0, cut), value: signature.slice(cut + 1) }
 }
 
-/** Writes an entry of `reasoning_details`. `index` numbers a message's thoughts. */
+/** Writes an entry of `reasoning_details`. `index` numbers the thoughts of a message. */
 export const detail = (
   thought: Pick<ThinkingPart, "text" | "signature" | "signer">,
   index: number,
@@ -84,7 +83,7 @@ export const detail = (
   })
 }
 
-/** A message's fields for thoughts. */
+/** Writes a message's fields for thoughts. */
 export const writeThoughts = (
   thoughts: ReadonlyArray<Pick<ThinkingPart, "text" | "signature" | "signer">>
 ): JsonObject => {

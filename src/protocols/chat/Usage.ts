@@ -1,8 +1,8 @@
 /**
- * The usage of chat completions from OpenAI and compatible servers.
+ * Reads and writes the usage in chat completions of OpenAI and compatible servers.
  *
  * Where the specification is silent:
- * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, and it is added. This
+ * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, so it is added. This
  *   applies to thoughts (xAI) and to cache reads and writes.
  * - A cost that the upstream reports (OpenRouter's `cost`) is recorded for the operator. It changes no charge.
  * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
@@ -12,7 +12,7 @@ import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
-/** The names of cache reads and writes, in the prompt details or next to the totals. */
+/** The names that vendors use for cache reads and writes, in the prompt details or next to the totals. */
 const cachedNames = [
   "cached_tokens",
   "prompt_cache_hit_tokens",
@@ -69,7 +69,7 @@ const costIn = ({ cost }: JsonObject): number | undefined =>
 /** The difference, at least 0, and 0 for two infinities. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
-/** The tokens that the upstream's own total counts in addition to prompt and completion. */
+/** Returns the tokens that the upstream's own total counts in addition to prompt and completion. */
 const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0

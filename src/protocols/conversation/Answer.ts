@@ -1,4 +1,4 @@
-/** A model's whole answer in a common form for all protocols, and its construction from a stream's deltas. */
+/** A model's complete answer in a form that is common to all protocols, and code that builds it from a stream's deltas. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"
@@ -19,18 +19,18 @@ export type AnswerPart =
       /** The call's id. Empty if the vendor sends none. */
       readonly id: string
       readonly name: string
-      /** The model's text: a JSON object, unless the tool is `custom` or the model made an error. */
+      /** The arguments as the model wrote them: a JSON object, unless the tool is `custom` or the model made a mistake. */
       readonly arguments: string
       readonly custom: boolean
     }
 
 export interface Answer {
-  /** The vendor's answer id and model name. */
+  /** The vendor's id for the answer and name for the model. */
   readonly id: string | undefined
   readonly model: string | undefined
   readonly parts: ReadonlyArray<AnswerPart>
   readonly stop: StopReason
-  /** The stop sequence that ended the answer, if the vendor reports one. */
+  /** The stop sequence that ended the answer, if the vendor reports it. */
   readonly stop_sequence: string | undefined
   /** The usage, if the vendor reports it. */
   readonly usage: Usage | undefined
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the whole answer from a stream's deltas. The left side is the failure if the stream broke or has not ended. */
+/** Builds the complete answer from a stream's deltas. `Left` holds the failure if the stream broke or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined
@@ -118,7 +118,7 @@ export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure
   return Either.left({ kind: "vendor", message: "the stream has not ended" })
 }
 
-/** The deltas of a whole answer, with each part's content in one delta. */
+/** Returns the deltas of a complete answer, with the content of each part in a single delta. */
 export const deltasOf = (answer: Answer): ReadonlyArray<Delta> => [
   { type: "start", id: answer.id, model: answer.model, usage: undefined },
   ...answer.parts.flatMap((part, index) => partDeltas(part, index)),

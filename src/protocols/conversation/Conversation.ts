@@ -1,8 +1,8 @@
 /**
- * A request to a model, in a common form for all protocols. Each protocol is read into it and written from it.
+ * A request to a model, in a form that is common to all protocols. Each protocol is read into it and written from it.
  *
- * The names are those that several protocols share. Each part has its path in the client's body (`at`), because a refusal names the client's own
- * field.
+ * Names are those that several protocols share. Each part records its path in the client's body (`at`), because a refusal names the field that the
+ * client sent.
  */
 
 /** A wire protocol of models. The configuration of upstreams uses the same names. */
@@ -11,7 +11,7 @@ export type Protocol = "chat" | "messages" | "responses" | "google" | "bedrock"
 /** A family of models that can verify each other's signed thoughts. */
 export type Signer = "anthropic" | "openai" | "google" | "unknown"
 
-/** The requested cache lifetime for the prompt up to this point. */
+/** How long the prompt up to this point should be cached. */
 export type CacheMark = "5m" | "1h"
 
 export interface TextPart {
@@ -30,16 +30,16 @@ export interface ImagePart {
   readonly type: "image"
   readonly at: string
   readonly source: Source
-  /** The image resolution for OpenAI's models: `low`, `high`, `auto`, ... */
+  /** The image resolution for OpenAI's models: `low`, `high`, `auto` and so on. */
   readonly detail: string | undefined
   readonly cache: CacheMark | undefined
 }
 
-/** A file to read: a PDF or text. */
+/** A file for the model to read: a PDF or text. */
 export interface DocumentPart {
   readonly type: "document"
   readonly at: string
-  /** The content. The type `text` means plain text instead of base64. */
+  /** The content. The type `text` means plain text rather than base64. */
   readonly source: Source | { readonly type: "text"; readonly text: string }
   readonly name: string | undefined
   readonly context: string | undefined
@@ -49,21 +49,21 @@ export interface DocumentPart {
 export interface AudioPart {
   readonly type: "audio"
   readonly at: string
-  /** The audio in base64. */
+  /** The audio, in base64. */
   readonly data: string
-  /** The audio format: `wav`, `mp3`, ... */
+  /** The audio format, such as `wav` or `mp3`. */
   readonly format: string
 }
 
-/** A model's thought. Without text, it only carries vendor data: an encrypted or redacted thought, or a signature. */
+/** A thought of a model. Without text, it only carries the vendor's data: an encrypted or redacted thought, or a signature. */
 export interface ThinkingPart {
   readonly type: "thinking"
   readonly at: string
   readonly text: string
-  /** The data to return to the vendor: a signature, or the encrypted thought. */
+  /** The data to send back to the vendor: a signature or the encrypted thought. */
   readonly signature: string | undefined
   readonly signer: Signer
-  /** Whether `signature` is the whole thought, readable only by the vendor (`redacted_thinking`). */
+  /** Whether `signature` is the complete thought, which only the vendor can read (`redacted_thinking`). */
   readonly redacted: boolean
 }
 
@@ -72,9 +72,9 @@ export interface ToolCallPart {
   readonly at: string
   readonly id: string
   readonly name: string
-  /** The model's text: a JSON object, unless the call is `custom` or the model made an error. Empty without arguments. */
+  /** The arguments as the model wrote them: a JSON object, unless the call is `custom` or the model made a mistake. Empty if there are none. */
   readonly arguments: string
-  /** Whether the tool accepts text instead of JSON. */
+  /** Whether the tool accepts text rather than JSON. */
   readonly custom: boolean
   readonly cache: CacheMark | undefined
 }
@@ -82,14 +82,14 @@ export interface ToolCallPart {
 export interface ToolResultPart {
   readonly type: "tool_result"
   readonly at: string
-  /** The id of the tool call. */
+  /** The id of the tool call that this answers. */
   readonly id: string
   readonly content: ReadonlyArray<TextPart | ImagePart | DocumentPart>
   readonly is_error: boolean
   readonly cache: CacheMark | undefined
 }
 
-/** A model's refusal instead of an answer. */
+/** The words with which a model refuses to answer. */
 export interface RefusalPart {
   readonly type: "refusal"
   readonly at: string
@@ -100,7 +100,7 @@ export type UserPart = TextPart | ImagePart | DocumentPart | AudioPart | ToolRes
 export type AssistantPart = TextPart | ThinkingPart | ToolCallPart | RefusalPart
 
 /**
- * A turn. Consecutive turns may have the same role. `alternating` joins them for protocols that require alternation. A turn may have no parts. Tool
+ * A turn. Consecutive turns may have the same role; `alternating` joins them for protocols that require alternation. A turn may have no parts. Tool
  * results belong to user turns.
  */
 export type Turn =
@@ -116,7 +116,7 @@ export type Tool =
       readonly at: string
       readonly name: string
       readonly description: string | undefined
-      /** The arguments' JSON Schema; `undefined` if the tool accepts no arguments. */
+      /** The JSON Schema of the arguments, or `undefined` if the tool accepts none. */
       readonly parameters: JsonObject | undefined
       readonly strict: boolean | undefined
       readonly cache: CacheMark | undefined
@@ -133,7 +133,7 @@ export type Tool =
 export type ToolChoice =
   | { readonly type: "auto" | "none" | "any" }
   | { readonly type: "tool"; readonly name: string; readonly custom: boolean }
-  /** Restricts calls to these tools. With `auto`, the model may call no tool. */
+  /** Restricts calls to these tools. With `auto`, the model may also call none. */
   | { readonly type: "allowed"; readonly mode: "auto" | "any"; readonly names: ReadonlyArray<string> }
 
 export type ResponseFormat =
@@ -146,22 +146,22 @@ export type ResponseFormat =
       readonly strict: boolean | undefined
     }
 
-/** The amount of reasoning. */
+/** How much the model should reason. */
 export type Effort = "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
 
 export interface Reasoning {
-  /** Whether reasoning is disabled. */
+  /** Whether reasoning is turned off. */
   readonly off: boolean
   readonly effort: Effort | undefined
   /** The budget in tokens. A vendor that supports only efforts gets the nearest effort. */
   readonly budget: number | undefined
-  /** Whether the model determines the amount of reasoning (`adaptive`). */
+  /** Whether the model decides how much to reason (`adaptive`). */
   readonly adaptive: boolean
-  /** Whether thoughts are shown, or their style (`auto`, `concise`, `detailed`). `undefined` means the vendor's default. */
+  /** Whether to show thoughts, or in which style (`auto`, `concise` or `detailed`). `undefined` means the vendor's default. */
   readonly summary: boolean | string | undefined
 }
 
-/** The client protocol's names for fields that differ between protocols. Refusals use them. */
+/** The client protocol's names for fields that have different names in other protocols. Refusals use these names. */
 export interface FieldNames {
   readonly turns: string
   readonly tools: string
@@ -175,14 +175,14 @@ export interface FieldNames {
 
 /** A request to a model. `undefined` means that the client did not set the field. */
 export interface Conversation {
-  /** The protocol of the request. */
+  /** The protocol in which the client sent the request. */
   readonly protocol: Protocol
   readonly names: FieldNames
   readonly model: string
   readonly turns: ReadonlyArray<Turn>
   readonly tools: ReadonlyArray<Tool>
   readonly tool_choice: ToolChoice | undefined
-  /** Whether tools may be called in parallel. */
+  /** Whether the model may call several tools in parallel. */
   readonly parallel_tool_calls: boolean | undefined
   /** The maximum number of tokens in the answer, including thoughts. */
   readonly limit: number | undefined
@@ -196,7 +196,7 @@ export interface Conversation {
   readonly format: ResponseFormat | undefined
   readonly reasoning: Reasoning | undefined
   readonly verbosity: string | undefined
-  /** Caching of the whole prompt (Anthropic's `cache_control` on the request). */
+  /** How to cache the whole prompt (Anthropic's `cache_control` on the request). */
   readonly cache: CacheMark | undefined
   /** Groups similar prompts for OpenAI's cache. */
   readonly prompt_cache_key: string | undefined
@@ -204,6 +204,6 @@ export interface Conversation {
   readonly user: string | undefined
   readonly safety_identifier: string | undefined
   readonly stream: boolean
-  /** Whether the client wants the usage at the end of a stream. `true` for protocols that always send it. */
+  /** Whether the client wants the usage at the end of a stream. Always `true` for protocols that always send it. */
   readonly include_usage: boolean
 }

@@ -1,31 +1,31 @@
 /**
- * A step of a streamed answer, in a common form for all protocols.
+ * One step of a streamed answer, in a form that is common to all protocols.
  *
- * A stream is `start`, then parts, then `stop`, then `end`. `usage` may occur anywhere and has all figures so far. A part begins with its `*_start`,
- * continues with `piece` deltas, and ends with `part_end`. Parts are numbered from 0 in the order of their starts. Several parts may be open
- * concurrently (tool calls with interleaved arguments). A broken stream ends with `failure` instead of `end`, possibly with open parts. `end` or
- * `failure` is always last.
+ * A stream consists of `start`, then parts, then `stop`, then `end`. `usage` may occur anywhere and reports all figures so far. A part begins with
+ * its `*_start`, continues with `piece` deltas, and ends with `part_end`. Parts are numbered from 0 in the order in which they start. Several may be
+ * open at once, because the arguments of tool calls may interleave. A broken stream ends with `failure` instead of `end`, and parts may still be
+ * open. `end` or `failure` is always last.
  */
 import type { Signer } from "./Conversation.ts"
 import type { Usage } from "./Usage.ts"
 
 /**
- * The reason why a model stopped: the answer is complete (`end`), it calls tools (`tool`), it reached its limit (`length`), a stop sequence occurred
- * (`sequence`), the model or a filter refused (`refusal`), or the vendor paused and expects a request to continue (`pause`).
+ * The reason why a model stopped: its answer is complete (`end`), it calls tools (`tool`), it reached its limit (`length`), it produced a stop
+ * sequence (`sequence`), the model or a filter refused (`refusal`), or the vendor paused and expects a request to continue (`pause`).
  */
 export type StopReason = "end" | "tool" | "length" | "sequence" | "refusal" | "pause"
 
-/** The kind of a vendor's failure. */
+/** The kinds of failures that vendors have. */
 export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "vendor"
 
 export interface Failure {
   readonly kind: FailureKind
-  /** The vendor's message or the service's. An operator may see it. The caller decides whether a client sees it. */
+  /** The vendor's message or the service's own. An operator may see it. The caller decides whether a client does. */
   readonly message: string
 }
 
 export type Delta =
-  /** The vendor's answer id and model name, and the usage if the vendor reports prompt usage at the start. */
+  /** The vendor's id for the answer and name for the model, and the usage if the vendor already reports the prompt's usage here. */
   | {
       readonly type: "start"
       readonly id: string | undefined
@@ -42,7 +42,7 @@ export type Delta =
       readonly name: string
       readonly custom: boolean
     }
-  /** A fragment of a text, a refusal, a thought, or a tool call's arguments. */
+  /** A fragment of a text, a refusal, a thought, or the arguments of a tool call. */
   | { readonly type: "piece"; readonly index: number; readonly text: string }
   /** A fragment of a thought's signature or of a redacted thought. */
   | { readonly type: "signature"; readonly index: number; readonly text: string }

@@ -1,4 +1,4 @@
-/** Guards for JSON values, and readers of request fields that record a finding for each wrong type. */
+/** Checks JSON values, and reads request fields while recording a finding for each wrong type. */
 import type { JsonObject } from "./Conversation.ts"
 import type { Findings } from "./Uncarriable.ts"
 
@@ -9,7 +9,7 @@ export const textOr = (value: unknown, otherwise: string): string => (typeof val
 
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** The value if it is a non-empty string, otherwise the alternative. */
+/** Returns the value if it is a non-empty string, otherwise the alternative. */
 export const wordsOr = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise
 
@@ -20,7 +20,7 @@ export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray
 const empty: JsonObject = {}
 const none: ReadonlyArray<unknown> = []
 
-/** The maximum nesting. JSON is serialized recursively, so a few thousand levels overflow the stack. */
+/** How deeply a value may be nested. JSON is serialized recursively, so a few thousand levels overflow the stack. */
 const levelsMax = 200
 
 export const isDeep = (value: unknown, levels = levelsMax): boolean => {
@@ -31,10 +31,10 @@ export const isDeep = (value: unknown, levels = levelsMax): boolean => {
   return false
 }
 
-/** The value's JSON; `undefined` if the nesting is too deep or the value has no JSON. */
+/** Returns the value's JSON, or `undefined` if the value is nested too deeply or has no JSON. */
 export const written = (value: unknown): string | undefined => (isDeep(value) ? undefined : JSON.stringify(value))
 
-/** The value of a JSON text; `undefined` if it is invalid. */
+/** Parses JSON. Returns `undefined` if it is invalid. */
 export const parsed = (json: string): unknown => {
   try {
     return JSON.parse(json)
@@ -43,7 +43,7 @@ export const parsed = (json: string): unknown => {
   }
 }
 
-/** The value of a vendor's JSON text; `undefined` if it is invalid. Some vendors write `NaN` or `Infinity`, which count as `null`. */
+/** Parses JSON from a vendor. Returns `undefined` if it is invalid. `NaN` and `Infinity`, which some vendors write, count as `null`. */
 export const parsedOfVendor = (json: string): unknown => {
   try {
     return JSON.parse(json)
@@ -55,7 +55,7 @@ export const parsedOfVendor = (json: string): unknown => {
 const noNumber = /NaN|Infinity/
 const noNumberHere = /-?(?:NaN|Infinity)/y
 
-/** Replaces such numbers outside strings by `null`. (A single regular expression would overflow the stack in a long string.) */
+/** Replaces such numbers outside strings with `null`. (A single regular expression would overflow the stack on a long string.) */
 const withoutNoNumbers = (json: string): string => {
   let out = ""
   let from = 0
@@ -74,7 +74,7 @@ const withoutNoNumbers = (json: string): string => {
   return out + json.slice(from)
 }
 
-/** The object without its `undefined` fields. */
+/** Returns the object without its `undefined` fields. */
 export const present = (fields: Readonly<Record<string, unknown>>): JsonObject => {
   const object: Record<string, unknown> = {}
   for (const name in fields) if (fields[name] !== undefined) object[name] = fields[name]
@@ -95,62 +95,62 @@ export class Fields {
 
   text(at: string, value: unknown): string | undefined {
     if (value === undefined || value === null) return undefined
-    return typeof value === "string" ? value : this.refuse(at, "a text")
+    return typeof value === "string" ? value : this.refuse(at, "must be a string")
   }
 
-  /** A required text. */
+  /** Reads a required string. */
   needed(at: string, value: unknown): string {
     if (typeof value === "string" && value !== "") return value
-    this.refuse(at, "a non-empty string")
+    this.refuse(at, "must be a non-empty string")
     return ""
   }
 
   number(at: string, value: unknown): number | undefined {
     if (value === undefined || value === null) return undefined
-    return typeof value === "number" && Number.isFinite(value) ? value : this.refuse(at, "a number")
+    return typeof value === "number" && Number.isFinite(value) ? value : this.refuse(at, "must be a number")
   }
 
-  /** A whole number of at least `least`. */
+  /** Reads a whole number of at least `least`. */
   whole(at: string, value: unknown, least: number): number | undefined {
     if (value === undefined || value === null) return undefined
     return Number.isSafeInteger(value) && (value as number) >= least
       ? (value as number)
-      : this.refuse(at, `a whole number of at least ${least}`)
+      : this.refuse(at, `must be a whole number of at least ${least}`)
   }
 
   flag(at: string, value: unknown): boolean | undefined {
     if (value === undefined || value === null) return undefined
-    return typeof value === "boolean" ? value : this.refuse(at, "true or false")
+    return typeof value === "boolean" ? value : this.refuse(at, "must be true or false")
   }
 
   object(at: string, value: unknown): JsonObject | undefined {
     if (value === undefined || value === null) return undefined
-    return isObject(value) ? value : this.refuse(at, "an object")
+    return isObject(value) ? value : this.refuse(at, "must be an object")
   }
 
   list(at: string, value: unknown): ReadonlyArray<unknown> {
     if (value === undefined || value === null) return none
     if (Array.isArray(value)) return value
-    this.refuse(at, "an array")
+    this.refuse(at, "must be an array")
     return none
   }
 
-  /** A list of strings. A single string counts as a list of one. */
+  /** Reads an array of strings. A single string counts as an array of one. */
   texts(at: string, value: unknown): ReadonlyArray<string> {
     if (typeof value === "string") return [value]
     const list = this.list(at, value)
     if (list.every((one) => typeof one === "string")) return list as ReadonlyArray<string>
-    this.refuse(at, "an array of texts")
+    this.refuse(at, "must be an array of strings")
     return []
   }
 
-  /** Refuses all other fields by name, unless they are `null` or an empty list. A client may rely on a field's effect. */
+  /** Refuses all other fields by name, unless they are `null` or an empty array, because a client may rely on what they do. */
   only(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       const value = body[name]
       if (known.has(name) || value === undefined || value === null || (Array.isArray(value) && value.length === 0))
         continue
-      this.refuse(name, "the upstream of this model speaks another protocol, in which this field has no counterpart")
+      this.refuse(name, "the upstream of this model speaks another protocol that has no such field")
       return
     }
   }

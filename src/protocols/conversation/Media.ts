@@ -1,7 +1,7 @@
-/** Data URIs, media types, and vendors' format names of images, files and audio. */
+/** Handles data URIs, media types, and what vendors call the formats of images, files and audio. */
 import type { Source } from "./Conversation.ts"
 
-/** A URL's content: inline data (`data:image/png;base64,...`), or a location. `undefined` for data in another encoding. */
+/** Returns what a URL refers to: inline data (`data:image/png;base64,...`) or a location. Returns `undefined` for data in another encoding. */
 export const sourceOf = (url: string): Source | undefined => {
   if (!/^data:/i.test(url)) return { type: "url", url }
   const comma = url.indexOf(",")
@@ -10,11 +10,11 @@ export const sourceOf = (url: string): Source | undefined => {
   return { type: "data", media_type: media_type === "" ? "text/plain" : media_type!, data: url.slice(comma + 1) }
 }
 
-/** A source's URL. */
+/** Returns the URL of a source. */
 export const urlOf = (source: Source): string =>
   source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`
 
-/** Bedrock's document formats by media type. Their names are also file extensions. */
+/** Bedrock's document formats by media type. Their names double as file extensions. */
 const documents: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/csv", "csv"],
@@ -42,7 +42,7 @@ const imageFormats: ReadonlyMap<string, string> = new Map([
 
 export const imageFormat = (media_type: string): string | undefined => imageFormats.get(media_type)
 
-/** The media type for a URL's file extension. */
+/** Returns the media type that a URL's file extension stands for. */
 export const typeByEnding = (url: string): string | undefined => {
   const ending = /\.(\w{2,4})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()
   if (ending === undefined) return undefined
@@ -52,6 +52,6 @@ export const typeByEnding = (url: string): string | undefined => {
 const imageEnding = (ending: string): string | undefined =>
   imageFormats.has(`image/${ending}`) ? `image/${ending}` : undefined
 
-/** The requested image resolution; `undefined` for `auto`, the vendors' default. */
+/** Returns the requested image resolution, or `undefined` for `auto`, which is the vendors' default. */
 export const detailOf = (detail: unknown): string | undefined =>
   typeof detail === "string" && detail !== "auto" ? detail : undefined

@@ -1,12 +1,12 @@
 /**
- * The amount of reasoning, translated between vendors that use efforts and vendors that use token budgets.
+ * Translates the amount of reasoning between vendors that use efforts and vendors that use token budgets.
  *
  * Where the specification is silent:
- * - An effort becomes a share of the answer's limit (`shares`), at least 1,024 tokens. A budget becomes the smallest effort with a share of at least
- *   that budget.
- * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that speak messages get a budget. An effort is only a hint,
- *   so it is dropped if the model would reject it: with a forced tool call, after tool calls without their thoughts, or without room for 1,024
- *   tokens. A client's own budget is sent unchanged.
+ * - An effort becomes a share of the answer's limit (`shares`), but at least 1,024 tokens. A budget becomes the smallest effort whose share is at
+ *   least that budget.
+ * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that speak Messages get a budget. An effort is only a hint,
+ *   so it is dropped if the model would reject it: with a forced tool call, after tool calls whose thoughts are missing, or without room for 1,024
+ *   tokens. A budget that the client itself sets is sent unchanged.
  */
 import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
 import { present } from "./Json.ts"
@@ -24,26 +24,26 @@ const shares: Readonly<Record<Effort, number>> = {
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
 const budgetLeast = 1_024
-/** The assumed limit for an answer without a limit. */
+/** The limit to assume for an answer that has none. */
 const limitUsual = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>
   Math.max(budgetLeast, Math.floor((limit ?? limitUsual) * shares[effort]))
 
-/** The effort for reasoning settings; `undefined` for the model's default. */
+/** Returns the effort for reasoning settings, or `undefined` for the model's default. */
 export const effortOf = ({ budget, effort }: Reasoning, limit: number | undefined): Effort | undefined => {
   if (effort !== undefined || budget === undefined) return effort
   const share = budget / (limit ?? limitUsual)
   return share <= shares.low ? "low" : share <= shares.medium ? "medium" : "high"
 }
 
-/** Claude models that accept only a budget. */
+/** Whether a Claude model accepts only a budget. */
 const isOld = (model: string): boolean =>
   /claude-(?:[123]|instant|v\d|(?:opus|sonnet|haiku)-4(?:-[015])?(?:$|[-:@]\d{8}|[@:]|-latest|-v\d))/.test(model)
 
 const knowsEffort = (model: string): boolean => model.includes("claude") && !isOld(model)
 
-/** Whether the latest tool calls lack the thoughts before them. */
+/** Whether the latest tool calls lack the thoughts that preceded them. */
 const lacksThoughts = ({ turns }: Conversation): boolean => {
   const last = turns.findLast((turn) => turn.role === "assistant")
   const parts: ReadonlyArray<AssistantPart> = last?.role === "assistant" ? last.parts : []
@@ -53,7 +53,7 @@ const lacksThoughts = ({ turns }: Conversation): boolean => {
   )
 }
 
-/** The fields `thinking` and `output_config.effort` of Anthropic's models. */
+/** The fields `thinking` and `output_config.effort`, as Anthropic's models expect them. */
 export interface AnthropicThinking {
   readonly thinking: JsonObject | undefined
   readonly effort: Effort | undefined

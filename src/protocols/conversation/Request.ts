@@ -1,4 +1,4 @@
-/** Shared code for reading and writing requests in all protocols. Fields are checked in order, and the first finding is returned. */
+/** Code that all protocols share to read and write requests. Fields are checked in order, and the first finding is returned. */
 import { Either } from "effect"
 import type { Conversation, JsonObject } from "./Conversation.ts"
 import { Fields, isDeep, isObject } from "./Json.ts"
@@ -10,7 +10,7 @@ import type { Uncarriable } from "./Uncarriable.ts"
 export const reading =
   (read: (fields: Fields, body: JsonObject) => Conversation): Translation["readRequest"] =>
   (body) => {
-    if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
+    if (!isObject(body)) return Either.left({ field: "", why: "must be a JSON object" })
     if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
     return found((fields) => read(fields, body))
   }

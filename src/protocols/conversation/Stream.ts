@@ -1,9 +1,9 @@
 /**
- * Shared code of the stream readers and writers of all protocols.
+ * Code that the stream readers and writers of all protocols share.
  *
  * Where the specification is silent:
- * - An event that is not a JSON object or belongs to a part that never began is a failure. An unknown event is skipped. An end of the bytes before
- *   the answer is complete is a failure.
+ * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. It is a failure if the
+ *   bytes end before the answer is complete.
  * - An unknown stop reason becomes `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"
@@ -15,17 +15,17 @@ export const noDeltas: ReadonlyArray<Delta> = []
 
 export const failure = (kind: FailureKind, message: string): Delta => ({ type: "failure", failure: { kind, message } })
 
-/** The failure of an invalid stream. */
+/** The failure for a stream that makes no sense. */
 export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
 export const cutOff: Delta = failure("vendor", "the upstream's stream was cut")
 
 const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || delta?.type === "failure"
 
-/** The start of a stream without a start event. */
+/** The start of a stream that has no start event. */
 const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
 
-/** A reader of JSON events up to `[DONE]` or the end of the bytes. */
+/** Creates a reader of JSON events that reads up to `[DONE]` or the end of the bytes. */
 export const streamReader = (
   read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>,
   atEnd: () => ReadonlyArray<Delta>
@@ -59,23 +59,23 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** Recognition stops after this number of consecutive models that matched no event. */
+/** After this many consecutive models that matched no event, recognition stops. */
 const fruitlessMax = 8
 
 /**
- * Recognizes events that differ from the previous event only in their text fragment. Most events of an answer do, and skipping their parsing saves
- * most of the time. An event that yields exactly one `piece` delta becomes the model for later events. The first matching event is still parsed, to
- * verify the position of the text. Reading such an event changes no state.
+ * Recognizes events that differ from the previous one only in their text fragment. Most events of an answer do, and most of the time is saved by not
+ * parsing them. An event that yields exactly one `piece` delta becomes the model for later events. The first event that matches is still parsed, to
+ * verify where the text is. Reading such an event changes no state.
  */
 class Pieces {
   private name: string | undefined
-  /** The model event's text before and after the fragment. Empty without a model. */
+  /** The text before and after the fragment in the model event. Both are empty without a model. */
   private before = ""
   private after = ""
   private index = 0
   private text = ""
   private proven = false
-  /** The current event's fragment, if the model is right. */
+  /** The fragment of the current event, if the model is right. */
   private expected: string | undefined
   private fruitless = 0
 
@@ -90,7 +90,7 @@ class Pieces {
     return undefined
   }
 
-  /** Must be called for every parsed event. */
+  /** Must be called for every event that was parsed. */
   learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
     const { expected } = this
     this.expected = undefined
@@ -99,7 +99,7 @@ class Pieces {
       this.before = ""
       return
     }
-    // Two equal fragments do not prove the position.
+    // Two equal fragments do not prove where the text is.
     if (expected === piece.text && expected !== this.text && piece.index === this.index) {
       this.proven = true
       this.fruitless = 0
@@ -119,12 +119,12 @@ class Pieces {
   }
 }
 
-/** V8 copies shorter slices of a string. */
+/** V8 copies slices of a string that are shorter than this. */
 const sliceLeast = 13
 
 /**
- * The content of the JSON string between these positions, if it is valid and not empty. A long string is parsed even without escapes, because a slice
- * would keep the whole original text in memory.
+ * Returns the content of the JSON string between these positions, if it is valid and not empty. A long string is parsed even if it contains no
+ * escapes, because a slice would keep the whole original string in memory.
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
   const text = json.slice(from, to)
@@ -142,20 +142,21 @@ const isVerbatim = (text: string): boolean => {
   return true
 }
 
-/** An event's name: the `type` in its data, otherwise its event field. */
+/** Returns an event's name: the `type` in its data, otherwise its event field. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
-/** The stop reason. Some vendors report only that the answer ended, even for tool calls. */
+/** Returns the stop reason. Some vendors report only that the answer ended, even after tool calls. */
 export const stopWith = (reason: StopReason | undefined, calls: boolean): StopReason =>
   calls && (reason === undefined || reason === "end") ? "tool" : (reason ?? "end")
 
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Reorders interleaved deltas for protocols with only one open part at a time. Deltas of a later part wait until the earlier parts have ended.
+ * Reorders interleaved deltas for protocols in which only one part can be open at a time. Deltas of a later part wait until the earlier parts have
+ * ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The open part, and the waiting deltas of other parts in the order of their starts. */
+  /** The open part, and the waiting deltas of other parts in the order in which those parts began. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

@@ -1,16 +1,17 @@
 /**
- * Signatures of thoughts. A vendor accepts only thoughts that it signed, but a client returns all thoughts that it received, even if another vendor
- * serves the next call. In another vendor's protocol, a signature therefore has its signer's name as a prefix: `google:EsYB...`.
+ * Handles the signatures of thoughts. A vendor accepts only thoughts that it signed, but a client sends back all thoughts that it received, even if
+ * another vendor serves the next call. In another vendor's protocol, a signature is therefore prefixed with its signer's name, as in
+ * `google:EsYB...`.
  *
  * Where the specification is silent:
- * - A thought is returned only to the family of models that signed it, because other models reject it. Unsigned thoughts are sent only to chat
+ * - A thought is sent back only to the family of models that signed it, because other models reject it. Unsigned thoughts are sent only to chat
  *   upstreams, as `reasoning_content`.
- * - A request with a prefixed signature is always translated, even for an upstream that speaks its protocol (`isForeign`). The translation omits the
- *   thought.
+ * - A request that contains a prefixed signature is always translated, even for an upstream that speaks its protocol (`isForeign`). The translation
+ *   omits the thought.
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 
-/** The signer of a protocol's answers. */
+/** The signer of the thoughts in each protocol's answers. */
 export const home: Readonly<Record<Protocol, Signer>> = {
   messages: "anthropic",
   bedrock: "anthropic",
@@ -27,11 +28,11 @@ export interface Signature {
 
 const named = /^(anthropic|openai|google|unknown)(!?):/
 
-/** Writes a signature for a protocol with the signer `home`. */
+/** Writes a signature for a protocol whose signer is `home`. */
 export const signatureIn = (home: Signer, { redacted, signature, signer }: Signature): string | undefined =>
   signer === home ? signature : `${signer}${redacted ? "!" : ""}:${signature ?? ""}`
 
-/** Reads a signature in a protocol with the signer `home`. */
+/** Reads a signature in a protocol whose signer is `home`. */
 export const signatureOf = (home: Signer, value: unknown): Signature => {
   if (typeof value !== "string" || value === "") return { signature: undefined, signer: home, redacted: false }
   const [prefix, signer, redacted] = named.exec(value) ?? []
@@ -40,7 +41,7 @@ export const signatureOf = (home: Signer, value: unknown): Signature => {
   return { signature: rest === "" ? undefined : rest, signer: signer as Signer, redacted: redacted === "!" }
 }
 
-/** Whether a request's JSON contains a thought with another vendor's signature. */
+/** Whether a request's JSON contains a thought that another vendor signed. */
 export const isForeign = (json: string): boolean => foreign.test(json)
 const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 

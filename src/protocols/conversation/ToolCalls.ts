@@ -1,54 +1,54 @@
 /**
- * Ids and arguments of tool calls.
+ * Converts the ids and arguments of tool calls.
  *
  * Where the specification is silent:
- * - Arguments are a string in Chat and Responses, and an object in Messages, Google and Bedrock. An empty string becomes the empty object. A string
- *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends. In the other direction, that object becomes the
- *   string. In a stream, text fragments pass immediately.
- * - Empty text arguments become `{}`, because clients parse them.
- * - A call id with characters or a length that a vendor does not accept is replaced by a derived id, in the call and in its result. A call without an
- *   id gets an id derived from the answer's id.
+ * - Arguments are a string in Chat and Responses, and an object in Messages, Google and Bedrock. An empty string becomes an empty object. A string
+ *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends, and that object becomes the string again in the
+ *   other direction. In a stream, fragments are passed on immediately.
+ * - Empty arguments in string form become `{}`, because clients parse them.
+ * - If a vendor does not accept the characters or the length of a call id, it is replaced with a derived id, in the call and in its result. A call
+ *   without an id gets one derived from the answer's id.
  */
 import type { JsonObject } from "./Conversation.ts"
 import { isDeep, isObject, parsed, written } from "./Json.ts"
 
 const invalid = "INVALID_JSON"
 
-/** The arguments as an object. */
+/** Returns the arguments as an object. */
 export const inputOf = (argumentsText: string): JsonObject => {
   if (argumentsText.trim() === "") return {}
   const value = parsed(argumentsText)
   return isObject(value) && !isDeep(value) ? value : { [invalid]: argumentsText }
 }
 
-/** The arguments as text; `undefined` if the nesting is too deep. */
+/** Returns the arguments as a string, or `undefined` if they are nested too deeply. */
 export const argumentsOf = (input: unknown): string | undefined => {
   if (input === undefined || input === null) return "{}"
   if (isObject(input) && typeof input[invalid] === "string" && Object.keys(input).length === 1) return input[invalid]
   return written(input)
 }
 
-/** The 32-bit FNV-1a hash, in hexadecimal. */
+/** Computes the 32-bit FNV-1a hash in hexadecimal. */
 const digest = (value: string): string => {
   let hash = 0x811c9dc5
   for (let at = 0; at < value.length; at++) hash = Math.imul(hash ^ value.charCodeAt(at), 0x01000193)
   return (hash >>> 0).toString(16).padStart(8, "0")
 }
 
-/** The id if it is short enough and has only letters, digits, `_` and `-`, otherwise a derived id. */
+/** Returns the id if it is short enough and contains only letters, digits, `_` and `-`, otherwise a derived id. */
 export const fittingId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax && /^[\w-]+$/.test(id)
     ? id
     : `${id.slice(0, lengthMax - 9).replaceAll(/[^\w-]/g, "_")}_${digest(id)}`
 
-/** The id of an answer's call. */
+/** Returns the id of a call in an answer. */
 export const callId = (id: string, answer: string, index: number): string =>
   id === "" ? `call_${answer}_${index}` : id
 
-/** The id if it is short enough, otherwise a derived id. For vendors that accept any characters. */
+/** Returns the id if it is short enough, otherwise a derived id. This is for vendors that accept any characters. */
 export const shortId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax ? id : fittingId(id, lengthMax)
 
-/** Arguments as text. Empty arguments become `{}`. */
+/** Returns the arguments as a string. Empty arguments become `{}`. */
 export const argumentsText = (call: { readonly arguments: string; readonly custom: boolean }): string =>
   call.arguments === "" && !call.custom ? "{}" : call.arguments

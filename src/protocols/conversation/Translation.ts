@@ -1,7 +1,7 @@
 /**
- * Reading and writing of a protocol. `translations[vendor].writeRequest(translations[client].readRequest(body))` translates a client's request for a
- * vendor. `translations[client].writeAnswer(translations[vendor].readAnswer(json))` translates the answer back. The vendor's `reader` and the
- * client's `writer` translate a stream. There is no I/O, and no function throws: any JSON yields a value or a reason.
+ * Reads and writes a protocol. `translations[vendor].writeRequest(translations[client].readRequest(body))` translates a client's request for a
+ * vendor, and `translations[client].writeAnswer(translations[vendor].readAnswer(json))` translates the answer back. To translate a stream, the
+ * vendor's `reader` feeds the client's `writer`. There is no I/O, and no function throws, because any JSON yields a value or a reason.
  */
 import type { Either } from "effect"
 import type { Answer } from "./Answer.ts"
@@ -10,27 +10,27 @@ import type { Delta, Failure } from "./Delta.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 import type { Usage } from "./Usage.ts"
 
-/** Parameters of a vendor's request in addition to the conversation. */
+/** The settings of a vendor's request besides the conversation. */
 export interface RequestOptions {
-  /** The vendor's model name. Google and Bedrock have it in the path, not in the body. */
+  /** The vendor's name for the model. Google and Bedrock put it into the path instead of the body. */
   readonly model: string
-  /** The answer's token limit, which replaces the client's. `undefined` if the upstream accepts no limit. Messages requires one. */
+  /** The token limit of the answer, which replaces the client's, or `undefined` if the upstream accepts none. Messages requires one. */
   readonly limit: number | undefined
-  /** Chat's field for the limit. */
+  /** The field in which chat sends the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"
-  /** Whether to stream. Google and Bedrock have this in the path, not in the body. Chat also requests the usage. */
+  /** Whether to stream. Google and Bedrock say this in the path instead of the body. Chat also requests the usage. */
   readonly stream: boolean
 }
 
-/** Properties of a client's answer. */
+/** The properties of a client's answer besides the model's output. */
 export interface AnswerOptions {
-  /** A unique id of letters, digits, `-` and `_`. The protocol's prefix (`msg_`, `chatcmpl-`, `resp_`) is added. */
+  /** A unique id of letters, digits, `-` and `_`. The protocol's prefix (`msg_`, `chatcmpl-` or `resp_`) is added to it. */
   readonly id: string
-  /** The client's model name. */
+  /** The client's name for the model. */
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
-  /** The client's body. A Responses answer repeats its fields. */
+  /** The client's request body, whose fields a Responses answer repeats. */
   readonly request: JsonObject
 }
 
@@ -39,50 +39,50 @@ export interface StreamOptions extends AnswerOptions {
   readonly include_usage: boolean
 }
 
-/** A vendor's stream event: its name, if the protocol has event names, and its original data. */
+/** An event in a vendor's stream: its original data, and its name if the protocol names events. */
 export interface VendorEvent {
   readonly event: string | undefined
   readonly data: string
 }
 
-/** Reads one vendor stream. Stateful. Returns no deltas after `end` or `failure`. */
+/** Reads one stream of a vendor. It is stateful and returns no deltas after `end` or `failure`. */
 export interface StreamReader {
-  /** The event's deltas. Unknown events and pings have none. */
+  /** Returns the deltas in an event. Unknown events and pings contain none. */
   readonly read: (event: VendorEvent) => ReadonlyArray<Delta>
   /**
-   * Called at the end of the bytes. Returns `end` if the protocol has no last event (Google) and the answer was complete, a `failure` if the stream
-   * was cut, and no deltas if the stream's own end was read.
+   * Called when there are no more bytes. Returns `end` if the protocol has no last event (Google) and the answer was complete, a `failure` if the
+   * stream was cut, or no deltas if the stream's own end has been read.
    */
   readonly close: () => ReadonlyArray<Delta>
 }
 
-/** Writes one client stream. Stateful. */
+/** Writes one stream for a client. It is stateful. */
 export interface StreamWriter {
   /**
-   * The server-sent events for a delta, possibly none. The text for `end` completes the answer for the client, including chat's `[DONE]`. A caller
-   * that must not complete before a commit holds that text back. Bedrock's text also has the form `event: <name>` and `data: <json>`. An adapter
-   * converts it to frames.
+   * Returns the server-sent events for a delta, possibly none. The string for `end` completes the client's answer, including chat's `[DONE]`. A
+   * caller that must commit first holds that string back. Bedrock's string has the same form, `event: <name>` and `data: <json>`, which an adapter
+   * converts to frames.
    */
   readonly write: (delta: Delta) => string
 }
 
 export interface Translation {
   readonly protocol: Protocol
-  /** Reads a client's request. `body` is any JSON. */
+  /** Reads a client's request. `body` may be any JSON. */
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
-  /** Writes a vendor's request body. */
+  /** Writes the body of a vendor's request. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
   /** Whether a request for this model carries the conversation's cache marks. */
   readonly marksCaches: (model: string) => boolean
-  /** Reads a vendor's whole answer of status 200. The left side is an error, or the fault of an invalid answer. */
+  /** Reads a vendor's complete answer with status 200. `Left` holds the vendor's error, or what is wrong with an invalid answer. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>
-  /** Writes a client's whole answer. */
+  /** Writes a complete answer for the client. */
   readonly writeAnswer: (answer: Answer, options: AnswerOptions) => JsonObject
   readonly reader: () => StreamReader
   readonly writer: (options: StreamOptions) => StreamWriter
   /**
-   * Reads the protocol's usage object: `usage` in an answer or chunk, or Google's `usageMetadata`. Returns `undefined` if it is not an object or has
-   * neither total.
+   * Reads the protocol's usage object: `usage` in an answer or chunk, or Google's `usageMetadata`. Returns `undefined` if it is not an object or
+   * contains neither total.
    */
   readonly usageOf: (usage: unknown) => Usage | undefined
   /** Writes the protocol's usage object, with the figures that the protocol supports. */

@@ -1,7 +1,7 @@
-/** A conversation's turns in the order that a protocol requires. */
+/** Arranges a conversation's turns in the order that a protocol requires. */
 import type { AssistantPart, Conversation, TextPart, Turn, UserPart } from "./Conversation.ts"
 
-/** A turn for protocols in which user and assistant alternate and instructions are separate. */
+/** A turn in protocols where user and assistant alternate and instructions are separate. */
 export type Alternating =
   | { readonly role: "user"; readonly at: string; readonly parts: ReadonlyArray<UserPart> }
   | { readonly role: "assistant"; readonly at: string; readonly parts: ReadonlyArray<AssistantPart> }
@@ -9,13 +9,13 @@ export type Alternating =
 const isEmptyText = (part: { readonly type: string; readonly text?: string }): boolean =>
   part.type === "text" && part.text === ""
 
-/** All instructions in order, without empty ones. */
+/** Returns all instructions in order, leaving out empty ones. */
 export const instructionsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<TextPart> =>
   turns.flatMap((turn) =>
     turn.role === "system" || turn.role === "developer" ? turn.parts.filter((part) => part.text !== "") : []
   )
 
-/** Joins consecutive turns of the same role. Drops empty texts, thoughts that `takes` rejects, and turns that become empty. */
+/** Joins consecutive turns of the same role. Drops empty texts, thoughts that `takes` rejects, and turns that end up empty. */
 export const alternating = (
   { turns }: Conversation,
   takes: (part: Extract<AssistantPart, { type: "thinking" }>) => boolean

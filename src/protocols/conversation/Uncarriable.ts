@@ -1,13 +1,13 @@
-/** The reason why a request cannot be translated to another protocol, and its field. */
+/** The reason why a request cannot be translated to another protocol, and the field that causes it. */
 
 export interface Uncarriable {
-  /** The field in the client's protocol, for example `messages.2.content.0`. Empty for the request itself. */
+  /** The field's name in the client's protocol, such as `messages.2.content.0`. Empty for the request itself. */
   readonly field: string
-  /** The reason, as a clause that follows the field: `the upstream of this model takes no audio`. */
+  /** The reason, worded to follow the field's name, such as `the upstream of this model takes no audio`. */
   readonly why: string
 }
 
-/** Collects findings while a request is read or written. The client gets the first. */
+/** Collects findings while a request is read or written. The client gets the first one. */
 export class Findings {
   first: Uncarriable | undefined = undefined
 

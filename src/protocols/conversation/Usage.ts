@@ -1,25 +1,25 @@
 /**
- * A vendor's usage report for a call, in a common form for all protocols. `undefined` means not reported.
+ * A vendor's report of the usage of a call, in a form that is common to all protocols. `undefined` means not reported.
  *
  * Where the specification is silent:
- * - The two totals include all their parts, although vendors' own totals may exclude some. Anthropic and Bedrock report input without cache reads and
- *   writes, and Google reports output without thoughts.
- * - A figure is a non-negative integer, or infinity (`1e999`). The charge caps both at the request's maximum.
+ * - The two totals include all their parts, even where a vendor's own totals leave some out. Anthropic and Bedrock report input without cache reads
+ *   and writes, and Google reports output without thoughts.
+ * - A figure is a non-negative integer or infinity (`1e999`). The charge caps both at the request's maximum.
  */
 export interface Usage {
   /** All prompt tokens, including cached tokens. */
   readonly prompt_tokens: number | undefined
   /** All answer tokens, including thoughts. */
   readonly completion_tokens: number | undefined
-  /** Prompt tokens read from a cache. */
+  /** Prompt tokens that were read from a cache. */
   readonly cached_tokens: number | undefined
-  /** Cached audio tokens. */
+  /** Audio tokens that were read from a cache. */
   readonly cached_audio_tokens: number | undefined
-  /** Prompt tokens written to a cache, for five minutes or the vendor's default time. */
+  /** Prompt tokens that were written to a cache for five minutes, or for the vendor's default time. */
   readonly cache_write_tokens: number | undefined
-  /** Prompt tokens written to a cache for an hour. */
+  /** Prompt tokens that were written to a cache for an hour. */
   readonly cache_write_1h_tokens: number | undefined
-  /** Thoughts in the answer. */
+  /** Answer tokens spent on thoughts. */
   readonly reasoning_tokens: number | undefined
   readonly prompt_audio_tokens: number | undefined
   readonly completion_audio_tokens: number | undefined
@@ -45,19 +45,19 @@ export const noUsage: Usage = {
   completion_image_tokens: undefined
 }
 
-/** The value if it is a valid figure. */
+/** Returns the value if it is a valid figure. */
 export const count = (value: unknown): number | undefined =>
   typeof value === "number" && value >= 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
     ? value
     : undefined
 
-/** The sum of figures; `undefined` if the first was not reported. */
+/** Adds figures. Returns `undefined` if the first was not reported. */
 export const sum = (
   first: number | undefined,
   second: number | undefined,
   third?: number | undefined
 ): number | undefined => (first === undefined ? undefined : first + (second ?? 0) + (third ?? 0))
 
-/** All tokens written to a cache, for protocols that do not distinguish lifetimes. */
+/** Adds up all tokens written to a cache, for protocols that do not distinguish lifetimes. */
 export const written = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>
   cache_write_tokens === undefined ? cache_write_1h_tokens : sum(cache_write_tokens, cache_write_1h_tokens)

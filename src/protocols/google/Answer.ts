@@ -1,10 +1,10 @@
 /**
- * Gemini's answers, whole and streamed. Each stream event is an answer with the next parts, so one reader handles both forms.
+ * Reads and writes Gemini's answers, complete or streamed. Each event of a stream is an answer with the next parts, so one reader handles both forms.
  *
  * Where the specification is silent:
- * - A blocked prompt is an empty answer with the stop reason `refusal`. An answer that a filter stopped also has this reason. A malformed call
+ * - A blocked prompt becomes an empty answer with the stop reason `refusal`. An answer that a filter stopped also gets this reason. A malformed call
  *   (`MALFORMED_FUNCTION_CALL` and similar) is a failure.
- * - A stream has no final event. It is complete when a candidate has a finish reason. Later events are ignored, except for their usage.
+ * - A stream has no last event. It is complete when a candidate states a finish reason. Later events are ignored, except for their usage.
  */
 import { Either } from "effect"
 import { answerOf } from "../conversation/Answer.ts"
@@ -88,7 +88,7 @@ class Reading {
     if (piece !== "") this.#deltas.push({ type: "piece", index: this.#within(type), text: piece })
   }
 
-  /** Adds a signature to the current thought, or as a separate thought. */
+  /** Adds a signature to the current thought or as a separate one. */
   #sign(signature: string, thought: boolean): void {
     if (!thought) this.#close()
     this.#deltas.push({ type: "signature", index: this.#within("thinking"), text: signature })

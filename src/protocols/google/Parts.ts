@@ -2,11 +2,11 @@
  * Reads and writes the parts of Gemini's contents.
  *
  * Where the specification is silent:
- * - Gemini attaches a signature to the part after the thought. In the common form, the signature is a separate thought without text, before the call
- *   or after the text.
- * - Gemini 3 requires a signature for each call. Other models' calls get the placeholder from Google's guide.
+ * - Gemini attaches a signature to the part that follows the thought. In the common form, the signature is a separate thought without text, which
+ *   precedes the call or follows the text.
+ * - Gemini 3 requires a signature for each call. Calls of other models get the placeholder from Google's guide.
  * - An image URL must end with an image's extension, because Gemini also reads videos and documents from URLs.
- * - A result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
+ * - A tool result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
  */
 import type {
   AssistantPart,
@@ -26,7 +26,7 @@ import { typeByEnding } from "../conversation/Media.ts"
 import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsOf, inputOf } from "../conversation/ToolCalls.ts"
 
-/** The tool calls of a conversation being read. Gemini may identify a result only by its tool's name. */
+/** The tool calls in a conversation that is being read. Gemini may identify a result only by the name of its tool. */
 export class Calls {
   readonly #open: Array<{ readonly id: string; readonly name: string }> = []
   #count = 0
@@ -65,7 +65,7 @@ const textsOf = (value: unknown): ReadonlyArray<string> => {
 const readResult = (fields: Fields, at: string, part: JsonObject, calls: Calls): ToolResultPart | undefined => {
   const { id, name, response } = objectOf(part.functionResponse)
   const call = calls.end(id, textOr(name, ""))
-  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "the response to an earlier functionCall")
+  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "must respond to an earlier functionCall")
   const { error, output } = objectOf(response)
   const said = error === undefined ? (output === undefined ? response : output) : error
   return {
@@ -95,7 +95,7 @@ export const readUserParts = (
     if (typeof fileUri === "string") return [readData(where, { type: "url", url: fileUri })]
     const result = isObject(part.functionResponse)
       ? readResult(fields, where, part, calls)
-      : fields.refuse(where, "a text, inlineData, fileData or functionResponse")
+      : fields.refuse(where, "must be text, inlineData, fileData or a functionResponse")
     return result === undefined ? [] : [result]
   })
 
@@ -132,7 +132,7 @@ export const readModelParts = (
         : [call]
     }
     if (typeof part.text !== "string") {
-      fields.refuse(where, "a text or functionCall")
+      fields.refuse(where, "must be text or a functionCall")
       return []
     }
     if (part.thought === true) return [thought(where, part.text, part.thoughtSignature)]
@@ -145,7 +145,7 @@ const writeSource = (source: Source): JsonObject =>
     ? { inlineData: { mimeType: source.media_type, data: source.data } }
     : { fileData: present({ fileUri: source.url, mimeType: typeByEnding(source.url) }) }
 
-/** Gemini reads any file from a URL. Videos and books are billed by their length, so only image URLs are sent. */
+/** Writes an image. Gemini reads any file from a URL and bills videos and books by their length, so only image URLs are sent. */
 const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
     fields.refuse(at, "the upstream of this model takes an image as data, or by a URL that ends in .png, .jpg or .webp")
@@ -175,7 +175,7 @@ const writeResult = (fields: Fields, part: ToolResultPart, names: ReadonlyMap<st
   }
 }
 
-/** A user turn's parts: tool results first, then the results' other content, then the rest. */
+/** Writes a user turn's parts: tool results first, then the results' other content, then the rest. */
 export const writeUserParts = (
   fields: Fields,
   parts: ReadonlyArray<UserPart>,
@@ -193,7 +193,7 @@ export const writeUserParts = (
   return [...results, ...rest]
 }
 
-/** The signature for another model's call. */
+/** The signature to send with calls of another model. */
 const noSignature = "skip_thought_signature_validator"
 
 type ModelPart =
@@ -201,7 +201,7 @@ type ModelPart =
   | Pick<ThinkingPart, "type" | "text" | "signature" | "signer" | "redacted">
   | Pick<ToolCallPart, "type" | "id" | "name" | "arguments">
 
-/** The parts of a model turn or an answer. `demands`: whether calls require a signature. */
+/** Writes the parts of a model turn or an answer. `demands` tells whether calls need a signature. */
 export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolean): ReadonlyArray<JsonObject> => {
   const out: Array<JsonObject> = []
   let signature: string | undefined

@@ -1,11 +1,11 @@
 /**
- * Reads and writes Gemini's requests (`generateContent`, `streamGenerateContent`). The path contains the model and selects streaming.
+ * Reads and writes Gemini's requests (`generateContent` and `streamGenerateContent`). The path names the model and selects streaming.
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and cache
- *   marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas pass
- *   unchanged (`parametersJsonSchema`, `responseJsonSchema`).
- * - Gemini 3 and later models get a reasoning level, older models a budget. A client's budget passes unchanged.
+ *   marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas are sent
+ *   unchanged (`parametersJsonSchema` and `responseJsonSchema`).
+ * - Gemini 3 and later models get a reasoning level, and older ones a budget. A budget that the client sets is sent unchanged.
  */
 import type {
   Conversation,
@@ -84,7 +84,7 @@ const readChoice = (fields: Fields, config: JsonObject): ToolChoice | undefined 
     case "VALIDATED":
       return allowed.length === 0 ? { type: "auto" } : { type: "allowed", mode: "auto", names: allowed }
     default:
-      return fields.refuse(`${names.tool_choice}.mode`, "AUTO, ANY, VALIDATED or NONE")
+      return fields.refuse(`${names.tool_choice}.mode`, "must be AUTO, ANY, VALIDATED or NONE")
   }
 }
 
@@ -115,7 +115,7 @@ export const readRequest = reading((fields, body) => {
   const field = (name: string) => `generationConfig.${name}`
   const calls = new Calls()
   const turns = fields.list("contents", body.contents).map((content, index) => readTurn(fields, content, index, calls))
-  if (turns.length === 0) fields.refuse("contents", "at least one content")
+  if (turns.length === 0) fields.refuse("contents", "must contain at least one content")
   const system = partsOf(body.systemInstruction).flatMap((part, index) => {
     const at = `systemInstruction.parts.${index}`
     const said = fields.text(`${at}.text`, objectOf(part).text)
@@ -228,7 +228,8 @@ export const writeRequest = writing((fields, conversation, options) => {
       ? { role: "model", parts: writeModelParts(turn.parts, !isOld(options.model)) }
       : { role: "user", parts: writeUserParts(fields, turn.parts, toolNames) }
   )
-  if (contents.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
+  if (contents.length === 0)
+    fields.refuse(conversation.names.turns, "must contain at least one message that is not empty")
   const config = writeConfig(conversation, options, options.limit ?? conversation.limit)
   const choice = writeChoice(conversation)
   const body = present({

@@ -1,4 +1,6 @@
-/** Gemini's usage (`usageMetadata`). The answer count excludes thoughts. The prompt count excludes results of Gemini's own tools. */
+/**
+ * Reads and writes Gemini's usage (`usageMetadata`). The answer count excludes thoughts. The prompt count excludes the results of Gemini's own tools.
+ */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, objectOf, present } from "../conversation/Json.ts"
 import { count, noUsage, sum } from "../conversation/Usage.ts"
@@ -13,7 +15,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const answer = count(usage.candidatesTokenCount)
   const thoughts = count(usage.thoughtsTokenCount)
   if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
-  // For an answer without text, Gemini omits the count. Thoughts still count.
+  // If an answer contains no text, Gemini omits the count. Thoughts still count.
   const completion = answer ?? (thoughts === undefined && usage.totalTokenCount !== prompt ? undefined : 0)
   return {
     ...noUsage,

@@ -1,4 +1,4 @@
-/** Writes the events of a Gemini stream. Text is written immediately, calls when they are complete. */
+/** Writes the events of a Gemini stream. Text is written immediately, and a call once it is complete. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { Delta, StopReason } from "../conversation/Delta.ts"
@@ -41,7 +41,7 @@ class Writing {
     return parts.length === 0 ? "" : this.#chunk({ content: { role: "model", parts } })
   }
 
-  /** Writes a signature without a following call. */
+  /** Writes a signature that no call follows. */
   #flush(): string {
     const signature = this.#pending
     this.#pending = undefined

@@ -15,14 +15,14 @@ import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
-/** The cache mark in `cache_control`. */
+/** Reads the cache mark in `cache_control`. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>
   isObject(control) ? (control.ttl === "1h" ? "1h" : "5m") : undefined
 
 export const cacheControl = (cache: CacheMark | undefined): JsonObject | undefined =>
   cache === undefined ? undefined : cache === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" }
 
-/** The blocks of `content`. A string is one text block. */
+/** Returns the blocks of `content`. A string is a single text block. */
 const blocksOf = (
   fields: Fields,
   at: string,
@@ -32,13 +32,13 @@ const blocksOf = (
   return fields.list(at, content).flatMap((block, index) => {
     const where = `${at}.${index}`
     if (isObject(block)) return [{ at: where, block }]
-    fields.refuse(where, "an object")
+    fields.refuse(where, "must be an object")
     return []
   })
 }
 
 const readText = (fields: Fields, at: string, block: JsonObject): TextPart => {
-  if (typeof block.text !== "string") fields.refuse(`${at}.text`, "a text")
+  if (typeof block.text !== "string") fields.refuse(`${at}.text`, "must be a string")
   return { type: "text", at, text: textOr(block.text, ""), cache: cacheOf(block.cache_control) }
 }
 
@@ -57,7 +57,7 @@ const readImage = (fields: Fields, at: string, { cache_control, source }: JsonOb
 const sourceRule = (source: unknown): string =>
   isObject(source) && source.type === "file"
     ? "the upstream of this model cannot use files stored at another vendor"
-    : "data in base64 with its media type, or a url"
+    : "must be base64 data with its media type, or a URL"
 
 const readDocument = (fields: Fields, at: string, block: JsonObject): DocumentPart | undefined => {
   const { cache_control, citations, context, source, title } = block
@@ -93,7 +93,9 @@ const readContent = (fields: Fields, at: string, block: JsonObject): Content | u
     default:
       return fields.refuse(
         at,
-        typeof block.type === "string" ? `the upstream of this model takes no ${block.type}` : "a block with a type"
+        typeof block.type === "string"
+          ? `the upstream of this model takes no ${block.type}`
+          : "must be a block with a type"
       )
   }
 }
@@ -112,7 +114,7 @@ const readResult = (fields: Fields, at: string, block: JsonObject): ToolResultPa
 export const readTexts = (fields: Fields, at: string, content: unknown): ReadonlyArray<TextPart> =>
   blocksOf(fields, at, content).flatMap(({ at, block }) => {
     if (block.type === "text") return [readText(fields, at, block)]
-    fields.refuse(at, "a block of text")
+    fields.refuse(at, "must be a text block")
     return []
   })
 
@@ -150,7 +152,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
         at,
         typeof block.type === "string"
           ? `the upstream of this model does not support ${block.type} of an assistant`
-          : "a block with a type"
+          : "must be a block with a type"
       )
   }
 }
@@ -158,7 +160,7 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
 export const readAssistantParts = (fields: Fields, at: string, content: unknown): ReadonlyArray<AssistantPart> =>
   blocksOf(fields, at, content).flatMap(({ at, block }) => readAssistantPart(fields, at, block) ?? [])
 
-/** The text in base64 data. */
+/** Decodes text from base64. */
 const decoded = (base64: string): string => Buffer.from(base64, "base64").toString()
 
 const writeSource = (fields: Fields, { at, source }: DocumentPart): JsonObject | undefined => {
@@ -195,7 +197,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** A plain string if there is only one text without a cache mark. */
+/** Writes a plain string if there is only one text and it has no cache mark. */
 export const writeTexts = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text" && first.cache === undefined) return first.text

@@ -2,9 +2,9 @@
  * Reads and writes the events of Messages streams.
  *
  * Where the specification is silent:
- * - `message_start` has the prompt's usage if the vendor reports it by then, otherwise zero. `message_delta` always has the usage.
- * - An answer is complete once `message_delta` has a stop reason, with or without `message_stop`. The same rule applies to untranslated streams.
- * - One block is open at a time. If deltas of two tool calls alternate, the second call begins after the first has ended.
+ * - `message_start` reports the prompt's usage if the vendor has reported it by then, otherwise zero. `message_delta` always reports the usage.
+ * - An answer is complete once `message_delta` contains a stop reason, with or without `message_stop`. The same rule applies to untranslated streams.
+ * - Only one block is open at a time. If the deltas of two tool calls alternate, the second call begins after the first has ended.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
@@ -27,11 +27,11 @@ import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** An open vendor block. */
+/** A vendor's block that is open. */
 interface Block {
-  /** The part index; -1 for an ignored block. */
+  /** The index of the part, or -1 if the block is ignored. */
   readonly part: number
-  /** The arguments in the start event. Some vendors send no argument deltas. */
+  /** The arguments in the start event, because some vendors send no argument deltas. */
   early: string
 }
 
@@ -133,7 +133,7 @@ class Reading {
     return deltas
   }
 
-  /** Ends the blocks that the vendor has not ended. */
+  /** Ends the blocks that the vendor has left open. */
   #closeAll(deltas: Array<Delta>): void {
     for (const { part } of this.#blocks.values()) if (part !== -1) deltas.push({ type: "part_end", index: part })
     this.#blocks.clear()
@@ -170,7 +170,7 @@ class Reading {
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         const counted = this.#counted(usage)
-        // This event's answer count is not the total.
+        // The answer count in this event is not the total.
         this.#usage = { ...this.#usage, output_tokens: undefined }
         return [{ type: "start", id: text(id), model: text(model), usage: counted }]
       }
@@ -218,7 +218,7 @@ const startEvent = ({ id, model }: StreamOptions, usage: Usage | undefined): str
 const blockStart = (index: number, block: JsonObject): string =>
   event("content_block_start", JSON.stringify({ type: "content_block_start", index, content_block: block }))
 
-/** The event for a `piece` delta. It is written thousands of times, so only its text is serialized as JSON. */
+/** Writes the event for a `piece` delta. This happens thousands of times, so only the text is serialized as JSON. */
 const blockDelta = (index: number, type: string, field: string, text: string): string =>
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`
 
@@ -305,7 +305,7 @@ class Writing {
     }
   }
 
-  /** Writes a part's end with its signature, which is complete only now. */
+  /** Ends a part and writes its signature, which is complete only now. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

@@ -1,15 +1,14 @@
 /**
- * Reads and writes requests of Anthropic's Messages (version 2023-06-01).
+ * Reads and writes requests in Anthropic's Messages protocol (version 2023-06-01).
  *
  * Where the specification is silent:
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `service_tier`, `context_management`,
  *   `diagnostics`, `user_profile_id`, `workspace_id`, and the tools' `input_examples`, `defer_loading`, `eager_input_streaming` and
  *   `allowed_callers`. Cache marks are dropped if the vendor has none.
- * - These are refused: tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown
- *   fields.
- * - In a request translated to Messages, later instructions are moved to `system`, as in Anthropic's own chat endpoint. `seed`, penalties,
- *   `verbosity`, cache keys and thoughts without Anthropic's signature are dropped. A temperature above 1, the format `json_object`, audio, custom
- *   tools and a choice among some tools are refused.
+ * - Tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown fields are refused.
+ * - In a request translated to Messages, later instructions are moved to `system`, as Anthropic's own chat endpoint does. `seed`, penalties,
+ *   `verbosity`, cache keys and thoughts that Anthropic did not sign are dropped. A temperature above 1, the format `json_object`, audio, custom
+ *   tools, and a choice restricted to some tools are refused.
  */
 import type {
   Conversation,
@@ -60,7 +59,7 @@ const known: ReadonlySet<string> = new Set(
 const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArray<Turn> => {
   const at = `messages.${index}`
   if (!isObject(message)) {
-    fields.refuse(at, "an object")
+    fields.refuse(at, "must be an object")
     return []
   }
   const { content, role } = message
@@ -68,14 +67,14 @@ const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArra
   if (role === "user") return [{ role, at, parts: readUserParts(fields, where, content) }]
   if (role === "assistant") return [{ role, at, parts: readAssistantParts(fields, where, content) }]
   if (role === "system") return [{ role, at, parts: readTexts(fields, where, content) }]
-  fields.refuse(`${at}.role`, "user or assistant")
+  fields.refuse(`${at}.role`, "must be user or assistant")
   return []
 }
 
 const readTool = (fields: Fields, tool: unknown, index: number): ReadonlyArray<Tool> => {
   const at = `tools.${index}`
   if (!isObject(tool)) {
-    fields.refuse(at, "an object")
+    fields.refuse(at, "must be an object")
     return []
   }
   const { cache_control, description, input_schema, name, strict, type } = tool
@@ -105,13 +104,13 @@ const readChoice = (fields: Fields, choice: JsonObject): ToolChoice | undefined 
     case "tool":
       return { type: "tool", name: fields.needed("tool_choice.name", choice.name), custom: false }
     default:
-      return fields.refuse("tool_choice.type", "auto, any, tool or none")
+      return fields.refuse("tool_choice.type", "must be auto, any, tool or none")
   }
 }
 
 const readReasoning = (fields: Fields, thinking: unknown, effort: unknown): Reasoning | undefined => {
   if (effort !== undefined && effort !== null && !isEffort(effort))
-    return fields.refuse("output_config.effort", "low, medium, high, xhigh or max")
+    return fields.refuse("output_config.effort", "must be low, medium, high, xhigh or max")
   const config = fields.object("thinking", thinking)
   const known = effort ?? undefined
   if (config === undefined)
@@ -126,18 +125,18 @@ const readReasoning = (fields: Fields, thinking: unknown, effort: unknown): Reas
       return { off: false, effort: known, budget: undefined, adaptive: true, summary }
     case "enabled": {
       const budget = fields.whole("thinking.budget_tokens", config.budget_tokens, 1)
-      if (budget === undefined) return fields.refuse("thinking.budget_tokens", "a whole number of at least 1")
+      if (budget === undefined) return fields.refuse("thinking.budget_tokens", "must be a whole number of at least 1")
       return { off: false, effort: known, budget, adaptive: false, summary }
     }
     default:
-      return fields.refuse("thinking.type", "enabled, adaptive or disabled")
+      return fields.refuse("thinking.type", "must be enabled, adaptive or disabled")
   }
 }
 
 const readFormat = (fields: Fields, at: string, format: JsonObject | undefined): ResponseFormat | undefined => {
   if (format === undefined) return undefined
   if (format.type !== "json_schema" || !isObject(format.schema))
-    return fields.refuse(at, "a json_schema with its schema")
+    return fields.refuse(at, "must be a json_schema that contains its schema")
   return { type: "schema", name: undefined, description: undefined, schema: format.schema, strict: undefined }
 }
 
@@ -177,7 +176,7 @@ export const readRequest = reading((fields, body) => {
     stream: fields.flag("stream", body.stream) ?? false,
     include_usage: true
   }
-  if (turns.length === 0) fields.refuse("messages", "at least one message")
+  if (turns.length === 0) fields.refuse("messages", "must contain at least one message")
   return conversation
 })
 
@@ -234,7 +233,7 @@ export const writeRequest = writing((fields, conversation, options) => {
         ? turn.parts.map((part) => writeAssistantPart(part))
         : resultsFirst(turn.parts).map((part) => writeUserPart(fields, part))
   }))
-  if (messages.length === 0) fields.refuse(names.turns, "at least one message that is not empty")
+  if (messages.length === 0) fields.refuse(names.turns, "must contain at least one message that is not empty")
   const { effort, thinking } = anthropicThinking(conversation, options.model, limit)
   const format = writeFormat(fields, conversation)
   const user = conversation.user ?? conversation.safety_identifier

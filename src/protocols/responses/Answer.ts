@@ -1,9 +1,9 @@
 /**
- * Reads and writes whole responses. Streams use the same stop reasons and errors.
+ * Reads and writes complete Responses answers. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that stops with a stop sequence or a pause is
- *   `completed`.
+ * - A refusal for which the model gave no text is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause
+ *   is `completed`.
  * - Items of an unknown type are ignored. Requests with the vendor's own tools are refused.
  * - An answer repeats the request's fields unchanged, except that `store` is always false.
  */
@@ -21,7 +21,7 @@ import { thoughtText } from "./Items.ts"
 import { ownName } from "./Namespaces.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** The stop reason; `undefined` if the response only reports completion. */
+/** Returns the stop reason, or `undefined` if the response only says that it is complete. */
 export const readStop = (response: JsonObject): StopReason | undefined => {
   if (response.status !== "incomplete") return undefined
   return objectOf(response.incomplete_details).reason === "content_filter" ? "refusal" : "length"
@@ -50,7 +50,7 @@ const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
   ["context_length_exceeded", "invalid_request"]
 ])
 
-/** The failure in an object with `code` and `message`. */
+/** Reads the failure from an object with `code` and `message`. */
 export const failureOf = (error: unknown): Failure => {
   const { code, message, type } = objectOf(error)
   return {
@@ -162,7 +162,7 @@ interface CallItem {
   readonly custom: boolean
 }
 
-/** A tool call as an item. `request` is the client's request, which may define the tool in a namespace. */
+/** Writes a tool call as an item. `request` is the client's request, which may define the tool in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
   const named = ownName(request, call.name)
@@ -171,11 +171,11 @@ export const callItem = (id: string, call: CallItem, request: JsonObject): JsonO
     : { id, type: "function_call", status, call_id, ...named, arguments: written }
 }
 
-/** An item's id, derived from the answer's id and the item's index. */
+/** Derives an item's id from the answer's id and the item's index. */
 export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output_index: number): string =>
   `${kind}_${answer}_${output_index}`
 
-/** An answer's output items. Consecutive texts and refusals form one message. */
+/** Writes an answer's output items. Consecutive texts and refusals form one message. */
 const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOptions): ReadonlyArray<JsonObject> => {
   const output: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -208,7 +208,7 @@ const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOp
   return output
 }
 
-/** A response with its state and the client's request fields. */
+/** Writes a response with its state and the client's request fields. */
 export const responseOf = (
   { created, id, model, request }: AnswerOptions,
   state: {

@@ -25,7 +25,9 @@ type Content = TextPart | ImagePart | DocumentPart
 const unknown = (fields: Fields, at: string, type: unknown): undefined =>
   fields.refuse(
     at,
-    typeof type === "string" ? `the upstream of this model takes no ${type.slice(0, 60)}` : "an item with a type"
+    typeof type === "string"
+      ? `the upstream of this model takes no ${type.slice(0, 60)}`
+      : "must be an item with a type"
   )
 
 const otherFiles = "the upstream of this model cannot use files stored at another vendor"
@@ -33,7 +35,7 @@ const otherFiles = "the upstream of this model cannot use files stored at anothe
 const readImage = (fields: Fields, at: string, { detail, file_id, image_url }: JsonObject): ImagePart | undefined => {
   if (typeof file_id === "string") return fields.refuse(`${at}.file_id`, otherFiles)
   const source = typeof image_url === "string" ? sourceOf(image_url) : undefined
-  if (source === undefined) return fields.refuse(`${at}.image_url`, "a URL, or data in base64")
+  if (source === undefined) return fields.refuse(`${at}.image_url`, "must be a URL or base64 data")
   return { type: "image", at, source, detail: detailOf(detail), cache: undefined }
 }
 
@@ -44,15 +46,15 @@ const readFile = (fields: Fields, at: string, part: JsonObject): DocumentPart | 
   const document = { type: "document", at, name, context: undefined, cache: undefined } as const
   if (typeof file_url === "string") return { ...document, source: { type: "url", url: file_url } }
   const source = typeof file_data === "string" ? fileSource(file_data, name) : undefined
-  return source === undefined ? fields.refuse(`${at}.file_data`, "data in base64") : { ...document, source }
+  return source === undefined ? fields.refuse(`${at}.file_data`, "must be base64 data") : { ...document, source }
 }
 
 const readText = (fields: Fields, at: string, part: JsonObject): TextPart => {
-  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "a text")
+  if (typeof part.text !== "string") fields.refuse(`${at}.text`, "must be a string")
   return { type: "text", at, text: textOr(part.text, ""), cache: undefined }
 }
 
-/** The parts of `content`. A string is one text part. */
+/** Reads the parts of `content`. A string is a single text part. */
 const readParts = <A>(
   fields: Fields,
   at: string,
@@ -62,7 +64,7 @@ const readParts = <A>(
   if (typeof content === "string") return [{ type: "text", at, text: content, cache: undefined }]
   return fields.list(at, content).flatMap((part, index): ReadonlyArray<A> => {
     const where = `${at}.${index}`
-    const one = isObject(part) ? read(where, part) : fields.refuse(where, "an object")
+    const one = isObject(part) ? read(where, part) : fields.refuse(where, "must be an object")
     return one === undefined ? [] : [one]
   })
 }
@@ -104,7 +106,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** A reasoning item's readable text: its summary, or an open model's thoughts. */
+/** Returns the readable text of a reasoning item: its summary, or the thoughts of an open model. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)
@@ -124,7 +126,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
   }
 }
 
-/** An assistant item's parts; `undefined` for any other item. */
+/** Reads the parts of an assistant's item. Returns `undefined` for any other item. */
 const readAssistantItem = (fields: Fields, at: string, item: JsonObject): ReadonlyArray<AssistantPart> | undefined => {
   switch (item.type) {
     case "function_call":
@@ -159,11 +161,11 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
     case "user":
       return { role, at, parts: readContent(fields, `${at}.content`, item.content) }
     default:
-      return fields.refuse(`${at}.role`, "system, developer, user or assistant")
+      return fields.refuse(`${at}.role`, "must be system, developer, user or assistant")
   }
 }
 
-/** The input's turns. Consecutive assistant items (thoughts, texts and calls) form one turn. */
+/** Reads the turns of the input. Consecutive items of the assistant (thoughts, texts and calls) form one turn. */
 export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> => {
   if (typeof input === "string")
     return [{ role: "user", at: "input", parts: [{ type: "text", at: "input", text: input, cache: undefined }] }]
@@ -172,7 +174,7 @@ export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> =
   for (const [index, item] of fields.list("input", input).entries()) {
     const at = `input.${index}`
     if (!isObject(item)) {
-      fields.refuse(at, "an object")
+      fields.refuse(at, "must be an object")
       continue
     }
     const parts = readAssistantItem(fields, at, item)
@@ -212,7 +214,7 @@ const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart):
 
 const idLengthMax = 64
 
-/** A plain string if the tool returned only one text. */
+/** Writes a plain string if the tool returned only one text. */
 const writeOutput = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 0) return ""
@@ -256,7 +258,7 @@ const writeThought = (part: ThinkingPart): JsonObject =>
     encrypted_content: part.signature
   })
 
-/** An assistant turn's items. Consecutive texts and refusals form one message. */
+/** Writes the items of an assistant's turn. Consecutive texts and refusals form one message. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -276,7 +278,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<Json
   return items
 }
 
-/** The turns as input items. */
+/** Writes the turns as input items. */
 export const writeInput = (fields: Fields, turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
   const customs = new Set(
     turns.flatMap((turn) =>

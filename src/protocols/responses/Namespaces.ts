@@ -1,25 +1,25 @@
-/** Tools in namespaces. Other protocols have no namespaces, so the namespace becomes a prefix of the tool's name. */
+/** Handles tools in namespaces. Other protocols have none, so the namespace becomes a prefix of the tool's name. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, text, textOr } from "../conversation/Json.ts"
 import { fittingId } from "../conversation/ToolCalls.ts"
 
-/** The maximum number of characters in a tool name at other vendors. */
+/** The maximum length of a tool's name at other vendors, in characters. */
 const nameLengthMax = 64
 
 const joined = (namespace: string, name: string): string => fittingId(`${namespace}__${name}`, nameLengthMax)
 
-/** A tool's name for other protocols, from a call or choice. */
+/** Returns the name that other protocols use for the tool of a call or choice. */
 export const nameOf = ({ name, namespace }: JsonObject): unknown =>
   typeof namespace === "string" && typeof name === "string" ? joined(namespace, name) : name
 
-/** A namespace's tools with their names for other protocols; `undefined` if `tool` is not a namespace. */
+/** Returns the tools in a namespace with the names that other protocols use, or `undefined` if `tool` is not a namespace. */
 export const toolsIn = (tool: unknown): ReadonlyArray<JsonObject> | undefined => {
   if (!isObject(tool) || tool.type !== "namespace") return undefined
   const namespace = textOr(tool.name, "")
   return listOf(tool.tools).flatMap((one) => (isObject(one) ? [{ ...one, name: nameOf({ ...one, namespace }) }] : []))
 }
 
-/** A tool's name and namespace in the client's request, from its name for other protocols. */
+/** Finds a tool's name and namespace in the client's request, given the name that other protocols use. */
 export const ownName = (request: JsonObject, name: string): { readonly name: string; readonly namespace?: string } => {
   for (const tool of listOf(request.tools)) {
     if (!isObject(tool) || tool.type !== "namespace" || typeof tool.name !== "string") continue

@@ -2,9 +2,9 @@
  * Reads the events of a Responses stream.
  *
  * Where the specification is silent:
- * - A part begins with its own event, or with its first delta if a server omits that event. Content without deltas is read from the item's last
- *   event.
- * - A summary's parts form one thought, separated by empty lines.
+ * - A part begins with its own event or, if a server omits that event, with its first delta. Content for which no deltas came is read from the item's
+ *   last event.
+ * - The parts of a summary form one thought, separated by empty lines.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
@@ -28,7 +28,7 @@ class Reading {
   #begun = false
   #parts = 0
   #calls = false
-  /** The parts, keyed by item index and content index. */
+  /** The parts by item index and content index. */
   readonly #known = new Map<string, Part>()
   #deltas: Array<Delta> = []
 
@@ -85,7 +85,7 @@ class Reading {
     else if (item.type === "function_call" || item.type === "custom_tool_call") this.#call(json, item)
   }
 
-  /** Adds the complete item's content that no delta contained. */
+  /** Adds whatever content of the completed item did not come in deltas. */
   #itemEnds(json: JsonObject): void {
     const item = objectOf(json.item)
     if (item.type === "reasoning") {

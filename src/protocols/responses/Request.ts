@@ -1,18 +1,18 @@
 /**
- * Reads and writes requests of OpenAI's Responses.
+ * Reads and writes requests in OpenAI's Responses protocol.
  *
  * Where the specification is silent:
- * - Translated answers are not kept. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
- *   refused. `store: true` is dropped, and the answer has `store: false`.
- * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (token probabilities are refused),
- *   `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its default
- *   value.
+ * - Translated answers are not stored. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
+ *   refused. `store: true` is dropped, and the answer states `store: false`.
+ * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (although token probabilities are
+ *   refused), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its
+ *   default value.
  * - For a vendor of another protocol, a namespace becomes a prefix of its tools' names (`Namespaces`).
- * - These are refused: the vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields.
- * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested. They are returned
- *   without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
- *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. An
- *   answer limit below 16 is refused, because OpenAI does not accept it.
+ * - The vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields are refused.
+ * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested, and they are sent
+ *   back without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
+ *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. A
+ *   token limit below 16 is refused, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
@@ -91,7 +91,7 @@ const readTool = (fields: Fields, tool: unknown, at: string): ReadonlyArray<Tool
     `${at}.type`,
     typeof type === "string"
       ? `${type.slice(0, 60)} is a tool that the upstream of this model does not have`
-      : "function or custom"
+      : "must be function or custom"
   )
   return []
 }
@@ -110,7 +110,7 @@ const readChoice = (fields: Fields, choice: unknown): ToolChoice | undefined => 
       mode: mode === "required" ? "any" : "auto",
       names: listOf(tools).map((tool) => textOr(nameOf(objectOf(tool)), ""))
     }
-  return fields.refuse("tool_choice", "auto, none, required, or a function or custom tool")
+  return fields.refuse("tool_choice", "must be auto, none, required, or a function or custom tool")
 }
 
 const readReasoning = (fields: Fields, reasoning: JsonObject | undefined): Reasoning | undefined => {
@@ -118,7 +118,7 @@ const readReasoning = (fields: Fields, reasoning: JsonObject | undefined): Reaso
   const effort = reasoning.effort ?? undefined
   const summary = fields.text("reasoning.summary", reasoning.summary ?? reasoning.generate_summary)
   if (effort !== undefined && effort !== "none" && !isEffort(effort))
-    return fields.refuse("reasoning.effort", "none, minimal, low, medium, high or xhigh")
+    return fields.refuse("reasoning.effort", "must be none, minimal, low, medium, high or xhigh")
   if (effort === undefined && summary === undefined) return undefined
   return {
     off: effort === "none",
@@ -136,7 +136,7 @@ export const readRequest = reading((fields, body) => {
   const text = fields.object("text", body.text) ?? {}
   const format = fields.object("text.format", text.format)
   const turns = readInput(fields, body.input)
-  if (turns.length === 0) fields.refuse("input", "a text, or at least one item")
+  if (turns.length === 0) fields.refuse("input", "must be a string, or an array of at least one item")
   const conversation: Conversation = {
     protocol: "responses",
     names,
@@ -225,13 +225,13 @@ const writeReasoning = (conversation: Conversation, limit: number | undefined): 
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
 }
 
-/** The single leading instruction, if any. It has its own field. */
+/** Returns the only leading instruction, if there is exactly one. It has a field of its own. */
 const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   const [first] = turns
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
 }
 
-/** The lowest answer limit that OpenAI accepts. */
+/** The lowest token limit that OpenAI accepts. */
 const limitLeast = 16
 
 export const writeRequest = writing((fields, conversation, options) => {
@@ -244,7 +244,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     fields.refuse(turns.at(-1)!.at, "the upstream of this model does not continue an assistant message")
   const instructions = leading(turns)
   const input = writeInput(fields, instructions === undefined ? turns : turns.slice(1))
-  if (input.length === 0) fields.refuse(names.turns, "at least one message that is not empty")
+  if (input.length === 0) fields.refuse(names.turns, "must contain at least one message that is not empty")
   const reasoning = writeReasoning(conversation, limit)
   const thinks = reasoning !== undefined && reasoning.effort !== "none"
   const body = present({

@@ -1,4 +1,4 @@
-/** The usage of OpenAI's Responses. */
+/** Reads and writes the usage in OpenAI's Responses. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"
@@ -11,7 +11,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   if (prompt_tokens === undefined && completion_tokens === undefined) return undefined
   const input = objectOf(usage.input_tokens_details)
   const output = objectOf(usage.output_tokens_details)
-  // Every call runs this, so it avoids a spread.
+  // This runs on every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,

@@ -1,6 +1,6 @@
 /**
- * Writes the numbered events of a Responses stream. Each item has an event when it is added, events for its content, and an event when it is done.
- * The first and the last event contain the whole response.
+ * Writes the numbered events of a Responses stream. Each item gets an event when it is added, events for its content, and an event when it is done.
+ * The first and the last event contain the complete response.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta, Failure, StopReason } from "../conversation/Delta.ts"
@@ -21,23 +21,23 @@ import {
 } from "./Answer.ts"
 import { ownName } from "./Namespaces.ts"
 
-/** An open message, with its content so far. */
+/** An open message with its content so far. */
 interface Message {
   readonly id: string
   readonly output_index: number
   readonly content: Array<JsonObject>
-  /** The number of open parts. */
+  /** The number of its open parts. */
   open: number
 }
 
-/** A part of the answer, which receives deltas. */
+/** A part of the answer that receives deltas. */
 interface Part {
   readonly start: Extract<Delta, { type: "text_start" | "refusal_start" | "thinking_start" | "tool_start" }>
   readonly item: string
   readonly output_index: number
   readonly content_index: number
   readonly message: Message | undefined
-  /** The JSON members that locate its deltas. */
+  /** The JSON members that say where its deltas belong. */
   readonly place: string
   text: string
   signature: string | undefined
@@ -235,7 +235,7 @@ class Writing {
     return closed + this.#event(`response.${status}`, { response })
   }
 
-  /** Sends both events, like OpenAI. Its SDK reacts to the first, other clients to the second. */
+  /** Sends both events, as OpenAI does. Its SDK reacts to the first, other clients to the second. */
   #fail(failure: Failure): string {
     const begun = this.#begin()
     const { code, message } = writeFailure(failure)

@@ -1,8 +1,8 @@
-/** `COPY table FROM STDIN` over a driver connection. The driver implements the messages, but not a query that sends them. */
+/** Runs `COPY table FROM STDIN` over a driver connection. The driver implements the messages, but not a query that sends them. */
 import type { Client, Connection, Submittable } from "pg"
 import type { Row, Table } from "./Tables.ts"
 
-/** Methods that the driver calls on the running query. */
+/** The methods that the driver calls on the running query. */
 interface CopyQuery extends Submittable {
   readonly handleCopyInResponse: (connection: Connection & CopySender) => void
   readonly handleCommandComplete: () => void

@@ -13,7 +13,7 @@ import { copyIn } from "./CopyIn.ts"
 import { isEnginesOwn } from "./Tables.ts"
 import type { Column, End, Kind, Row, Source, Table, Target, Value } from "./Tables.ts"
 
-/** Returns all values as text from the server. */
+/** Keeps all values as the text that the server sends. */
 const texts = { getTypeParser: () => (text: string) => text }
 
 const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<string | undefined>) =>
@@ -25,7 +25,7 @@ const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<s
         application_name: "tollgate migrate",
         types: texts
       })
-      // Waiting queries receive the error directly.
+      // Queries that are waiting receive the error directly.
       client.on("error", () => {})
       return client
     }),
@@ -47,7 +47,7 @@ const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<s
     )
   )
 
-/** Overrides the server's settings: no time limits for a slice, and one notation for numbers and bytes. */
+/** Overrides the server's settings, so that slices have no time limits and numbers and bytes have one notation. */
 const session = `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; SET lock_timeout = '5s';
   SET extra_float_digits = 1; SET bytea_output = 'hex'`
 
@@ -56,7 +56,7 @@ const atWork = async (client: Client): Promise<string | undefined> => {
   return rows.length === 0 ? undefined : servedBy(rows)
 }
 
-/** A snapshot of the database, which is locked against writes until the scope closes. */
+/** Opens a snapshot of the database, which is locked against writes until the scope closes. */
 export const source = (database: PostgresDatabase): Effect.Effect<Source, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {
@@ -76,13 +76,13 @@ export const source = (database: PostgresDatabase): Effect.Effect<Source, Databa
     (client) => ({ ...endOf(database, client), replaced: new Map() })
   )
 
-/** A database with our tables. */
+/** Opens a database that contains our tables. */
 export const target = (database: PostgresDatabase): Effect.Effect<Target, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${Locks.copy})::text AS free`)
       if (rows[0].free !== "true") return "is being copied to by another process"
-      // Asynchronous commits suffice. If a crash loses rows, it also loses their checkpoints, and the rows are copied again.
+      // Asynchronous commits are enough, because a crash that loses rows also loses their checkpoints, and the rows are copied again.
       await client.query("SET synchronous_commit = off")
       return await atWork(client)
     }),
@@ -191,7 +191,7 @@ const writing = (client: Client): Omit<Target, keyof End> => {
             `SELECT setval(pg_get_serial_sequence('${name}', '${column}'), COALESCE(max(${column}), 0) + 1, false) FROM ${name}`
           )
       })
-      // The planner needs statistics of the new rows.
+      // The planner needs statistics about the new rows.
       const { rows } = await client.query(selectTables)
       await client.query(`ANALYZE ${rows.map(({ name }) => name).join(", ")}`)
     },

@@ -23,7 +23,7 @@ const opened = (file: SqliteFile, begin: (db: Sqlite.Database) => void) =>
     (db) => Effect.sync(() => db.close())
   )
 
-/** A snapshot of the file, which is locked against writes until the scope closes. `tables` are the tables to copy. */
+/** Opens a snapshot of the file, which is locked against writes until the scope closes. `tables` are the tables to copy. */
 export const source = (
   file: SqliteFile
 ): Effect.Effect<Source & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
@@ -44,22 +44,24 @@ const withoutNul =
     if (typeof value !== "string" || !value.includes("\0")) return value
     const name = `${table.name}.${table.columns[place]!.name}`
     if (table.key.includes(place))
-      throw new DatabaseUnusable({ message: `${name} has a NUL character in a key, which PostgreSQL cannot hold` })
+      throw new DatabaseUnusable({
+        message: `${name} contains a NUL character in a key, which PostgreSQL cannot store`
+      })
     replaced.set(name, (replaced.get(name) ?? 0) + 1)
     return value.replaceAll("\0", "\uFFFD")
   }
 
-/** An existing file with our tables. */
+/** Opens an existing file that contains our tables. */
 export const target = (
   file: SqliteFile
 ): Effect.Effect<Target & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
-    // NORMAL suffices. If a power failure loses rows, it also loses their checkpoints, and the rows are copied again.
+    // NORMAL is enough, because a power failure that loses rows also loses their checkpoints, and the rows are copied again.
     opened(file, (db) => db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")),
     (db) => ({ ...endOf(file, db), ...writing(db), tables: tablesOf(db) })
   )
 
-/** Our tables in a file, by name. */
+/** Lists our tables in a file, by name. */
 const tablesOf = (db: Sqlite.Database): ReadonlyArray<Table> =>
   (
     db
@@ -110,7 +112,7 @@ const selectOf = (table: Table, direction: "ASC" | "DESC", where = "") =>
       .map((column) => `${column} ${direction}`)
       .join(", ")} LIMIT ?`
 
-/** Qualified names, because an unqualified name would mean the selected text, which sorts differently. */
+/** Qualifies the names, because an unqualified name would refer to the selected text, which sorts differently. */
 const keyColumns = (table: Table) => table.key.map((place) => `${table.name}.${table.columns[place]!.name}`)
 
 const behind = (table: Table): string =>
@@ -148,7 +150,7 @@ const endOf = (
 
 const textOf = (value: Cell): Value => (typeof value === "number" ? String(value) : value)
 
-/** A value as the driver expects it. */
+/** Converts a value to what the driver expects. */
 const bound = (kind: Kind, value: Value): string | number | bigint | Buffer | null => {
   if (value === null) return null
   switch (kind) {
@@ -181,7 +183,7 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         for (const [name, value] of marks) mark(name, value)
       })(),
     write: async (table, rows, [name, value], onSent) => {
-      // Call this first, because the writes block this thread while a server could work at the same time.
+      // Call this first, because the writes block this thread, and a server can work at the same time.
       onSent()
       db.transaction(() => {
         const insert = db.prepare(

@@ -1,4 +1,4 @@
-/** The content copied between engines: the tables of SQLite, and their rows in a common form. */
+/** What is copied between the engines: the tables of SQLite, with their rows in a common form. */
 
 export type Kind = "integer" | "real" | "text" | "blob"
 
@@ -10,7 +10,7 @@ export interface Column {
 export interface Table {
   readonly name: string
   readonly columns: ReadonlyArray<Column>
-  /** The positions of the key columns. Both engines read rows in the order of the key. */
+  /** The positions of the key's columns. Both engines read rows in the order of the key. */
   readonly key: ReadonlyArray<number>
 }
 
@@ -19,49 +19,49 @@ export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
 
-/** The number of rows per read and per transaction. It is lower for tables with bytes, because a row may have megabytes. */
+/** The number of rows per read and per transaction. It is lower for tables that contain bytes, because a row may take megabytes. */
 export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) => kind === "blob") ? 64 : 8_192)
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
 
-/** The name of a row in messages. */
+/** Names a row in messages. */
 export const nameOf = (table: Table, row: Row): string =>
   `${table.name} ${table.key.map((place) => `${table.columns[place]!.name}=${row[place]}`).join(" ")}`
 
-/** Whether a table belongs to one engine only and is not copied. */
+/** Whether a table belongs to one engine only, so that it is not copied. */
 export const isEnginesOwn = (table: string): boolean => table.startsWith("tollgate_sql_")
 
-/** One of the two databases. Promises fail with its engine's error. */
+/** One of the two databases. The promises fail with its engine's error. */
 export interface End {
   /** The name in messages. */
   readonly shown: string
   /** The columns of each of our tables. */
   readonly columns: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>
   readonly count: (table: Table) => Promise<number>
-  /** Rows in the order of the key, after `after` or from the beginning. */
+  /** Reads rows in the order of the key, from the beginning or from behind `after`. */
   readonly read: (table: Table, after: Row | undefined, limit: number) => Promise<ReadonlyArray<Row>>
   readonly last: (table: Table) => Promise<Row | undefined>
 }
 
 export interface Source extends End {
-  /** The number of strings with replaced characters, by column. */
+  /** How many strings had characters replaced, by column. */
   readonly replaced: Map<string, number>
 }
 
 export interface Target extends End {
-  /** The content of the copy's progress table (`copyTable`); `undefined` if it does not exist. */
+  /** Reads the table that records the copy's progress (`copyTable`); `undefined` if it does not exist. */
   readonly marks: () => Promise<ReadonlyMap<string, string> | undefined>
   /** Empties the tables and writes these marks, in one transaction. */
   readonly begin: (tables: ReadonlyArray<Table>, marks: ReadonlyMap<string, string>) => Promise<void>
-  /** Adds rows and writes a mark, in one transaction. `onSent` is called when the engine has received the rows. */
+  /** Adds rows and writes a mark, in one transaction. `onSent` is called once the engine has received the rows. */
   readonly write: (
     table: Table,
     rows: ReadonlyArray<Row>,
     mark: readonly [name: string, value: string],
     onSent: () => void
   ) => Promise<void>
-  /** Sets values that are derived from the copied rows. It may be repeated. */
+  /** Sets the values that are derived from the copied rows. It may be repeated. */
   readonly settle: () => Promise<void>
-  /** Durably removes the marks, so that the database may be used. */
+  /** Durably removes the marks, so that the database can be used. */
   readonly release: () => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The location of the books: a SQLite file, or a database on a PostgreSQL server. */
+/** Where the books are: in a SQLite file, or in a database on a PostgreSQL server. */
 import { Redacted } from "effect"
 
 export interface SqliteFile {
@@ -12,22 +12,22 @@ export interface PostgresDatabase {
   readonly engine: "postgres"
   /** `postgres://user:password@host:port/database?sslmode=…` */
   readonly url: Redacted.Redacted
-  /** This node's name among the nodes of the database. Default: the host name. */
+  /** This node's name among the nodes of the database. The default is the host name. */
   readonly node?: string
   readonly connections?: Partial<Connections>
   /** The name in messages, without the password. */
   readonly shown: string
 }
 
-/** A node's connections to a PostgreSQL server, and the time limits of reading ones. */
+/** A node's connections to a PostgreSQL server, and the time limits of those that read. */
 export interface Connections {
   /** The maximum number of reading connections. */
   readonly readers: number
   /** The number of writing connections, each with one batch at a time. */
   readonly writers: number
-  /** The maximum wait for a reading connection, in milliseconds. */
+  /** How long to wait for a reading connection, in milliseconds. */
   readonly connectMillis: number
-  /** The maximum duration of a reading statement, in milliseconds. The statements of `verify` take longest. */
+  /** How long a reading statement may take, in milliseconds. The statements of `verify` take longest. */
   readonly statementMillis: number
 }
 
@@ -42,7 +42,7 @@ export type Location = SqliteFile | PostgresDatabase
 
 export const sqliteFile = (path: string): SqliteFile => ({ engine: "sqlite", path, shown: path })
 
-/** The database at a URL; `undefined` if the text is not the URL of a server and database. */
+/** Parses the URL of a database; `undefined` if the string does not name a server and a database. */
 export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol)) return undefined
@@ -56,7 +56,7 @@ export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   }
 }
 
-/** Decodes a percent encoding. Returns an invalid one unchanged. */
+/** Decodes percent encoding. An invalid string is returned unchanged. */
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
@@ -65,22 +65,22 @@ const decoded = (text: string): string => {
   }
 }
 
-/** The TLS options of the URL. The driver handles `sslnegotiation`. */
+/** The URL's TLS options. The driver handles `sslnegotiation`. */
 const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslnegotiation"]
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
-/** The fault in a PostgreSQL URL's TLS options (`postgres/Target`), if any. */
+/** Finds the fault in a PostgreSQL URL's TLS options (`postgres/Target`), if there is one. */
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")
   if (params.has("ssl")) return `use sslmode instead of ssl: ${sslModes.join(", ")}`
-  // A typing error must not disable TLS.
+  // A typo must not disable TLS.
   const unknown = [...params.keys()].find((name) => /^(ssl|tls)/i.test(name) && !tlsNames.includes(name))
   if (unknown !== undefined) return `${unknown} is unknown: the TLS options are ${tlsNames.join(", ")}`
-  if (mode !== null && !sslModes.includes(mode)) return `sslmode is one of ${sslModes.join(", ")}`
+  if (mode !== null && !sslModes.includes(mode)) return `sslmode must be one of ${sslModes.join(", ")}`
   if (params.get("sslrootcert") === "system" && mode !== null && mode !== "verify-full")
-    return "sslrootcert=system needs sslmode=verify-full"
+    return "sslrootcert=system requires sslmode=verify-full"
   if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey must be given together"
   return undefined
 }

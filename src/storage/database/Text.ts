@@ -1,13 +1,13 @@
-/** Text that both engines can store. PostgreSQL rejects NUL in text and unpaired surrogates in JSON. */
+/** Turns text into text that both engines can store. PostgreSQL rejects NUL in text and unpaired surrogates in JSON. */
 
 const substitute = "\uFFFD"
 
-/** Replaces NUL by U+FFFD. Both engines replace unpaired surrogates themselves, because UTF-8 cannot encode them. */
+/** Replaces NUL with U+FFFD. Unpaired surrogates are replaced on the way to either engine, because UTF-8 cannot encode them. */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", substitute) : text)
 
-/** An escaped NUL or unpaired surrogate, after an even number of backslashes. `JSON.stringify` does not escape whole pairs. */
+/** Matches an escaped NUL or unpaired surrogate after an even number of backslashes. `JSON.stringify` does not escape complete pairs. */
 const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g
 
-/** Like `storable`, for the output of `JSON.stringify`. */
+/** Does the same as `storable` for the output of `JSON.stringify`. */
 export const storableJson = (json: string): string =>
   json.includes("\\u") ? json.replace(unstorable, "$1\\ufffd") : json

@@ -1,7 +1,7 @@
-/** Errors for a database of either engine that cannot be used or upgraded, and the tables with its state. */
+/** The errors for a database of either engine that cannot be used or upgraded, and the tables that hold its state. */
 import { Cause, Data } from "effect"
 
-/** `is_locked`: another process has locked the file at the moment. */
+/** The database cannot be used. `is_locked` means that another process has locked the file. */
 export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{
   readonly message: string
   readonly is_locked?: boolean
@@ -10,31 +10,31 @@ export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{
 /** The table of applied migrations. */
 export const migrationsTable = "tollgate_migrations"
 
-/** The table with the progress of a copy. It exists only in the target of an unfinished copy. */
+/** The table that records the progress of a copy. It exists only in the target of an unfinished copy. */
 export const copyTable = "tollgate_sql_copy"
 
 /** Refuses the target of an unfinished copy of `source`. */
 export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable =>
   new DatabaseUnusable({
-    message: `${shown} is an unfinished copy of ${source}; finish it (tollgate migrate --to, with the settings of the source), or use another`
+    message: `${shown} is an unfinished copy of ${source}; finish it (tollgate migrate --to, with the settings of the source), or use another one`
   })
 
-/** The intended use of a database. */
+/** What a database is going to be used for. */
 export interface Use {
   readonly writing: boolean
-  /** The database is the target of a copy, which may be unfinished. */
+  /** Whether the database is the target of a copy, which may be unfinished. */
   readonly copying?: boolean
-  /** Milliseconds to wait for another process's lock, five seconds by default. The wait blocks the thread. */
+  /** How long to wait for another process's lock, in milliseconds; five seconds by default. The wait blocks the thread. */
   readonly patience?: number
 }
 
 /** Selects the source of an unfinished copy. */
 export const selectSource = `SELECT value FROM ${copyTable} WHERE name = 'source'`
 
-/** The upgrade failed and the database is unchanged. The message is for the operator who starts the service. */
+/** The upgrade failed, and the database is unchanged. The message is for the operator who starts the service. */
 export class UpgradeFailed extends Data.TaggedError("UpgradeFailed")<{ readonly message: string }> {}
 
-/** The message of the innermost error. */
+/** Returns the message of the innermost error. */
 export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   let error: unknown = Cause.squash(cause)
   while (error instanceof Error && error.cause !== undefined) error = error.cause

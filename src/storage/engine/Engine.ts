@@ -1,4 +1,4 @@
-/** Operations that differ between engines, selected by the location of the books. */
+/** The operations that differ between the engines. The location of the books decides which is used. */
 import { Cause, Effect } from "effect"
 import type { Scope } from "effect"
 import { connectionsPreset } from "../database/Location.ts"
@@ -17,35 +17,35 @@ import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 /** The newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
-/** The newest applied migration; 0 if no migration was applied, `undefined` if the file does not exist. Changes nothing. */
+/** Finds the newest migration that was applied; 0 if there is none, and `undefined` if the file does not exist. Changes nothing. */
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
-/** Like `look`, but waits for a file that another process has locked. The service uses it when it starts. */
+/** Does the same as `look`, but waits for a file that another process has locked. The service uses this when it starts. */
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
     : PostgresOpening.look(location, {})
 
-/** Waits until an existing file can be written. It must be ours, and no other process may serve it. */
+/** Waits until an existing file can be written. The file must be ours, and no other process may be serving it. */
 export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.tryToWrite(location.path))
     : Effect.void
 
-/** Applies all missing migrations in one transaction. Returns the names of the applied ones. */
+/** Applies all missing migrations in one transaction and returns their names. */
 export const migrate = (location: Location) =>
   location.engine === "sqlite"
     ? Sql.migrateFile(location.path)
     : Effect.provide(
         Migrate.migrate(location.shown),
-        // No timeout, because a large database may take long.
+        // Set no timeout, because a large database may take a long time.
         Client.layer({ ...settingsOf(location), statementMillis: 0 })
       )
 
 /**
- * Waits until all indexes are built. Returns immediately on SQLite, where migrations build them. Nodes may serve during the build. `report` is called
- * with the server's progress.
+ * Waits until all indexes are built, during which nodes may serve. On SQLite this returns immediately, because migrations build the indexes. `report`
+ * is called with the server's progress.
  */
 export const completeIndexes = (
   location: Location,
@@ -68,11 +68,11 @@ export const completeIndexes = (
         )
       )
 
-/** Takes the lock of the one process that serves a file. On PostgreSQL, any number of nodes may serve a database. */
+/** Takes the lock that only one process serving a file can hold. On PostgreSQL, any number of nodes may serve a database. */
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
 
-/** Fails if a process serves the database. A file stays locked until the scope closes. */
+/** Fails if a process is serving the database. A file stays locked until the scope closes. */
 export const alone = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : PostgresOpening.unserved(location)
 
@@ -98,6 +98,6 @@ export const settingsOf = ({
   ...connections
 })
 
-/** A reading connection. */
+/** Opens a connection for reading. */
 export const reading = (location: Location) =>
   location.engine === "sqlite" ? Sql.layer(location.path) : Client.layer(settingsOf(location))

@@ -1,6 +1,6 @@
 /**
- * Indexes that a version adds to existing tables. On PostgreSQL they are built while nodes serve (`postgres/Indexes`). On SQLite a migration builds
- * them before the service starts.
+ * The indexes that a version adds to existing tables. On PostgreSQL, they are built while nodes serve (`postgres/Indexes`). On SQLite, a migration
+ * builds them before the service starts.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -10,9 +10,9 @@ import { Postgres } from "../postgres/Client.ts"
 import * as PostgresIndexes from "../postgres/Indexes.ts"
 
 export interface IndexesContract {
-  /** The number of missing indexes; `undefined` on SQLite, and until this node has checked. */
+  /** How many indexes are missing; `undefined` on SQLite, and until this node has checked. */
   readonly missing: () => number | undefined
-  /** The jobs that build missing indexes. `layerJobs` runs them. */
+  /** The jobs that build the missing indexes. `layerJobs` runs them. */
   readonly jobs: ReadonlyArray<Job>
 }
 

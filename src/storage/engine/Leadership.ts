@@ -1,4 +1,4 @@
-/** Decides by lease which node of a database runs the loops (`kernel/Loop`), and lets other nodes wake them. */
+/** Uses leases to decide which node of a database runs the loops (`kernel/Loop`), and lets other nodes wake them. */
 import { Effect, Layer } from "effect"
 import { Leadership } from "../../kernel/Loop.ts"
 import type { LeadershipContract } from "../../kernel/Loop.ts"
@@ -7,7 +7,7 @@ import { Signals } from "./Signals.ts"
 
 const topic = "loops"
 
-/** For the layers of jobs. On SQLite, the process that serves the file always leads. */
+/** Provides leadership to the layers of jobs. On SQLite, the process that serves the file always leads. */
 export const layer = Layer.suspend(() =>
   Layer.effect(Leadership, make).pipe(Layer.provide([Runs.layer, Signals.layer]))
 )

@@ -1,12 +1,12 @@
 /**
- * Runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) stores the name of its run, so
- * that other runs can recognize abandoned work. Locks decide this instead of time. Each run holds a lock on a file next to the database, which the
- * operating system releases when the process ends. A database in memory has only the runs of this process.
+ * The runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) records the name of its
+ * run, so that other runs can recognize abandoned work. They do so by locks instead of by time: each run holds a lock on a file next to the database,
+ * which the operating system releases when the process ends. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
- * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`). The operating system
- *   releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute (`Gate.layerJobs`). Their
- *   records have the error `interrupted`. Hosts that share a database do not release each other's calls.
+ * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), which the operating
+ *   system releases when the process ends. The gate releases the reservations of ended runs when it opens and once a minute after that
+ *   (`Gate.layerJobs`). Their records state the error `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -20,30 +20,33 @@ import * as Leases from "../postgres/Leases.ts"
 export interface RunsContract {
   /** The name of this run. */
   readonly run: string
-  /** Whether the run has ended. A name in another form counts as ended, because earlier versions used other names. */
+  /** Whether the run has ended. A name of another form counts as ended, because earlier versions used other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
   /** This process as a node; `undefined` on SQLite. */
   readonly node?: NodeContract
 }
 
-/** One of several nodes on a database. Times are in milliseconds. Facts about other nodes date from the last renewal. */
+/** One of several nodes on a database. Times are in milliseconds, and what is known about other nodes dates from the last renewal. */
 export interface NodeContract {
   readonly name: string
-  /** The remaining time of its lease; negative if it has lapsed. */
+  /** How much time is left on its lease; negative if it has lapsed. */
   readonly leaseLeft: () => number
   readonly sinceRenewal: () => number
   /** Whether this node is the leader, which runs the loops. */
   readonly leads: () => boolean
   /** The name of the leading node, if there is one. */
   readonly leader: () => string | undefined
-  /** The number of nodes with a lease. */
+  /** How many nodes have a lease. */
   readonly nodes: () => number
-  /** `lead`: this node begins to lead. `lapse`: another node's lease lapsed. Returns a function that removes the listener. */
+  /**
+   * Listens for an event and returns a function that removes the listener. `lead` means that this node begins to lead, and `lapse` that another
+   * node's lease has lapsed.
+   */
   readonly on: (event: "lead" | "lapse", listener: () => void) => () => void
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {
-  /** The run of the layers below, if any, otherwise a run that lasts until the layer's scope closes. */
+  /** Provides the run of the layers below, if there is one, or else a run that lasts until the layer's scope closes. */
   static readonly layer = Layer.suspend(() =>
     Layer.scoped(
       Runs,
@@ -64,7 +67,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const run = yield* Ids.make("run")
   const [main] = yield* Effect.orDie(sql<{ file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`)
-  /** The database's file; empty if it is in memory. */
+  /** The file of the database; empty if the database is in memory. */
   const file = main?.file ?? ""
   const lockOf = (name: string) => `${file}.${name}`
   yield* Effect.acquireRelease(
@@ -89,7 +92,7 @@ const make = Effect.gen(function* () {
 
 const isRun = (name: string): boolean => /^run_[0-9a-z]+$/.test(name)
 
-/** Removes the lock files that ended runs left. */
+/** Removes the lock files that ended runs have left behind. */
 const removeEnded = (file: string): void => {
   const prefix = `${basename(file)}.`
   for (const name of readdirSync(dirname(file))) {

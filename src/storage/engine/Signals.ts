@@ -1,18 +1,18 @@
 /**
- * Signals between the nodes of a database: a cached value has changed, or the leader has work. On PostgreSQL they use `NOTIFY` and reach all serving
- * nodes, even from a command. A process that serves a file does not send any. A signal is lost if its connection is lost, so no information may
- * depend on signals alone.
+ * Signals between the nodes of a database. A signal says that a cached value has changed or that the leader has work. On PostgreSQL, signals use
+ * `NOTIFY` and reach all serving nodes, even if a command sends them. A process that serves a file sends none. A signal is lost if its connection is
+ * lost, so no information may depend on signals alone.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
 import { Postgres } from "../postgres/Client.ts"
 import * as Notifications from "../postgres/Notifications.ts"
 
-/** Receives published ids, or `undefined` if signals may have been lost and anything may have changed. Must return immediately. */
+/** Receives the ids that were published, or `undefined` if signals may have been lost and anything may have changed. It must return immediately. */
 export type SignalListener = (ids: ReadonlyArray<string> | undefined) => void
 
 export interface SignalsContract {
-  /** Notifies the other nodes within a few seconds, if at all. The publishing node gets no signal. */
+  /** Notifies the other nodes within a few seconds, if at all. The publishing node itself gets no signal. */
   readonly publish: (topic: string, ids: ReadonlyArray<string>) => Effect.Effect<void>
   readonly subscribe: (topic: string, listener: SignalListener) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -1,6 +1,6 @@
 /**
- * The books: billing accounts, their entries, reservations of open calls, usage records and their sums. Money is INTEGER nano-USD. Entries and
- * records are append-only, in the order of `seq`.
+ * The books, with billing accounts, their entries, the reservations of open calls, and usage records with their sums. Money is INTEGER nano-USD.
+ * Entries and records are append-only, in the order of `seq`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -53,7 +53,7 @@ const tables = [
   ) STRICT`,
   // The bucket comes first, so that every insert goes to the newest pages and its cost does not grow with the table.
   `CREATE UNIQUE INDEX tollgate_ledger_entries_account ON tollgate_ledger_entries (seq >> 16, billing_account_id, number)`,
-  // The buckets of that index that contain an account's entries.
+  // The buckets of that index in which an account has entries.
   `CREATE TABLE tollgate_ledger_buckets (
     billing_account_id TEXT NOT NULL,
     bucket INTEGER NOT NULL,
@@ -88,7 +88,7 @@ const tables = [
     billing_source_tenant_id TEXT NOT NULL,
     billing_source_kind TEXT NOT NULL CHECK (billing_source_kind IN ('own', 'team'))
   ) STRICT`,
-  // The last safeguard against charging a call twice. Ids begin with their time, so this index also grows at its end.
+  // The last safeguard against charging a call twice. Ids begin with their time, so this index, too, grows at its end.
   `CREATE UNIQUE INDEX tollgate_usage_records_id ON tollgate_usage_records (id)`,
   `CREATE UNIQUE INDEX tollgate_usage_records_tenant ON tollgate_usage_records (seq >> 16, tenant_id, number, at)`,
   `CREATE TABLE tollgate_usage_buckets (

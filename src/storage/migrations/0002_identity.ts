@@ -1,4 +1,4 @@
-/** Accounts and their identities, tenants and memberships, keys, sign-ins, signing keys. */
+/** Accounts and their identities, tenants and memberships, keys, sign-ins and signing keys. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -13,7 +13,7 @@ const tables = [
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // One account per verified address. A second provider that verifies the address identifies the same user.
+  // There is one account per verified address, so a second provider that verifies the address identifies the same user.
   `CREATE UNIQUE INDEX tollgate_tenants_accounts_email ON tollgate_tenants_accounts (email) WHERE email_verified = 1`,
   `CREATE TABLE tollgate_tenants_identities (
     provider TEXT NOT NULL,
@@ -52,7 +52,7 @@ const tables = [
   ) STRICT, WITHOUT ROWID`,
   `CREATE INDEX tollgate_tenants_applications_tenant ON tollgate_tenants_applications (tenant_id, id)`,
 
-  // A family is one sign-in with all its refresh tokens.
+  // A family is one sign-in, with all its refresh tokens.
   `CREATE TABLE tollgate_auth_families (
     id TEXT PRIMARY KEY,
     account_id TEXT NOT NULL,

@@ -1,9 +1,9 @@
-/** Outgoing letters, and notices. */
+/** Outgoing emails, and notices. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `sealed` is the encrypted letter, which may contain an invitation's token. It is emptied after sending.
+  // `sealed` is the encrypted email, which may contain an invitation's token. It is emptied once the email is sent.
   `CREATE TABLE tollgate_mail_outbox (
     key TEXT PRIMARY KEY,
     recipient TEXT NOT NULL,

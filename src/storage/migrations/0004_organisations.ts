@@ -12,7 +12,7 @@ const tables = [
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // Only the letter contains the token.
+  // Only the email contains the token.
   `CREATE TABLE tollgate_tenants_invites (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
@@ -27,7 +27,7 @@ const tables = [
   ) STRICT, WITHOUT ROWID`,
   `CREATE INDEX tollgate_tenants_invites_tenant ON tollgate_tenants_invites (tenant_id, id)`,
   `CREATE UNIQUE INDEX tollgate_tenants_invites_pending ON tollgate_tenants_invites (tenant_id, email) WHERE status = 'pending'`,
-  // `billing_emails` is a JSON list. `member_spend_enabled` is null if it was never set.
+  // `billing_emails` is a JSON array. `member_spend_enabled` is null if it was never set.
   `CREATE TABLE tollgate_billing_settings (
     tenant_id TEXT PRIMARY KEY,
     billing_emails TEXT NOT NULL,

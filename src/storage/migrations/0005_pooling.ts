@@ -1,4 +1,4 @@
-/** The billing sources that users chose, and the index from a user to their payers. */
+/** The billing sources that users have chosen, and the index that leads from a user to their payers. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -9,7 +9,7 @@ const tables = [
     pinned TEXT,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // The indexed columns of a row never change, so updates of sums do not touch the index.
+  // The indexed columns of a row never change, so updating the sums does not touch the index.
   `CREATE INDEX tollgate_usage_by_payer_account ON tollgate_usage_by_payer (account_id, start)`
 ]
 

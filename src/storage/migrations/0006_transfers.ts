@@ -1,4 +1,4 @@
-/** Credit transfers. The row also stores the Idempotency-Key, so that the key is committed with the debit. */
+/** Credit transfers. The row also stores the Idempotency-Key, so that the key and the debit are committed together. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,11 +1,11 @@
-/** Data to explain a charge: the version of its price, and the reason for its payer's position in the order. */
+/** What it takes to explain a charge: the version of its price, and why its payer has its position in the order. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
   `ALTER TABLE tollgate_usage_records ADD COLUMN billing_source_why TEXT`,
   `ALTER TABLE tollgate_usage_records ADD COLUMN price TEXT`,
-  // `lines` is a JSON list of `{ quantity, unit, usd }`. `id` is derived from `lines`, so equal prices are the same version.
+  // `lines` is a JSON array of `{ quantity, unit, usd }`. `id` is derived from `lines`, so equal prices are the same version.
   `CREATE TABLE tollgate_price_versions (
     id TEXT PRIMARY KEY,
     lines TEXT NOT NULL,

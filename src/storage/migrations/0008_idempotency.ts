@@ -1,9 +1,9 @@
-/** Idempotency-Keys of metered calls, with the response to replay. */
+/** The Idempotency-Keys of metered calls, with the response to replay. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `call` is set at the admission. Without it, no provider was reached.
+  // `call` is set at the admission. If it is not set, no provider was reached.
   `CREATE TABLE tollgate_idempotency_keys (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,

@@ -1,9 +1,9 @@
-/** Asynchronous generation jobs for images and videos, with their quote and the call that reserves it. */
+/** Asynchronous jobs that generate images and videos, with their quote and the call that reserves it. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `vendor_id` is set when the vendor has accepted the job, `output` when a valid result has arrived.
+  // `vendor_id` is set once the vendor has accepted the job, and `output` once a valid result has arrived.
   `CREATE TABLE tollgate_media_jobs (
     id TEXT PRIMARY KEY,
     call TEXT NOT NULL UNIQUE,

@@ -1,4 +1,4 @@
-/** Payments: requests to the processor, its events, and auto-reload. */
+/** Payments, with requests to the processor, its events, and auto-reload. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -7,13 +7,13 @@ const tables = [
     tenant_id TEXT PRIMARY KEY,
     customer_id TEXT NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // One row for each event of the processor, written by the transaction that handles the event.
+  // One row for each of the processor's events, written by the transaction that handles the event.
   `CREATE TABLE tollgate_payments_events (
     id TEXT PRIMARY KEY,
     type TEXT NOT NULL,
     received_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // A payment is credited once, even if several events report it. 'refunded' is the total that the processor has reported.
+  // A payment is credited only once, even if several events report it. 'refunded' is the total that the processor has reported.
   `CREATE TABLE tollgate_payments_payments (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  // `redirect_uris` is a JSON list.
+  // `redirect_uris` is a JSON array.
   `CREATE TABLE tollgate_auth_clients (
     client_id TEXT PRIMARY KEY,
     kind TEXT NOT NULL CHECK (kind IN ('app', 'oauth', 'web')),

@@ -1,6 +1,6 @@
 /**
- * Properties that many calls share are stored once, and reservations and usage records refer to them by number. Before, each row had all of them. An
- * absent value (an application, a price, a reason that was not recorded yet) is an empty text here.
+ * Stores the properties that many calls share once. Reservations and usage records refer to them by number, whereas each row used to contain all of
+ * them. An absent value (an application, a price, a reason that was not recorded yet) is an empty string here.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ const columns = [
   "billing_source_why"
 ]
 
-/** The former columns of a row, each with the expression that reads it. */
+/** The columns that a row used to have, each with the expression that reads it. */
 const read = (column: (name: string) => string): string =>
   columns.map((name) => `COALESCE(${column(name)}, '') AS ${name}`).join(", ")
 
@@ -92,7 +92,7 @@ const statements = [
     FROM ${numberOf(ofRecord, "tollgate_usage_records")} ORDER BY r.seq`,
   `DROP TABLE tollgate_usage_records`,
   `ALTER TABLE tollgate_usage_records_next RENAME TO tollgate_usage_records`,
-  // The last safeguard against charging a call twice. Ids begin with their time, so this index also grows at its end.
+  // The last safeguard against charging a call twice. Ids begin with their time, so this index, too, grows at its end.
   `CREATE UNIQUE INDEX tollgate_usage_records_id ON tollgate_usage_records (id)`,
   `CREATE UNIQUE INDEX tollgate_usage_records_tenant ON tollgate_usage_records (seq >> 16, tenant_id, number, at)`
 ]

@@ -1,11 +1,11 @@
-/** Auto-reload stores the last balance that it has seen, and a drop that it could not handle yet. */
+/** Lets auto-reload store the last balance it has seen, and a drop that it could not handle yet. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const changes = [
-  // The balance that the settings, an attempt or the regular check last read. A lower balance has dropped since.
+  // The balance that the settings, an attempt or the regular check last read. If the balance is lower now, it has dropped since.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN looked INTEGER`,
-  // 1: the balance fell below the threshold while no attempt could begin.
+  // Set to 1 if the balance fell below the threshold while no attempt could begin.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN fell INTEGER NOT NULL DEFAULT 0 CHECK (fell IN (0, 1))`
 ]
 

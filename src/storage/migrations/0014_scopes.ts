@@ -1,7 +1,7 @@
 /**
- * Scopes of applications, and the account that caused a letter. The migration extends no permissions of an earlier version. Its OAuth clients are not
- * trusted, and their sign-ins get the scope that the consent page showed. Codes that were not exchanged yet expire, since they do not record the
- * scope that the user approved.
+ * The scopes of applications, and the account that caused an email. The migration does not extend any permissions from an earlier version. OAuth
+ * clients from that version are not trusted, and their sign-ins get the scope that the consent page showed. Codes that have not been exchanged yet
+ * expire, because they do not record the scope that the user approved.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -13,7 +13,7 @@ const changes = [
   `UPDATE tollgate_auth_families SET scope = 'profile email calls' WHERE team_first = 1`,
   `ALTER TABLE tollgate_auth_codes ADD COLUMN nonce TEXT`,
   `UPDATE tollgate_auth_codes SET expires_at = 0 WHERE used_at IS NULL`,
-  // The account that caused the letter; null for letters of the service itself.
+  // The account that caused the email; null for emails from the service itself.
   `ALTER TABLE tollgate_mail_outbox ADD COLUMN caused_by TEXT`,
   `CREATE INDEX tollgate_mail_outbox_cause ON tollgate_mail_outbox (caused_by, created_at) WHERE caused_by IS NOT NULL`
 ]

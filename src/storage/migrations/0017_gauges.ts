@@ -1,4 +1,4 @@
-/** An index of accounts with credit in escrow. The cost of the sum for `/metrics` then does not depend on the number of other accounts. */
+/** An index of the accounts with credit in escrow, so that the cost of the sum for `/metrics` does not depend on the number of other accounts. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,12 +1,13 @@
 /**
- * The processor's reports of refunds and disputes are stored unchanged, even if the payment is unknown. The books follow from all reports together,
- * in any order of arrival. The events themselves are no longer stored.
+ * Stores the processor's reports of refunds and disputes unchanged, even if the payment is unknown. The books follow from all reports together, in
+ * whatever order they arrive. The events themselves are no longer stored.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const changes = [
-  // Money taken from a payment, by the processor's id. 'returned': the money came back. 'total': the highest reported total of refunds.
+  // Money taken from a payment, by the processor's id. 'returned' means that the money came back, and 'total' is the highest total of refunds
+  // reported.
   `CREATE TABLE tollgate_payments_movements (
     payment_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -26,7 +27,7 @@ const changes = [
     WHERE d.payment_id = tollgate_payments_payments.id AND d.won = 0)`,
   `DROP TABLE tollgate_payments_disputes`,
   `DROP TABLE tollgate_payments_events`,
-  // Finds the amounts taken back for a payment by its reference. Charges are not in this index.
+  // Finds the amounts taken back for a payment by the payment's reference. Charges are not in this index.
   `CREATE INDEX tollgate_ledger_entries_purchases ON tollgate_ledger_entries (reference_id) WHERE source = 'purchase'`
 ]
 

@@ -1,6 +1,6 @@
 /**
- * Rollups lag behind the records: they include a tenant's records up to its watermark. Before, they included all records. A bucket stores only the
- * beginning of an owner's rows in it, and the index of the rows shows their end. Earlier, each commit rewrote the bucket row of every busy owner.
+ * Lets rollups lag behind the records: they now include a tenant's records up to its watermark instead of all records. A bucket now stores only the
+ * beginning of an owner's rows in it, and the index of the rows shows their end. Before this, each commit rewrote the bucket row of every busy owner.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -34,7 +34,7 @@ const steps = [
   `DROP TABLE tollgate_usage_buckets`,
   `ALTER TABLE tollgate_usage_buckets_next RENAME TO tollgate_usage_buckets`,
 
-  // Finds the tenants with calls that a payer paid, and the tenants with calls that others paid.
+  // Finds the tenants whose calls a payer has paid for, and the tenants whose calls others have paid for.
   `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`

@@ -1,4 +1,4 @@
-/** Results of verifications of the books, and the last rows of each. The next verification continues after them. */
+/** The results of verifying the books, and the last rows that each verification read. The next one continues after them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

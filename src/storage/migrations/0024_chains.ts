@@ -1,9 +1,9 @@
 /**
- * Pointers replace the index of an account's or tenant's rows. Each entry and record points to the previous one. The newest row is stored with the
- * account's amounts or the tenant's record count, and every 64th row in the offsets. The columns of an account that every charge changes move to a
- * narrow row with an integer key, so that a thousand of them take ten pages instead of thirty.
+ * Replaces the index of an account's or tenant's rows with pointers. Each entry and record points to the previous one. The newest row is stored with
+ * the account's amounts or the tenant's record count, and every 64th row in the offsets. The columns of an account that every charge changes move to
+ * a narrow row with an integer key, so that a thousand of these rows take ten pages instead of thirty.
  *
- * Five million entries and five million records take about two minutes, mostly for rewriting both tables.
+ * Migrating five million entries and five million records takes about two minutes, mostly for rewriting both tables.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -13,12 +13,12 @@ const entryColumns = `billing_account_id, number, type, amount, balance, giftabl
 const recordColumns = `id, tenant_id, number, at, dimensions, prompt_tokens, completion_tokens, units, cost, uncollected, reserved,
   usage_source, latency_ms, success, error_type`
 
-/** The rows of a table, in order, each with the owner's previous row (`findPrevious`). */
+/** Selects the rows of a table in order, each with the owner's previous row (`findPrevious`). */
 const linked = (table: string, columns: string): string => `SELECT t.seq,
     ${columns.replaceAll(/\w+/g, "t.$&")}, p.previous
   FROM ${table} t CROSS JOIN tollgate_previous p ON p.seq = t.seq ORDER BY t.seq`
 
-/** Sorts only the necessary columns. A sort of whole rows takes three times as long. */
+/** Sorts only the columns that are needed, because sorting entire rows takes three times as long. */
 const findPrevious = (table: string, owner: string): ReadonlyArray<string> => [
   `CREATE TEMP TABLE tollgate_previous (seq INTEGER PRIMARY KEY, previous INTEGER)`,
   `INSERT INTO tollgate_previous

@@ -1,4 +1,4 @@
-/** Usage records store separately billed tokens as JSON. In existing records the column is empty. */
+/** Lets usage records store the tokens that are billed separately, as JSON. In existing records, the column is empty. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** The device flow: clients that may use it, and the codes of waiting devices. */
+/** The device flow, with the clients that may use it and the codes of devices that are waiting. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

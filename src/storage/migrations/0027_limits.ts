@@ -1,9 +1,9 @@
-/** Limits of API keys: spending, end date, and allowed models. */
+/** The limits of API keys: spending, end date and allowed models. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const statements = [
-  // One row per limited key. Calls update the figures in this row, so that a reservation sees all of them.
+  // One row per key with a limit. Calls update the figures in this row, so that a reservation sees all of them.
   `CREATE TABLE tollgate_ledger_limits (
     application_id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,

@@ -1,9 +1,9 @@
-/** The operator over HTTP: sessions, the log of actions, grants by reference, suspended users, and indexes for searching. */
+/** What the operator needs over HTTP: sessions, the log of actions, grants by reference, suspended users, and indexes for searching. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const statements = [
-  // Codes and cookies are stored as hashes. A row is a link until its code is used, then a session.
+  // Codes and cookies are stored as hashes. A row is a link until its code is used, and a session after that.
   `CREATE TABLE tollgate_operator_sessions (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
@@ -16,7 +16,7 @@ const statements = [
     ended_at INTEGER
   ) STRICT, WITHOUT ROWID`,
   `CREATE INDEX tollgate_operator_sessions_age ON tollgate_operator_sessions (expires_at)`,
-  // Append only. 'details' is a JSON object.
+  // This table is append-only. 'details' is a JSON object.
   `CREATE TABLE tollgate_operator_audit (
     id INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -32,7 +32,7 @@ const statements = [
   `CREATE INDEX tollgate_operator_audit_tenant ON tollgate_operator_audit (tenant_id, id) WHERE tenant_id IS NOT NULL`,
   `CREATE INDEX tollgate_operator_audit_account ON tollgate_operator_audit (account_id, id) WHERE account_id IS NOT NULL`,
   `CREATE INDEX tollgate_operator_audit_operator ON tollgate_operator_audit (operator, id)`,
-  // One grant per reference.
+  // There is one grant per reference.
   `CREATE TABLE tollgate_operator_grants (
     reference TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,

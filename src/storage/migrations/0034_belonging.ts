@@ -1,12 +1,12 @@
 /**
- * Ownership: the application that created a key, the credential of a generation job, and the recipients of vendors' stored response ids. Existing
- * jobs have no tenant and no holder, so every credential of their account can still access them.
+ * Records ownership: the application that created a key, the credential of a generation job, and who received the ids of responses that vendors
+ * store. Existing jobs have no tenant and no holder, so every credential of their account can still access them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The OAuth client that created the key, and the sign-in. The key expires with that sign-in.
+  // The OAuth client that created the key, and its sign-in. The key expires with that sign-in.
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_id TEXT`,
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_name TEXT`,
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN family_id TEXT`,

@@ -1,12 +1,12 @@
 /**
- * Limits the rows of an account, with indexes for finding its oldest rows. Removes rows that no request reads. Codes get `auth_time`. Ended sign-ins
- * are deleted from now on.
+ * Limits the number of an account's rows, with indexes for finding the oldest ones, and removes rows that no request reads. Codes get an `auth_time`.
+ * From now on, sign-ins are deleted when they end.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The time of the user's sign-in, for the ID token.
+  // When the user signed in, for the ID token.
   `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time INTEGER`,
   `DELETE FROM tollgate_auth_refresh_tokens
     WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,

@@ -1,9 +1,9 @@
-/** Sign-in methods: team memberships from groups, sign-in links by mail, used sign-ins, users of a directory. */
+/** More ways to sign in: team memberships from groups, sign-in links by email, sign-ins that were already used, and users of a directory. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // A membership from an identity provider's group ends with the group.
+  // A membership that comes from an identity provider's group ends when the user leaves the group.
   `CREATE TABLE tollgate_tenants_group_members (
     account_id TEXT NOT NULL,
     tenant_id TEXT NOT NULL,
@@ -12,7 +12,7 @@ const steps = [
   ) STRICT, WITHOUT ROWID`,
   // An open invitation to a new user's address admits them.
   `CREATE INDEX tollgate_tenants_invites_address ON tollgate_tenants_invites (email) WHERE status = 'pending'`,
-  // Tokens of links, and the cookies of the requesting browsers, are stored as hashes.
+  // The tokens of links, and the cookies of the browsers that requested them, are stored as hashes.
   `CREATE TABLE tollgate_auth_links (
     token_hash TEXT PRIMARY KEY,
     browser_hash TEXT NOT NULL,
@@ -24,7 +24,7 @@ const steps = [
   ) STRICT, WITHOUT ROWID`,
   `CREATE INDEX tollgate_auth_links_email ON tollgate_auth_links (email, created_at)`,
   `CREATE INDEX tollgate_auth_links_age ON tollgate_auth_links (expires_at)`,
-  // A sign-in at an identity provider can be completed only once, on any node.
+  // A sign-in at an identity provider can be completed only once across all nodes.
   `CREATE TABLE tollgate_auth_returns (
     hash TEXT PRIMARY KEY,
     expires_at INTEGER NOT NULL

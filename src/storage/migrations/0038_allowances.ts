@@ -1,9 +1,9 @@
-/** Allowances, granted once per period, and vouchers, redeemed at most once per tenant. */
+/** Allowances, which are granted once per period, and vouchers, which a tenant can redeem at most once. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The terms are in the row, or in a plan of the configuration.
+  // The terms are in the row, or in a plan in the configuration.
   `CREATE TABLE tollgate_allowances_allowances (
     tenant_id TEXT PRIMARY KEY,
     plan TEXT,

@@ -1,6 +1,6 @@
 /**
- * The index of an account's media jobs covers all columns of a list. A job's row may contain megabytes of output, and SQLite reads through them to
- * reach later columns.
+ * Lets the index of an account's media jobs cover all columns that a list shows. A job's row may contain megabytes of output, which SQLite would have
+ * to read to reach later columns.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

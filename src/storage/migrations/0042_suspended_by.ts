@@ -1,6 +1,6 @@
 /**
- * The author of a suspension: the operator, the directory (SCIM), or both. For earlier suspensions, the audit log shows whether the directory made
- * the last one.
+ * Records who suspended a user: the operator, the directory (SCIM), or both. For earlier suspensions, the audit log shows whether the last one came
+ * from the directory.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

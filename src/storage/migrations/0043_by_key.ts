@@ -1,4 +1,4 @@
-/** Usage of each API key, by day and hour. The service adds existing records in the background. */
+/** The usage of each API key, by day and hour. The service adds existing records in the background. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,5 +1,5 @@
 /**
- * Budgets, which replace the separate limits of API keys. Reservations and records name the budgets that count their calls. Dimensions contain a
+ * Budgets, which replace the separate limits of API keys. Reservations and records name the budgets that count their calls. Dimensions now include a
  * call's run, tags and end user.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -66,10 +66,10 @@ const steps = [
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`,
   `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`,
-  // Tags of keys, as lines of `name=value`, and whether a tenant has enabled tags for coding agents' sessions and agents.
+  // The tags of keys, as lines of `name=value`, and whether a tenant has enabled tags for the sessions and agents of coding agents.
   `ALTER TABLE tollgate_tenants_applications ADD COLUMN tags TEXT`,
   `ALTER TABLE tollgate_tenants_tenants ADD COLUMN attribution_tags INTEGER NOT NULL DEFAULT 0 CHECK (attribution_tags IN (0, 1))`,
-  // Runs of API keys.
+  // The runs of API keys.
   `CREATE TABLE tollgate_runs (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
@@ -99,7 +99,7 @@ const steps = [
   `CREATE INDEX tollgate_runs_ended ON tollgate_runs (ended_at) WHERE level = 1 AND ended_at IS NOT NULL`,
   `CREATE INDEX tollgate_usage_dimensions_run ON tollgate_usage_dimensions (run_id) WHERE run_id <> ''`,
   `CREATE INDEX tollgate_usage_records_budgeted ON tollgate_usage_records (dimensions) WHERE budgets IS NOT NULL`,
-  // The tables of the room `budgets`.
+  // The tables of the module `budgets`.
   `CREATE TABLE tollgate_budgets_budgets (
     id TEXT PRIMARY KEY,
     -- NULL: of all tenants.

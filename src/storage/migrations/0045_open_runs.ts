@@ -1,4 +1,4 @@
-/** The writer counts a tenant's open runs before it opens another. With `ended_at`, the index alone answers the count. */
+/** Adds `ended_at` to an index. The writer counts a tenant's open runs before it opens another, and can now do so from the index alone. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

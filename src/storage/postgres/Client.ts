@@ -1,4 +1,6 @@
-/** Connections to PostgreSQL. Rows have the same form as with SQLite: integers as numbers (money is selected as text), booleans as 1 or 0. */
+/**
+ * Opens connections to PostgreSQL. Rows have the same form as with SQLite: integers are numbers (money is selected as text), and booleans are 1 or 0.
+ */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Reactivity from "@effect/experimental/Reactivity"
@@ -15,7 +17,7 @@ import { TargetClient, targetOf } from "./Target.ts"
 export interface PostgresSettings extends Connections {
   /** `postgres://user:password@host:port/database?sslmode=...` */
   readonly url: Redacted.Redacted
-  /** This node's name (the host name by default), followed by its version. */
+  /** This node's name, which is the host name by default, and its version. */
   readonly node?: string
   readonly version?: string
   /** The newest migration that this version knows; all by default. */
@@ -30,7 +32,7 @@ export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
   { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Client }
 >() {}
 
-/** A number, or its text if a number would not be exact. */
+/** Parses a number; returns the text if a number would not be exact. */
 const whole = (text: string): number | string => {
   const number = Number(text)
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number
@@ -42,7 +44,7 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
   [driverTypes.builtins.NUMERIC]: whole
 }
 
-/** The parser of a column's values, by the type's oid. */
+/** Finds the parser for a column's values by the type's oid. */
 export const parserOf = (oid: number): ((text: string) => unknown) =>
   parsers[oid] ?? (driverTypes.getTypeParser(oid, "text") as (text: string) => unknown)
 
@@ -52,10 +54,10 @@ const types = {
 } as NonNullable<ClientConfig["types"]>
 
 const names = new Map<string, string>()
-/** The maximum number of prepared statements, which the server keeps per connection. */
+/** The maximum number of prepared statements. The server stores them for each connection. */
 const namesMax = 500
 
-/** A name for preparing the statement once per connection. */
+/** Returns a name under which the statement is prepared once per connection. */
 const nameOf = (text: string): string | undefined => {
   let name = names.get(text)
   if (name === undefined && names.size < namesMax) names.set(text, (name = `tollgate-${names.size}`))
@@ -68,7 +70,7 @@ interface Asked {
   readonly rowMode?: string
 }
 
-/** Accepts statements in the common syntax of both engines (`Dialect`). */
+/** A connection that accepts statements in the syntax common to both engines (`Dialect`). */
 class Connection extends TargetClient {
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has ten overloads
   override query(asked: any, values?: any, callback?: any): any {
@@ -90,7 +92,7 @@ const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
 
-/** A statement's parameters, converted to strings that PostgreSQL can store. */
+/** Converts a statement's parameters to strings that PostgreSQL can store. */
 export const valuesFor = (text: string, values: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
   values.length === 0 ? values : values.map(text.includes("json") ? valueOfJson : valueOf)
 
@@ -98,7 +100,7 @@ const valueOf = (value: unknown): unknown => (typeof value === "string" ? storab
 const valueOfJson = (value: unknown): unknown =>
   typeof value === "string" ? (/^[[{]/.test(value) ? storableJson(value) : storable(value)) : value
 
-/** A `SqlClient` for reading, and `Postgres` for opening writing connections. */
+/** Provides a `SqlClient` for reading, and `Postgres` for opening connections that write. */
 export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postgres, SqlError> =>
   Layer.mergeAll(reading(settings), Layer.succeed(Postgres, { settings, connect: connect(settings) }))
 
@@ -125,13 +127,13 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
             ...targetOf(url, `-c default_transaction_read_only=on -c statement_timeout=${statementMillis}`),
             max: readers,
             connectionTimeoutMillis: connectMillis,
-            // The driver gives up if the server fails to report its own timeout.
+            // If the server fails to report its own timeout, the driver gives up.
             query_timeout: statementMillis === 0 ? 0 : statementMillis + graceMillis,
             application_name: "tollgate",
             types,
             Client: Connection
           } as PoolConfig)
-          // The pool replaces a lost idle connection at the next use.
+          // The pool replaces an idle connection that was lost the next time it is used.
           pool.on("error", () => {})
           return pool
         }),
@@ -140,5 +142,5 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
-/** The driver's timeout exceeds the server's by this many milliseconds. */
+/** How much longer the driver's timeout is than the server's, in milliseconds. */
 const graceMillis = 1_000

@@ -1,14 +1,15 @@
-/** Classifies errors of PostgreSQL and its connections. */
+/** Classifies the errors of PostgreSQL and its connections. */
 
 /**
- * Codes of errors that any statement would have met: the connection fails (08), the server is out of resources (53) or shuts down (57P), its disk
- * fails (58), the server is a standby or read-only (25006), a lock or statement timed out (55P03, 57014), or this process was idle too long (25P03).
+ * The codes of errors that would have hit any statement: the connection failed (08), the server is out of resources (53) or shutting down (57P), its
+ * disk failed (58), the server is a standby or read-only (25006), a lock or statement timed out (55P03, 57014), or this process was idle for too long
+ * (25P03).
  */
 const fault = /^(08...|53...|57P..|58...|25006|25P03|55P03|57014)$/
 
 const socket = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|08|25P03|57P)/
 
-/** Driver errors without a code. */
+/** The driver's errors that have no code. */
 const driver =
   /^(Connection terminated|timeout expired|timeout exceeded when|Query read timeout|Client has encountered|Client was closed)/
 
@@ -27,5 +28,5 @@ export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 
-/** Whether the database cannot be used at the moment. */
+/** Whether the database cannot be used right now. */
 export const isFault = (error: unknown): boolean => fault.test(codeOf(error)) || isConnectionFault(error)

@@ -1,6 +1,6 @@
 /**
- * Statements that are sent in one group and return together. Each is prepared once per connection together with its row description, so that the
- * server does not describe it again. One sync ends the group. After the first failing statement, later statements do not run.
+ * Sends statements in one group and returns their results together. Each statement is prepared once per connection, and its row description is
+ * stored, so that the server does not have to describe it again. One sync ends the group. If a statement fails, the later ones do not run.
  */
 import type { Client, Connection } from "pg"
 import { parserOf, valuesFor } from "./Client.ts"
@@ -14,7 +14,7 @@ interface Field {
   readonly parse: (text: string) => unknown
 }
 
-/** A prepared statement. A statement without fields returns no rows. */
+/** A prepared statement. If it has no fields, it returns no rows. */
 interface Prepared {
   readonly name: string
   readonly fields: ReadonlyArray<Field>
@@ -23,17 +23,17 @@ interface Prepared {
 export interface Asked {
   text: string
   readonly values: ReadonlyArray<unknown>
-  /** Empty if the statement is not kept. */
+  /** Empty if the statement is not stored. */
   readonly name: string
   readonly isNew: boolean
   fields: ReadonlyArray<Field>
   readonly rows: Array<Record<string, unknown>>
 }
 
-/** The maximum number of prepared statements, which the server keeps while the connection is open. */
+/** The maximum number of prepared statements. The server stores them as long as the connection is open. */
 const preparedMax = 500
 
-/** A connection's groups, one at a time. */
+/** Builds and sends a connection's groups, one at a time. */
 export class Groups {
   readonly #client: Client
   readonly #prepared = new Map<string, Prepared>()
@@ -44,7 +44,7 @@ export class Groups {
     this.#client = client
   }
 
-  /** Adds a statement, in the common syntax of both engines (`Dialect`), to the next group. */
+  /** Adds a statement in the syntax common to both engines (`Dialect`) to the next group. */
   add(statement: string, params: ReadonlyArray<unknown>): void {
     const text = postgres(statement)
     const known = this.#prepared.get(text)
@@ -73,13 +73,13 @@ export class Groups {
     })
   }
 
-  /** Drops unsent statements. */
+  /** Drops the statements that were not sent. */
   clear(): void {
     this.#next = []
   }
 }
 
-/** Members of the driver's connection that its types omit. */
+/** The members of the driver's connection that its types omit. */
 interface Protocol {
   readonly parse: (statement: { readonly name: string; readonly text: string }) => void
   readonly bind: (config: {
@@ -97,7 +97,7 @@ interface Description {
   readonly fields: ReadonlyArray<{ readonly name: string; readonly dataTypeID: number }>
 }
 
-/** A group as a query object of the driver. */
+/** A group, in the form of a query object for the driver. */
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0
@@ -111,7 +111,7 @@ export class Group {
 
   submit(connection: Connection): void {
     const protocol = connection as unknown as Protocol
-    // One system call for all messages.
+    // Use one system call for all messages.
     protocol.stream.cork()
     for (const { isNew, name, text, values } of this.asked) {
       if (isNew) protocol.parse({ name, text })

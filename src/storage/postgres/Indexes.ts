@@ -1,12 +1,13 @@
 /**
- * Builds indexes that were added to existing tables (`Schema.indexes`), concurrently and outside any transaction. Writers do not wait. Queries that
- * need the index are slower until it is built. The catalog shows the work to do, so a killed process leaves no wrong state:
+ * Builds the indexes that were added to existing tables (`Schema.indexes`), concurrently and outside any transaction. Writers do not wait, but
+ * queries that need an index are slower until it is built. The catalog shows what is left to do, so a process that is killed leaves no wrong state
+ * behind:
  * - A missing index is built.
- * - An invalid index is left from an unfinished build. It is dropped and built again.
- * - Only one process builds at a time, because its connection holds an advisory lock. If the process dies, the server still finishes the build, and
- *   keeps the lock until then. The other processes check again at intervals.
+ * - An invalid index is left over from an unfinished build. It is dropped and built again.
+ * - Only one process builds at a time, because its connection holds an advisory lock. If the process dies, the server still finishes the build and
+ *   holds the lock until then. The other processes check again at intervals.
  *
- * `CREATE INDEX CONCURRENTLY` waits for every open transaction of the database, so no transaction may wait for the lock.
+ * `CREATE INDEX CONCURRENTLY` waits for every open transaction in the database, so no transaction may wait for the lock.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Data, Duration, Effect } from "effect"
@@ -20,7 +21,7 @@ import type { Index } from "./Schema.ts"
 
 /** The connection failed, or the server refused a statement. */
 export class BuildFailed extends Data.TaggedError("BuildFailed")<{
-  /** The index that was being built, if any. */
+  /** The index that was being built, if there was one. */
   readonly index: string | undefined
   readonly cause: unknown
 }> {}
@@ -31,20 +32,22 @@ export interface Listener {
   readonly end: (index: Index, millis: number) => Effect.Effect<void>
 }
 
-/** The server's progress report of a build: the step of `CREATE INDEX`, and its percentage if the server counts it. */
+/** The server's report on the progress of a build: the step of `CREATE INDEX`, and a percentage if the server counts it. */
 export interface Progress {
   readonly index: string
   readonly phase: string
   readonly percent: number | null
 }
 
-/** The statement that builds the index. */
+/** Writes the statement that builds the index. */
 export const textOf = ({ definition, name, table }: Index, how: "" | "CONCURRENTLY" = ""): string =>
   `CREATE INDEX ${how} ${name} ON ${table} ${definition}`
 
 const names = indexes.map(({ name }) => `'${name}'`).join(", ")
 
-/** The missing or invalid indexes. `there`: the index is in the catalog. `building`: a connection is building it. */
+/**
+ * Selects the indexes that are missing or invalid. `there` means that the index is in the catalog, and `building` that a connection is building it.
+ */
 const selectMissing = `SELECT w.name, i.indexrelid IS NOT NULL AS there,
     EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid) AS building
   FROM unnest(ARRAY[${names}]) w (name) LEFT JOIN pg_index i ON i.indexrelid = to_regclass(w.name)
@@ -62,13 +65,13 @@ interface Missing {
   readonly building: 0 | 1
 }
 
-/** Removes time limits set by the server, the database or the URL. The server's version determines which limits exist. */
+/** Removes the time limits that the server, the database or the URL may set. Which limits exist depends on the server's version. */
 const unlimited = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`
 
 type Ask = <Row>(text: string) => Effect.Effect<ReadonlyArray<Row>, BuildFailed>
 
-/** A separate connection until the scope closes. */
+/** Opens a separate connection until the scope closes. */
 const session = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
   const client: Client = yield* Effect.acquireRelease(
@@ -78,11 +81,11 @@ const session = Effect.gen(function* () {
         keepAlive: true,
         application_name: "tollgate indexes"
       })
-      // Waiting queries receive the error directly.
+      // Queries that are waiting receive the error directly.
       fresh.on("error", () => {})
       return fresh
     }),
-    // Do not wait for a running statement, which the server continues.
+    // Do not wait for a running statement, because the server continues it.
     (client) => Effect.promise(() => client.end().catch(() => {}))
   )
   const ask =
@@ -106,13 +109,13 @@ const buildOne = Effect.fnUntraced(function* (ask: Ask, index: Index, isThere: b
   const began = yield* Clock.currentTimeMillis
   if (isThere) yield* drop
   yield* Effect.tapError(ask(textOf(index, "CONCURRENTLY")), () =>
-    // An unfinished index takes space and slows down writers.
+    // An unfinished index takes up space and slows down writers.
     Effect.ignore(drop)
   )
   yield* end(index, (yield* Clock.currentTimeMillis) - began)
 })
 
-/** Builds the missing indexes. `busy`: another process is building them. */
+/** Builds the missing indexes. Returns `busy` if another process is building them. */
 export const build = (listener: Listener): Effect.Effect<"complete" | "busy", BuildFailed, Postgres> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -131,10 +134,10 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
     })
   )
 
-/** The pause before checking the catalog again, after a build by this or another process. */
+/** The pause between a build, by this or another process, and the next check of the catalog. */
 const lookPause = Duration.seconds(5)
 
-/** Waits until all indexes are built, by any node. `report` is called every second. */
+/** Waits until all indexes are built, by this node or another. `report` is called every second. */
 export const complete = Effect.fnUntraced(function* (
   listener: Listener,
   report: (progress: Progress) => Effect.Effect<void>
@@ -155,7 +158,7 @@ export const complete = Effect.fnUntraced(function* (
 const pauseFirst = 60
 const pauseLast = 3_600
 
-/** Builds missing indexes in the background. A failure is logged. It does not end the node or affect its readiness. */
+/** Builds missing indexes in the background. A failure is logged, but neither ends the node nor affects its readiness. */
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const postgres = yield* Postgres
@@ -198,7 +201,7 @@ export const make = Effect.gen(function* () {
     waker,
     turn: Effect.gen(function* () {
       missing = (yield* sql.unsafe(selectMissing)).length
-      // An iteration must be short, but a build is long.
+      // Iterations must be short, but a build takes long.
       if (missing > 0) yield* Effect.forkIn(attempt, scope)
       return undefined
     })

@@ -1,15 +1,15 @@
 /**
- * Runs of nodes on one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread also renews it while
- * the main thread is busy (`Renewal`). Any other node may end a run after its lease has lapsed, and then releases its reservations. The node of an
- * ended run admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still charged, although
- * their reservation was released (`books/ledger/rows/Released`).
+ * The runs of nodes on one PostgreSQL database. A run is a row with a lease that its node renews by the database's clock. While the main thread is
+ * busy, a separate thread renews it (`Renewal`). Once the lease has lapsed, any other node may end the run and release its reservations. The node of
+ * an ended run admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still charged,
+ * although their reservation was released (`books/ledger/rows/Released`).
  *
- * A starting node immediately ends the former run of its name, so that the reservations of its killed process are released. A former run that is
- * still alive is replaced for good. It logs this and admits no more calls. Its open calls settle late.
+ * A node that starts immediately ends the former run under its name, so that the reservations of a killed process are released. A former run that is
+ * still alive is replaced for good: it logs this and admits no more calls, and its open calls settle late.
  *
  * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease, and a node
- * without a reply for that long does not consider itself the leader. Two nodes therefore never believe that they lead at the same time. An iteration
- * that the former leader began may still run, but the conditions of its statements make that safe.
+ * that gets no reply for that long no longer considers itself the leader. Two nodes therefore never believe at the same time that they lead. An
+ * iteration that the former leader began may still be running, but the conditions in its statements make that safe.
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
@@ -24,7 +24,7 @@ import * as Locks from "./Locks.ts"
 import * as Notifications from "./Notifications.ts"
 import * as Renewal from "./Renewal.ts"
 
-/** The length of a lease, followed by the interval of renewals, in seconds. */
+/** The length of a lease, and how often it is renewed, in seconds. */
 const lease = 20
 const renewalSeconds = 5
 const renewalMillis = renewalSeconds * 1_000
@@ -55,7 +55,7 @@ interface State {
   /** The connection that holds the leader's lock. */
   leading: Client | undefined
   found: Found
-  /** Whether this process must stop serving the database, because it is too old or another process has its name. */
+  /** Whether this process must stop serving the database, because it is too old or another process has taken its name. */
   retired: boolean
 }
 
@@ -133,7 +133,7 @@ const open = async (connect: Postgres["Type"]["connect"], run: string, state: St
 
 const closeClient = ({ state }: Parts) => Effect.promise(async () => state.client?.end().catch(() => {}))
 
-// Counts only renewals over this connection, because it holds the lock.
+// Only renewals over this connection count, because it holds the lock.
 const leads = ({ state }: Parts): boolean =>
   !state.retired &&
   state.leading !== undefined &&
@@ -144,7 +144,7 @@ const sinceRenewal = ({ state }: Parts): number => now() - Math.max(state.renewe
 
 const enter = ({ ask, knows, name, run, settings }: Parts) => ask(insertRun, run, name, settings.version ?? "", knows)
 
-// A hanging batch of the former run locks the row until it loses its connection after some seconds.
+// If a batch of the former run hangs, it locks the row until it loses its connection after some seconds.
 const replaceFormer = ({ ask, name, run, settings }: Parts) =>
   settings.node === undefined
     ? Effect.void
@@ -166,7 +166,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
         parts,
         `another process was started as the node ${name}, so this one admits no more calls: stop it, or give each its own NODE_NAME`
       )
-    // After a very long silence, the row was deleted.
+    // The row is deleted after a very long silence.
     yield* enter(parts)
   }
   state.retired = false
@@ -181,7 +181,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
   if (state.found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
 })
 
-/** Takes the leader's lock, if it is free and this connection does not hold it. */
+/** Takes the leader's lock if it is free and this connection does not hold it yet. */
 const tryToLead = Effect.fnUntraced(function* ({ ask, listeners, state }: Parts) {
   if (state.leading !== undefined && state.leading === state.client) return
   state.leading = undefined
@@ -265,14 +265,14 @@ interface Found {
   readonly lapsed: number
 }
 
-/** Waits in real time, independent of the test clock, like the database's clock. */
+/** Waits in real time, independently of the test clock, because the database's clock runs in real time too. */
 const pause = (millis: number) =>
   Effect.async<void>((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** The application name of a node's connection. It identifies the holder of the lock on the server. */
+/** The application name of a node's connection, which identifies the holder of the lock on the server. */
 const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
@@ -284,32 +284,32 @@ const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, st
 const anyVersion = 2_147_483_647
 
 /**
- * The newest migration, and the minimum migration that a version must include to serve the database. (A database from before rolling upgrades does
- * not store the minimum. Then only the version that created it may serve it.)
+ * Selects the newest migration, and the oldest one that a version must know to serve the database. (A database from before rolling upgrades does not
+ * store the oldest one, so only the version that created it may serve it.)
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
   FROM ${migrationsTable} m`
 
-/** The names of running nodes with a version that lacks this migration. */
+/** Selects the names of running nodes whose version does not know this migration. */
 export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
   WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
 
 const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? AND NOT replaced RETURNING run`
 
-/** The thread's statement, in the driver's parameter syntax. Only the main thread restarts an ended run. */
+/** The statement that the thread runs, in the driver's parameter syntax. Only the main thread revives a run that was ended. */
 const keepRun = `UPDATE tollgate_sql_nodes SET until = ${until} WHERE run = $1 AND NOT ended`
 
-/** Replaces the former runs of a node. The row lock waits for batches that admit calls under them. */
+/** Replaces a node's former runs. The row lock waits for batches that admit calls under them. */
 const replaceRuns = `WITH former AS (
     SELECT run FROM tollgate_sql_nodes WHERE name = ? AND run <> ? AND NOT replaced FOR UPDATE
   )
   UPDATE tollgate_sql_nodes n SET ended = true, replaced = true, until = least(until, now()) FROM former WHERE n.run = former.run`
 
-/** Deletes the rows of dead nodes. Their reservations were released long ago. */
+/** Deletes the rows of dead nodes, whose reservations were released long ago. */
 const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
 
-/** The number of nodes with a lease, the recently lapsed ones, and the leader. */
+/** Selects the number of nodes with a lease, the number whose lease lapsed recently, and the leader. */
 const lookAround = `SELECT
     (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
     (SELECT count(*) FROM tollgate_sql_nodes
@@ -320,12 +320,15 @@ const lookAround = `SELECT
         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND (l.classid::bigint << 32) | l.objid::bigint = ${Locks.leader} LIMIT 1) AS leader`
 
-/** Ends a lapsed run. After a server start, every node has the length of a lease to return. The row lock waits for the run's batches. */
+/**
+ * Ends a run whose lease has lapsed. After the server starts, every node has the length of a lease to return. The row lock waits for the run's
+ * batches.
+ */
 const endRun = `WITH lapsed AS (
     SELECT run FROM tollgate_sql_nodes
     WHERE run = ? AND NOT ended AND greatest(until, pg_postmaster_start_time() + interval '${lease} seconds') < now() FOR UPDATE
   )
   UPDATE tollgate_sql_nodes n SET ended = true FROM lapsed WHERE n.run = lapsed.run`
 
-/** The names of the running nodes. */
+/** Selects the names of the running nodes. */
 export const selectAtWork = "SELECT name FROM tollgate_sql_nodes WHERE NOT ended AND until > now() ORDER BY name"

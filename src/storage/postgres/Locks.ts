@@ -1,18 +1,18 @@
 /**
- * The numbers of the advisory locks in a PostgreSQL database, in one list to keep them distinct. Nodes of two versions may run together, so a number
- * never changes its meaning.
+ * The numbers of the advisory locks in a PostgreSQL database. They are in one list so that they stay distinct. A number never changes its meaning,
+ * because nodes of two versions may run at the same time.
  */
 
 /** Held during a migration. */
 export const migration = 7_062_516_340
 
-/** Held by a batch with statements of rooms, until it commits. */
+/** Held until the commit by a batch that contains statements from other modules. */
 export const statements = 7_062_516_341
 
-/** Held by the leader while it leads. */
+/** Held by the leader as long as it leads. */
 export const leader = 7_062_516_342
 
-/** Held while indexes are built. A migration also holds it until it commits, because a table change would wait for the table's index. */
+/** Held while indexes are built. A migration also holds it until it commits, because changing a table would wait for the table's index. */
 export const indexes = 7_062_516_343
 
 /** Held while a database is the target of a copy. */

@@ -1,13 +1,13 @@
 /**
- * Migrates a PostgreSQL database. A lock ensures that only one of several starting nodes does so.
+ * Migrates a PostgreSQL database. If several nodes start, a lock ensures that only one of them does so.
  *
- * Nodes of two versions serve one database while an operator replaces them one by one. Tables therefore change in two steps. A migration that expands
- * (tables, indexes, columns that inserts may omit) still allows the previous version to serve. A migration that contracts (drops, renames, adds
- * constraints) comes one version later, when no node uses the removed objects. Each migration declares the oldest version that can serve after it.
- * The database stores that version, because a version does not know later migrations.
- * - A version may serve a database of a newer version, unless one of the applied migrations requires a newer version.
- * - A migration is refused while a node runs a version older than it requires.
- * - A node that later finds itself too old, because it was disconnected during the migration, gives up its lease (`Leases`).
+ * While an operator replaces nodes one by one, nodes of two versions serve one database. Tables therefore change in two steps. A migration that
+ * expands (tables, indexes, columns that inserts may omit) still allows the previous version to serve. A migration that contracts (drops, renames,
+ * adds constraints) comes one version later, when no node uses the removed objects any more. Each migration declares the oldest version that can
+ * serve after it. The database stores this, because a version does not know later migrations.
+ * - A version may serve a newer version's database unless one of the migrations applied to it requires a newer version.
+ * - A migration is refused while a node runs an older version than the migration requires.
+ * - A node that was disconnected during the migration and later finds itself too old gives up its lease (`Leases`).
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -21,9 +21,9 @@ import * as Locks from "./Locks.ts"
 import { base, contracting, indexes, later } from "./Schema.ts"
 
 export interface Migration {
-  /** `0001_base`: a number without gaps, and a name. */
+  /** A number, without gaps, and a name, as in `0001_base`. */
   readonly name: string
-  /** The oldest version that can serve after this migration, given as the number of that version's newest migration. */
+  /** The oldest version that can serve after this migration, as the number of that version's newest migration. */
   readonly oldest: number
   readonly apply: Effect.Effect<unknown, SqlError, SqlClient>
 }
@@ -31,7 +31,7 @@ export interface Migration {
 const statements = (texts: ReadonlyArray<string>): Migration["apply"] =>
   Effect.flatMap(SqlClient, (sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
 
-/** In order, and append-only. */
+/** All migrations, in order. The list is append-only. */
 export const migrations: ReadonlyArray<Migration> = [
   { name: "0001_base", oldest: 1, apply: statements(base) },
   ...Object.entries(later).map(([name, texts]) => ({
@@ -41,7 +41,7 @@ export const migrations: ReadonlyArray<Migration> = [
   }))
 ]
 
-/** Builds `indexes` in an empty database, with its tables. */
+/** Builds `indexes` in an empty database, together with its tables. */
 const applyIndexes = statements(indexes.map((index) => textOf(index)))
 
 const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
@@ -49,22 +49,22 @@ const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
 /** The newest migration. */
 export const newest = Math.max(...migrations.map(numberOf))
 
-/** The maximum wait for a table that batches use. Meanwhile all other batches queue up. */
+/** How long to wait for a table that batches use. All other batches queue up behind the wait. */
 const lockPatience = "2s"
 
-/** An index is being built. A change of its table would wait for the build, and all writers would wait for the change. */
+/** An index is being built. A change to its table would wait for the build, and all writers would wait for the change. */
 class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message: string }> {}
 
 /**
- * Applies all missing migrations in one transaction. Returns the numbers and names of the applied ones. `shown` is the database's name in messages.
- * `Indexes` builds the indexes of existing tables afterwards.
+ * Applies all missing migrations in one transaction, and returns their numbers and names. `shown` is the database's name in messages. `Indexes`
+ * builds the indexes of existing tables afterwards.
  */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
 
-/** Like `migrate`, with the given migrations. */
+/** Does the same as `migrate` with the given migrations. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
-    // Another session holds a table for longer than a batch takes.
+    // Retry if another session holds a table for longer than a batch takes.
     Effect.retry({
       while: (error) => error instanceof IndexUnderWay || isHeld(error),
       schedule: Schedule.spaced("1 second"),
@@ -120,7 +120,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
     ])
   }
   if (applied === 0) yield* applyIndexes
-  // Write this after the migration that adds the column.
+  // Write this last, because one of the migrations adds the column.
   for (const one of missing)
     yield* sql.unsafe(`UPDATE ${table} SET oldest = ? WHERE migration_id = ?`, [one.oldest, numberOf(one)])
   return missing.map((one) => [numberOf(one), one.name.slice(one.name.indexOf("_") + 1)] as const)

@@ -1,11 +1,11 @@
 /**
- * Signals over PostgreSQL. Each node has a connection that listens and publishes. After a lost connection is restored, listeners are called with
- * `undefined`, because they may have missed signals.
+ * Sends signals over PostgreSQL. Each node has a connection that listens and publishes. When a connection that was lost is restored, listeners are
+ * called with `undefined`, because they may have missed signals.
  *
- * A notification may be lost because the sender failed, or because a connection is dead and this is not detected yet. Changes that must not be missed
- * (keys, memberships, suspended users) are therefore also in a table, which triggers write in the transaction of the change. The connection polls it
- * more than once a second. While polls get no reply, listeners are called with `undefined` at the same rate. A node therefore accepts a deleted key
- * for less than two seconds.
+ * A notification may be lost because the sender failed, or because a connection is dead and this has not been detected yet. Changes that must not be
+ * missed (to keys, memberships and suspended users) are therefore also in a table, which triggers write in the transaction of the change. The
+ * connection polls this table more than once a second. While polls get no reply, listeners are called with `undefined` at the same rate. A node
+ * therefore accepts a deleted key for less than two seconds.
  */
 import { Effect } from "effect"
 import type { Client } from "pg"
@@ -17,12 +17,12 @@ type Listener = (ids: ReadonlyArray<string> | undefined) => void
 
 const channel = "tollgate_signals"
 
-/** The topic of changes in the table. */
+/** The topic of the changes in the table. */
 const durable = "belonging"
 
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 2_000
-/** The pause between two polls, the timeout of a poll, and the pause before reconnecting, in milliseconds. */
+/** The pause between two polls, the timeout of a poll, and the pause before a new connection, in milliseconds. */
 const pollPause = 600
 const pollPatience = 1_000
 const reconnectPause = 500
@@ -32,7 +32,7 @@ const idsMax = 100
 
 interface Parts {
   readonly connect: Postgres["Type"]["connect"]
-  /** The name under which this node publishes. */
+  /** The name that this node publishes under. */
   readonly self: string
   readonly listeners: Map<string, Set<Listener>>
   readonly state: State
@@ -53,9 +53,9 @@ export const make = Effect.gen(function* () {
   const closing = new Promise<void>((done) => (close = done))
   const parts: Parts = { connect, self: yield* Ids.make("run"), listeners: new Map(), state, closing }
 
-  // Clear caches at this interval while there are no polls.
+  // While there are no polls, clear caches at this interval.
   const blind = setInterval(() => state.connection === undefined && tellBlindness(parts), pollPatience).unref()
-  // Before anything is cached, wait until the first connection is open or has failed.
+  // Wait until the first connection is open or has failed, before anything is cached.
   let listening = Promise.resolve()
   yield* Effect.promise(() => new Promise<void>((opened) => (listening = keepListening(parts, opened))))
   yield* Effect.addFinalizer(() =>
@@ -184,14 +184,14 @@ interface SignalRow {
 
 const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_signals"
 
-/** Rooms write one transaction at a time, so the numbers ascend in the order of the commits. Newer rows are left to the notification. */
+/** Modules write one transaction at a time, so the numbers ascend in the order of the commits. Newer rows are left to the notifications. */
 const selectSince = `SELECT number, topic, id FROM tollgate_sql_signals
   WHERE number > ? AND at < clock_timestamp() - interval '400 milliseconds' ORDER BY number`
 
-/** All nodes have seen rows of this age. */
+/** Deletes rows that are so old that all nodes have seen them. */
 export const forgetOld = "DELETE FROM tollgate_sql_signals WHERE at < now() - interval '1 hour'"
 
-/** The timeout of a poll. It first lets the event loop handle replies that arrived while the thread was busy. */
+/** Waits for the timeout of a poll, then lets the event loop handle replies that arrived while the thread was busy. */
 const unanswered = async (): Promise<undefined> => {
   await new Promise<void>((done) => setTimeout(done, pollPatience).unref())
   await new Promise<void>((done) => setImmediate(() => setImmediate(done)))

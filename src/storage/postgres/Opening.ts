@@ -1,4 +1,4 @@
-/** Checks a PostgreSQL database before it is used. Describes in one sentence why a database cannot be used. */
+/** Checks a PostgreSQL database before it is used, and describes in one sentence why a database cannot be used. */
 import { Cause, Effect } from "effect"
 import { DatabaseError } from "pg"
 import type { Client } from "pg"
@@ -9,13 +9,13 @@ import { isConnectionFault } from "./Faults.ts"
 import { selectAtWork } from "./Leases.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
-/** The oldest supported version, which is the first to allow a subquery without an alias after FROM. */
+/** The oldest supported version. It is the first that allows a subquery without an alias after FROM. */
 const oldest = 16
 
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 5_000
 
-/** The newest applied migration; 0 if the database does not have our tables. Fails if the database cannot be used. */
+/** Finds the newest migration that was applied; 0 if the database does not contain our tables. Fails if the database cannot be used. */
 export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
@@ -35,14 +35,14 @@ export const look = (
     return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
   })
 
-/** Fails if nodes serve the database, which must have our tables. Nodes may still start afterwards. */
+/** Fails if nodes are serving the database, which must contain our tables. Nodes may still start afterwards. */
 export const unserved = (database: PostgresDatabase): Effect.Effect<void, DatabaseUnusable> =>
   asking(database, async (client) => {
     const { rows } = await client.query(selectAtWork)
     if (rows.length > 0) throw new DatabaseUnusable({ message: `${database.shown} ${servedBy(rows)}` })
   })
 
-/** The refusal for a database that these nodes serve (`selectAtWork`). */
+/** Words the refusal of a database that these nodes are serving (`selectAtWork`). */
 export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
   `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
 
@@ -88,14 +88,14 @@ const settings = `SELECT current_setting('server_version_num')::int / 10000 AS v
 const selectTable = `SELECT to_regclass($1) IS NOT NULL AS there, has_table_privilege(to_regclass($1), 'SELECT') AS may_read`
 
 const foreignTables = ({ shown }: PostgresDatabase): string =>
-  `${shown} has tables that its user may not read (${migrationsTable}): use the user who created them, or GRANT that user to this one`
+  `${shown} contains tables that its user may not read (${migrationsTable}): use the user who created them, or GRANT that user to this one`
 
 const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undefined => {
   if (found.version < oldest) return `${shown} is PostgreSQL ${found.version}: it must be ${oldest} or newer`
   if (found.standby || found.read_only) return `${shown} is a standby or read-only: give the address of the primary`
   if (found.encoding !== "UTF8")
     return `${shown} has the encoding ${found.encoding}: create the database with ENCODING 'UTF8'`
-  // Acknowledged writes must be on disk. The operator decides how many standbys must also have them.
+  // Acknowledged writes must be on disk. The operator decides how many standbys must have them too.
   if (found.commit === "off")
     return `${shown} has synchronous_commit = off, which may lose acknowledged commits: set it to on`
   if (!found.may_create)
@@ -110,20 +110,20 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
   switch (code) {
     case "28P01":
     case "28000":
-      return `${shown} does not let this user in: wrong password, or pg_hba.conf does not allow it (${message})`
+      return `${shown} rejects this user: wrong password, or pg_hba.conf does not allow it (${message})`
     case "3D000":
-      return `${shown}: there is no such database; make it with CREATE DATABASE`
+      return `${shown}: there is no such database; create it with CREATE DATABASE`
     case "42P01":
     case "42703":
-      return `${shown} is not as this service left it (${message}): restore a backup of it, or use an empty database`
+      return `${shown} is not in the state this service left it in (${message}): restore a backup of it, or use an empty database`
     case "42501":
-      return `${shown}: this user may not do what is needed there (${message})`
+      return `${shown}: this user lacks a permission that is needed there (${message})`
     case "53300":
       return `${shown} accepts no more connections (${message}): raise that limit, or reduce the connections`
     case "57P03":
       return `${shown} is starting up or shutting down: try again shortly`
     case "ECONNREFUSED":
-      return `nothing listens at ${shown}: is PostgreSQL running there?`
+      return `cannot connect to ${shown}: is PostgreSQL running there?`
     case "ENOTFOUND":
     case "EAI_AGAIN":
       return `the host of ${shown} is not known`
@@ -134,28 +134,28 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
   }
   const text = message ?? String(error)
   if (/timeout/i.test(text))
-    return `${shown} did not answer within ${patience / 1_000} s: is it PostgreSQL, and is a firewall between?`
+    return `${shown} did not respond within ${patience / 1_000} s: is it PostgreSQL, and is a firewall in between?`
   if (/does not support SSL/i.test(text))
-    return `${shown} offers no TLS: set ssl = on there, or remove sslmode from the URL`
+    return `${shown} does not offer TLS: set ssl = on there, or remove sslmode from the URL`
   if (/key values mismatch|bad decrypt|passphrase/i.test(text))
     return `the sslkey in the URL of ${shown} does not match its sslcert, or sslpassword does not decrypt it (${text})`
   if (/alert/i.test(text))
     return `${shown} rejects this client's certificate: name one that it trusts with sslcert=FILE and sslkey=FILE in the URL (${text})`
   if (/does not match certificate/i.test(text))
-    return `${shown} shows a certificate of another host: use the name in the certificate, or sslmode=verify-ca (${text})`
+    return `${shown} presents a certificate for another host: use the name in the certificate, or sslmode=verify-ca (${text})`
   if (/self.signed|certificate|unable to verify/i.test(text))
-    return `${shown} shows a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
+    return `${shown} presents a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
   if (
     /Connection terminated unexpectedly|Invalid message|invalid response|unexpected message|SSL connection|protocol/i.test(
       text
     )
   )
-    return `the server at ${shown} does not speak the protocol of PostgreSQL (${text})`
-  if (/SASL|password must be a string/i.test(text)) return `${shown} requires a password: put it into the URL`
+    return `the server at ${shown} does not speak PostgreSQL's protocol (${text})`
+  if (/SASL|password must be a string/i.test(text)) return `${shown} requires a password: add it to the URL`
   return `${shown} could not be used: ${text}${code === undefined ? "" : ` (${code})`}`
 }
 
-/** The underlying error of PostgreSQL or the connection, if any. */
+/** Finds the underlying error of PostgreSQL or the connection, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code?: string | undefined }) | undefined => {
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
   for (let depth = 0; one instanceof Error && depth < 10; depth++) {

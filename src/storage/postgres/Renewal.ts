@@ -1,21 +1,21 @@
 /**
- * Renews a node's lease from a separate thread and connection. Large responses may keep the main thread too busy to renew in time. Other nodes would
- * then release its calls.
+ * Renews a node's lease from a separate thread and connection. Large responses may keep the main thread too busy to renew in time, and other nodes
+ * would then release its calls.
  *
- * The lease means that the node still works on its calls, which a stuck main thread does not. The thread therefore renews only if the main thread's
- * event loop has run within two minutes. If the process dies or freezes, so does the thread.
+ * The lease means that the node is still working on its calls, which a stuck main thread is not. The thread therefore renews only if the main
+ * thread's event loop has run within the last two minutes. If the process dies or freezes, so does the thread.
  */
 import type { Worker } from "node:worker_threads"
 import type { Task } from "./LeaseTask.ts"
 import { start as startThread } from "./ThreadCode.ts"
 
-/** The time after which a busy main thread counts as stuck, in milliseconds. */
+/** How long the main thread may be busy before it counts as stuck, in milliseconds. */
 export const stuckAfter = 120_000
 
-/** The interval of the main thread's heartbeat, in milliseconds. */
+/** The interval between the main thread's heartbeats, in milliseconds. */
 const beatEvery = 1_000
 
-/** The pause before a failed thread is restarted, in milliseconds. */
+/** The pause before a thread that failed is restarted, in milliseconds. */
 const restartPause = 5_000
 
 export interface Renewal {
@@ -24,7 +24,7 @@ export interface Renewal {
   readonly stop: () => Promise<unknown>
 }
 
-/** Starts the thread. After a failure, calls `failed` and starts another thread. */
+/** Starts the thread. If it fails, `failed` is called and another thread is started. */
 export const start = (task: Omit<Task, "beats" | "renewedAt">, failed: (error: unknown) => void): Renewal => {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const renewedAt = new BigInt64Array(new SharedArrayBuffer(8))

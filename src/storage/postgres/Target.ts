@@ -1,31 +1,34 @@
 /**
- * The server, database and TLS options in the URL of a PostgreSQL database. `sslmode` has the meaning that libpq defines:
+ * Reads the server, the database and the TLS options from a PostgreSQL URL. `sslmode` means what libpq defines:
  * - `disable`: no TLS.
- * - `prefer` (default): TLS if the server offers it, with any certificate.
- * - `require`: TLS with any certificate. With `sslrootcert=FILE`, like `verify-ca`.
- * - `verify-ca`: the certificate must be signed by a trusted root. `verify-full`: it must also name the host.
- * `sslrootcert=FILE` has the trusted roots. Without it, or with `sslrootcert=system`, the roots of Node.js are trusted.
+ * - `prefer` (the default): TLS if the server offers it, with any certificate.
+ * - `require`: TLS with any certificate; with `sslrootcert=FILE`, the same as `verify-ca`.
+ * - `verify-ca`: a trusted root must have signed the certificate. `verify-full`: it must also name the host.
+ *
+ * `sslrootcert=FILE` names the file that contains the trusted roots. Without it, or with `sslrootcert=system`, the roots of Node.js are trusted.
  *
  * Differences from libpq:
- * - With `sslrootcert` but no `sslmode`, the certificate is verified in full. libpq does so only for `sslrootcert=system`.
+ * - If there is an `sslrootcert` but no `sslmode`, the certificate is verified in full. libpq does so only for `sslrootcert=system`.
  * - `verify-ca` does not require `sslrootcert`.
- * - `prefer` does not fall back to plain text if the server offers TLS but the handshake fails.
+ * - `prefer` does not fall back to an unencrypted connection if the server offers TLS but the handshake fails.
  */
 import { Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import { Client, Connection } from "pg"
 import type { ClientConfig } from "pg"
 
-/** URL parameters that are not passed to the driver, which would interpret them differently. */
+/** The URL parameters that are not passed to the driver, because it would interpret them differently. */
 const own = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "options"] as const
 type Params = Readonly<Partial<Record<(typeof own)[number], string>>>
 
-/** The driver's connection settings. `prefersTls`: continue without TLS if the server does not offer it. */
+/** The driver's connection settings. `prefersTls` means that the connection continues without TLS if the server does not offer it. */
 export interface Target extends ClientConfig {
   readonly prefersTls?: boolean
 }
 
-/** The driver's settings. `options` are session settings, which the URL's options override. Throws if a file in the URL cannot be read. */
+/**
+ * Builds the driver's settings. `options` are session settings, which the URL's options override. Throws if a file that the URL names cannot be read.
+ */
 export const targetOf = (url: Redacted.Redacted, options = ""): Target => {
   const target = new URL(Redacted.value(url))
   const params: Params = Object.fromEntries(
@@ -64,7 +67,7 @@ const contentOf = (name: string, path: string): string => {
   }
 }
 
-/** A driver connection. */
+/** A driver connection that follows these settings. */
 export class TargetClient extends Client {
   #isConnected = false
 
@@ -73,7 +76,7 @@ export class TargetClient extends Client {
     this.once("connect", () => (this.#isConnected = true))
   }
 
-  /** After a failed TLS handshake, the driver would wait forever for the connection to end. */
+  /** Ends the connection. After a failed TLS handshake, the driver would wait for its end forever. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's method has two overloads
   override end(callback?: any): any {
     if (this.#isConnected) return callback === undefined ? super.end() : super.end(callback)
@@ -82,7 +85,7 @@ export class TargetClient extends Client {
   }
 }
 
-/** Continues without TLS if the server does not offer it. The driver would fail. */
+/** Continues without TLS if the server does not offer it, where the driver would fail. */
 class TlsIfOffered extends (Connection as unknown as new (target: Target) => DriverConnection) {
   override connect(port: number | string, host?: string): void {
     super.connect(port, host)
@@ -96,7 +99,7 @@ class TlsIfOffered extends (Connection as unknown as new (target: Target) => Dri
   }
 }
 
-/** Members of the driver's connection that its types omit. */
+/** The members of the driver's connection that its types omit. */
 interface DriverConnection extends Connection {
   readonly ssl: unknown
   connect(port: number | string, host?: string): void

@@ -1,12 +1,12 @@
 /**
- * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, private keys only encrypted with it. A copy of the database
- * alone therefore reveals no key or token.
+ * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, and private keys only encrypted with it, so a copy of the
+ * database alone reveals no key or token.
  */
 import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
 
-/** The purpose of a hash. A value hashed for one purpose matches no other purpose. */
+/** The purposes of hashes. A value that is hashed for one purpose does not match for any other. */
 export const purposes = [
   "api_key",
   "run_key",
@@ -28,13 +28,13 @@ export const purposes = [
 export type Purpose = (typeof purposes)[number]
 
 /** Everything that the secret protects: hashes by purpose, and encrypted values. */
-export type Protected = Purpose | "signing_key" | "letter"
+export type Protected = Purpose | "signing_key" | "log_key" | "letter"
 
 export interface DeploymentSecretContract {
-  /** HMAC-SHA256 as 64 hex digits. */
+  /** Hashes with HMAC-SHA256, as 64 hex digits. */
   readonly hash: (purpose: Purpose, value: string) => string
   readonly seal: (text: string) => Effect.Effect<string>
-  /** Dies if the text was sealed with another secret, which means that the deployment's secret was lost or replaced. */
+  /** Decrypts. Dies if the text was sealed with another secret, which means that the deployment's secret was lost or replaced. */
   readonly unseal: (sealed: string) => Effect.Effect<string>
 }
 
@@ -43,7 +43,7 @@ export class DeploymentSecret extends Context.Tag("tollgate/auth/DeploymentSecre
   DeploymentSecretContract
 >() {}
 
-/** The secret must have at least 32 random bytes. */
+/** The secret must consist of at least 32 random bytes. */
 export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => make(secret))
 
 const derived = (secret: Uint8Array, purpose: string) =>

@@ -1,10 +1,10 @@
 /**
- * Restricts data files to the service's user. Group and others have no permissions, and files created by root belong to the owner of the folder, who
- * must be able to open them later.
+ * Restricts data files to the service's user. The group and others get no permissions. Files created by root are given to the owner of the folder,
+ * who must be able to open them later.
  *
  * Where the specification is silent:
- * - The service removes the permissions of group and others from the data folder (unless it contains other folders) and from its own files. It gives
- *   files created by root to the owner of the folder. New files are private from the start (umask 077).
+ * - The service removes the permissions of the group and others from the data folder (unless it contains other folders) and from its own files. It
+ *   gives files created by root to the owner of the folder. New files are private from the start (umask 077).
  */
 import { Effect } from "effect"
 import {
@@ -22,20 +22,20 @@ import {
 import type { Stats } from "node:fs"
 import { basename, dirname, join } from "node:path"
 
-/** The location of a deployment's data. */
+/** Where a deployment's data is. */
 export interface Place {
   readonly data_dir: string
   /** The database file; `undefined` on PostgreSQL. */
   readonly database: string | undefined
 }
 
-/** Completed and failed changes, one phrase per file. */
+/** The changes that were made and those that failed, one phrase per file. */
 export interface Tightened {
   readonly done: ReadonlyArray<string>
   readonly left: ReadonlyArray<string>
 }
 
-/** Permissions of group and others. */
+/** The permissions of the group and others. */
 const others = 0o077
 
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0")
@@ -43,7 +43,7 @@ const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "
 const isRoot = process.getuid?.() === 0
 
 /**
- * Removes the permissions of group and others, and gives files created by root to the owner of the folder. Opening and closing the files releases
+ * Removes the permissions of the group and others, and gives files created by root to the owner of the folder. Opening and closing the files releases
  * this process's locks on them, so no code may have them open.
  */
 export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened> =>
@@ -62,7 +62,7 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     return { done, left }
   })
 
-/** Folders and files that other users can access, one phrase each. Changes nothing. */
+/** Finds the folders and files that other users can access, one phrase each. Changes nothing. */
 export const shared = (place: Place): ReadonlyArray<string> =>
   process.platform === "win32"
     ? []
@@ -78,16 +78,19 @@ const tightenFolder = (path: string, { mode }: Stats): Change => {
   // Other users may need this folder to reach their own, so do not close it.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
   if (foreign)
-    return { done: false, what: `${octal(mode)}: it holds other folders too; give the service one of its own` }
+    return { done: false, what: `${octal(mode)}: it holds other folders too; give the service a folder of its own` }
   try {
     chmodSync(path, mode & 0o700)
     return { done: true, what: `${octal(mode)} to ${octal(mode & 0o700)}` }
   } catch {
-    return { done: false, what: `${octal(mode)}: it is another user's` }
+    return { done: false, what: `${octal(mode)}: it belongs to another user` }
   }
 }
 
-/** Changes the file, never a link's target, because a user who can write to the folder must not make root change files elsewhere. */
+/**
+ * Changes the file itself, never the target of a link, because a user who can write to the folder must not be able to make root change files
+ * elsewhere.
+ */
 const tightenFile = (path: string, folder: Stats | undefined): Change => {
   let file: number
   try {
@@ -105,14 +108,14 @@ const tightenFile = (path: string, folder: Stats | undefined): Change => {
       fchmodSync(file, found.mode & 0o700)
       return { done: true, what: `${octal(found.mode)} to ${octal(found.mode & 0o700)}` }
     } catch {
-      return { done: false, what: `${octal(found.mode)}: it is another user's` }
+      return { done: false, what: `${octal(found.mode)}: it belongs to another user` }
     }
   } finally {
     closeSync(file)
   }
 }
 
-/** The database files (with lock and snapshots), and the service's other files in the data folder. */
+/** Lists the database files (with the lock and the snapshots) and the service's other files in the data folder. */
 const filesOf = ({ data_dir, database }: Place): ReadonlyArray<string> => {
   const name = database === undefined ? undefined : basename(database)
   const beside =
@@ -143,7 +146,7 @@ const foldersIn = (folder: string): ReadonlyArray<string> => {
   }
 }
 
-/** Creates an empty private file for SQLite to write a copy into. */
+/** Creates an empty private file that SQLite writes a copy into. */
 export const blank = (path: string): Effect.Effect<void> =>
   Effect.sync(() => writeFileSync(path, "", { flag: "wx", mode: 0o600 }))
 

@@ -1,7 +1,7 @@
 /**
- * A lock that the operating system releases whenever the process ends: an exclusive SQLite transaction on a separate empty file. SQLite uses `fcntl`,
- * so the lock excludes all processes on the file system, including containers, and other connections of the same process. If this process opened and
- * closed the file in another way, that would release the lock.
+ * A lock that the operating system releases when the process ends, no matter how. It is an exclusive SQLite transaction on a separate empty file.
+ * SQLite uses `fcntl`, so the lock excludes all processes on the file system, including those in containers, and other connections of the same
+ * process. If this process opened and closed the file in any other way, that would release the lock.
  */
 import Sqlite from "better-sqlite3"
 import { chownSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -12,13 +12,13 @@ export interface Lock {
 }
 
 /**
- * Takes the lock on the file, which is created if necessary. `patience` is the maximum wait, in milliseconds. Throws SQLite's error, which is
+ * Takes the lock on the file, which is created if necessary. `patience` is how long to wait, in milliseconds. Throws SQLite's error, which is
  * `SQLITE_BUSY` if the lock is taken.
  */
 export const take = (path: string, patience: number): Lock => {
   const db = new Sqlite(path, { timeout: patience })
   try {
-    // Nothing is written, so avoid a journal file, which would have to be removed.
+    // Nothing is written, so avoid a journal file that would have to be removed.
     db.pragma("journal_mode = MEMORY")
     db.exec("BEGIN EXCLUSIVE")
   } catch (error) {
@@ -32,8 +32,8 @@ export const take = (path: string, patience: number): Lock => {
 const attemptsMax = 20
 
 /**
- * Takes the lock on a file that exists only while it is locked. If root creates it, the file is given to the owner of the folder. Otherwise the owner
- * could not test the lock.
+ * Takes the lock on a file that exists only while it is locked. If root creates the file, it is given to the owner of the folder, who could not test
+ * the lock otherwise.
  */
 export const takeNew = (path: string): Lock => {
   for (let attempt = 1; ; attempt++) {
@@ -54,20 +54,20 @@ export const takeNew = (path: string): Lock => {
   }
 }
 
-/** Whether a process holds the lock. An unlocked file is removed. */
+/** Whether a process holds the lock. If none does, the file is removed. */
 export const isTaken = (path: string): boolean => {
   if (!existsSync(path)) return false
   let lock: Lock
   try {
     lock = take(path, 0)
   } catch {
-    // Locked, perhaps by a process that is about to remove the file. A file that this user cannot open counts as locked.
+    // The file is locked, perhaps by a process that is about to remove it. A file that this user cannot open counts as locked.
     return existsSync(path)
   }
   try {
     rmSync(path, { force: true })
   } catch {
-    // On systems that cannot remove open files, it stays unlocked.
+    // On systems that cannot remove open files, the file is left there, unlocked.
   }
   lock.release()
   return false

@@ -1,11 +1,11 @@
 /**
- * Checks a database file before it is used. Describes in one sentence why a file cannot be used.
+ * Checks a database file before it is used, and describes in one sentence why a file cannot be used.
  *
  * Where the specification is silent:
- * - An empty file, a file of another program and a log without its database are refused and not changed. Only `serve`, `migrate` and `restore` create
- *   a database.
- * - When the service starts, it waits up to a minute for a file that another process has locked, with a log line immediately and every ten
- *   seconds. A command waits five seconds.
+ * - An empty file, another program's file and a log without its database are refused and not changed. Only `serve`, `migrate` and `restore` create a
+ *   database.
+ * - When the service starts, it waits up to a minute for a file that another process has locked, and logs this immediately and every ten seconds. A
+ *   command waits five seconds.
  */
 import Sqlite from "better-sqlite3"
 import { Cause, Effect } from "effect"
@@ -15,8 +15,8 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../database/Unusable.ts"
 
 /**
- * The newest migration applied to a file; 0 if the database is empty, `undefined` if the file does not exist. Changes nothing. With `writing`, also
- * checks write permission. Fails if the file is not a database of this service.
+ * Finds the newest migration that was applied to a file; 0 if the database is empty, and `undefined` if the file does not exist. Changes nothing.
+ * `writing` also checks for write permission. Fails if the file is not a database of this service.
  */
 export const look = (
   file: string,
@@ -31,7 +31,7 @@ export const look = (
       const folder = () => permitted(dirname(file), constants.W_OK, `is in a folder that this user may not write to`)
       const found = statSync(file, { throwIfNoEntry: false })
       if (found === undefined) {
-        // SQLite would delete the log, including commits that are not in the database yet.
+        // SQLite would delete the log, and with it commits that are not in the database yet.
         if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
           throw unusable(`is missing, but ${file}-wal exists: put the file back next to it, or move ${file}-wal away`)
         if (writing) folder()
@@ -62,7 +62,7 @@ const unusableFor = (file: string, error: unknown): DatabaseUnusable =>
     is_locked: /^SQLITE_(BUSY|LOCKED)/.test(faultOf(error)?.code ?? "")
   })
 
-/** Fails unless the file can be written at the moment. Writes nothing. */
+/** Fails unless the file can be written right now. Writes nothing. */
 export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> =>
   Effect.try({
     try: () => {
@@ -76,14 +76,14 @@ export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> 
     catch: (error) => unusableFor(file, error)
   })
 
-/** The wait for a locked file, in milliseconds. */
+/** How long to wait for a locked file, in milliseconds. */
 export interface Waiting {
   readonly most: number
   /** The interval between two log lines. */
   readonly said: number
 }
 
-/** Retries while another process has locked the file, and logs this. Uses real time, independent of the test clock. */
+/** Retries as long as another process has locked the file, and logs this. It uses real time, independently of the test clock. */
 export const whenUnlocked = <A, R>(
   file: string,
   effect: Effect.Effect<A, DatabaseUnusable, R>,
@@ -112,7 +112,7 @@ const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(do
 
 const notSqlite = "is not a SQLite database: it is damaged, or another kind of file"
 
-/** Whether the access is permitted. A missing file counts as permitted, since it may be created. */
+/** Whether access is permitted. A missing file counts as permitted, because it may be created. */
 const isPermitted = (path: string, mode: number): boolean => {
   try {
     accessSync(path, mode)
@@ -133,14 +133,14 @@ const appliedIn = (file: string, copying: boolean, patience: number): number => 
     const other = names.find((name) => !name.startsWith("sqlite_"))
     if (other === undefined) return 0
     throw new DatabaseUnusable({
-      message: `${file} is a database of another program: it has a table ${other} and none of ours`
+      message: `${file} is another program's database: it contains a table ${other} and none of ours`
     })
   } finally {
     db.close()
   }
 }
 
-/** The underlying error of SQLite or the file system, if any. */
+/** Finds the underlying error of SQLite or the file system, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {
   const causes = new Set<unknown>()
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
@@ -179,9 +179,9 @@ export const wordsOf = (file: string, error: unknown): string => {
       return `${file} could not be opened: may this user read it, and write to ${dirname(file)}?`
     case "IOERR":
     case "EIO":
-      return `${file} could not be used: its disk fails (${fault.code})`
+      return `${file} could not be used: its disk is failing (${fault.code})`
     case "ERROR":
-      return `${file} is not as this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
+      return `${file} is not in the state this service left it in (${fault.message}): restore a backup (tollgate restore --from FILE)`
     default:
       return `${file} could not be used: ${fault.message} (${fault.code})`
   }

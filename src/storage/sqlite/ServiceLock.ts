@@ -1,10 +1,10 @@
 /**
- * The lock of the one process that serves a database. Operator commands do not take it, and may run at the same time.
+ * The lock that only one process serving a database can hold. Operator commands do not take it, so they may run at the same time.
  *
  * Where the specification is silent:
- * - One process serves a database, and a second one is refused. `grant`, `verify` and the other commands may run at the same time, except `restore`.
- *   A command migrates a database of an earlier version, but not while a service uses it. Before an upgrade, the file is copied to a file next to it.
- *   A host's own objects that refer to a table stay when a migration replaces the table.
+ * - One process serves a database, and a second one is refused. `grant`, `verify` and all other commands except `restore` may run at the same time. A
+ *   command migrates an earlier version's database, but not while a service uses it. Before an upgrade, the file is copied to a file next to it. If a
+ *   migration replaces a table, a host's own objects that refer to it are kept.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -12,7 +12,7 @@ import * as Lock from "./Lock.ts"
 import { faultOf, wordsOf } from "./Opening.ts"
 import { DatabaseUnusable } from "../database/Unusable.ts"
 
-/** Another process serves the database. */
+/** Another process is serving the database. */
 export class AlreadyServed extends Data.TaggedError("AlreadyServed")<{ readonly message: string }> {}
 
 export const lock = (database: string): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>

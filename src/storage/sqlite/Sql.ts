@@ -1,6 +1,4 @@
-/**
- * The SQLite database: the reading connection, and the migrations that run first. All later changes go through the ledger's `Writer`.
- */
+/** Opens the SQLite database for reading, after running its migrations. All later changes go through the ledger's `Writer`. */
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
@@ -51,11 +49,15 @@ import suspendedBy from "../migrations/0042_suspended_by.ts"
 import byKey from "../migrations/0043_by_key.ts"
 import budgets from "../migrations/0044_budgets.ts"
 import openRuns from "../migrations/0045_open_runs.ts"
+import log from "../migrations/0048_log.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** Append-only, because a database never applies a migration twice. The table of migrations is ours, separate from a host's. */
+/**
+ * The migrations. The list is append-only, because a database never applies a migration twice. The table that records them is ours, separate from a
+ * host's.
+ */
 export const migrations = {
   "0001_ledger": ledger,
   "0002_identity": identity,
@@ -101,13 +103,14 @@ export const migrations = {
   "0044_budgets": budgets,
   "0045_open_runs": openRuns,
   "0046_vendor_calls": vendorCalls,
-  "0047_reconciliations": reconciliations
+  "0047_reconciliations": reconciliations,
+  "0048_log": log
 }
 
 /** The newest migration. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** The newest applied migration; 0 for an empty database. */
+/** Finds the newest migration that was applied; 0 for an empty database. */
 const appliedTo = Effect.gen(function* () {
   const sql = yield* SqlClient
   const [found] = yield* sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
@@ -116,15 +119,21 @@ const appliedTo = Effect.gen(function* () {
   return row?.id ?? 0
 })
 
-/** Checks the result, because the migrator mistakes a failure of its first write for a concurrent migration and reports success. */
+/**
+ * Applies the missing migrations and checks the result, because the migrator mistakes a failure of its first write for a concurrent migration and
+ * reports success.
+ */
 const applyMissing = Effect.gen(function* () {
   const done = yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
   if ((yield* appliedTo) !== newest)
-    return yield* new UpgradeFailed({ message: "the list of migrations could not be written" })
+    return yield* new UpgradeFailed({ message: "the table of migrations could not be written" })
   return done
 })
 
-/** Applies all missing migrations in one transaction. Returns their names. A file with data is first copied to `<file>.before-<migration>`. */
+/**
+ * Applies all missing migrations in one transaction and returns their names. A file that contains data is first copied to
+ * `<file>.before-<migration>`.
+ */
 export const migrate = (file: string | undefined) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
@@ -165,8 +174,8 @@ export const migrate = (file: string | undefined) =>
   })
 
 /**
- * A migration may replace a table. These settings protect a host's objects that refer to it: rows that would be deleted with it, and views that would
- * not find it. Both settings belong to the connection and can only be changed outside a transaction.
+ * Protects a host's objects that refer to a table while a migration replaces it: rows that would be deleted with the table, and views that would not
+ * find it. Both settings belong to the connection and can only be changed outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient, (sql) =>
@@ -191,20 +200,20 @@ const migrated = (file: string | undefined) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const sql = yield* SqlClient
-      // In WAL mode the default of NORMAL may lose the last commits in a power failure.
+      // In WAL mode, the default of NORMAL may lose the last commits in a power failure.
       yield* sql`PRAGMA synchronous = FULL`
       yield* migrate(file)
     })
   )
 
-/** A migrated SQLite file, for reading. */
+/** Opens a SQLite file for reading and migrates it first. */
 export const layer = (file: string) => {
   const client = SqliteClient.layer({ filename: file })
   const readOnly = Layer.effectDiscard(Effect.flatMap(SqlClient, (sql) => sql`PRAGMA query_only = ON`))
   return readOnly.pipe(Layer.provide(migrated(file)), Layer.provideMerge(client))
 }
 
-/** The bytes of a migrated, empty database, once it has been created. */
+/** The bytes of an empty, migrated database, once there is one. */
 let empty: Uint8Array | undefined
 
 const keepEmpty = Layer.effectDiscard(
@@ -215,8 +224,8 @@ const keepEmpty = Layer.effectDiscard(
 )
 
 /**
- * A new, migrated database in memory, for reading and writing. The writer shares the connection. A process migrates its first database. The others
- * are copies of it, which takes 2 % of the time.
+ * Opens a new, migrated database in memory for reading and writing. The writer shares the connection. A process migrates only its first database. The
+ * others are copies of it, which take 2 % of the time.
  */
 export const layerMemory = Layer.suspend(() =>
   // The driver also opens bytes, which the client's type does not allow.
@@ -226,5 +235,5 @@ export const layerMemory = Layer.suspend(() =>
   )
 )
 
-/** Migrates a file and closes it. Returns the applied migrations. */
+/** Migrates a file and closes it. Returns the migrations that were applied. */
 export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))

@@ -1,4 +1,7 @@
-/** Known models with limits and prices. The file is read on demand and not kept in memory, because a service needs only its configured models. */
+/**
+ * Known models with their limits and prices. The file is read on demand and not kept in memory, because a service needs only the models it is
+ * configured with.
+ */
 import { read } from "./CatalogueFile.ts"
 import type { CatalogueDocument, Price, PriceFields, Stored } from "./Document.ts"
 import { nearest } from "../../kernel/Likeness.ts"
@@ -21,7 +24,7 @@ export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
     upstream: { readonly name: string; readonly base_url: string },
     model: string
   ) => KnownModel | undefined
-  /** The most similar ids, if any. */
+  /** Finds the most similar ids, if there are any. */
   readonly near: (id: string) => ReadonlyArray<string>
 }
 
@@ -60,7 +63,7 @@ export const open = (): Catalogue => {
 export const hostOf = (address: string): string | undefined =>
   URL.canParse(address) ? new URL(address).hostname : undefined
 
-/** Converts a price to the field names of the configuration. */
+/** Converts a price to the field names that the configuration uses. */
 export const settingOf = ({ long_context, ...fields }: Price) => ({
   ...namesOf(fields),
   ...(long_context !== undefined && {

@@ -20,12 +20,12 @@ export interface Price extends PriceFields {
   readonly long_context?: ReadonlyArray<PriceFields & { readonly above_prompt_tokens: number }> | undefined
 }
 
-/** A model of a vendor. Missing values are unknown. */
+/** A vendor's model. Missing values are unknown. */
 export interface Stored {
   readonly name: string
   readonly context_length?: number | undefined
   readonly max_output_tokens?: number | undefined
-  /** Text only, if missing. */
+  /** If missing, the model accepts only text. */
   readonly input_modalities?: readonly ["text", "image"] | undefined
   readonly limit_field?: "max_tokens" | undefined
   /** The maximum number of tokens that the vendor adds to a prompt, for its template, tools or an image. */
@@ -33,7 +33,7 @@ export interface Stored {
   readonly max_tool_tokens?: number | undefined
   readonly max_attachment_tokens?: number | undefined
   readonly price?: Price | undefined
-  /** Prices in another source, if they differ. */
+  /** The prices that another source states, if they differ. */
   readonly differs?: PriceFields | undefined
 }
 

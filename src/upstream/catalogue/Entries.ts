@@ -2,23 +2,23 @@
  * Completes configuration entries that name a model in the catalogue: `{ "catalogue": "openai/gpt-…" }`.
  *
  * Where the specification is silent:
- * - The entry's other fields override the catalogue. The model keeps its id in the catalogue.
- * - A `price` with a prompt or completion price replaces the catalogue's whole price. Without either, its lines are added to the catalogue's lines or
- *   replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same holds for each part of its `long_context`.
- * - Without `upstreams`, the one upstream with the vendor's name or host serves the model. If an upstream has no `model`, the vendor's name for the
- *   model is used.
- * - A model without a price or limit in the catalogue is refused, unless the entry has it.
- * - `{ "catalogue": "openai/*" }` means every model in the catalogue with known price and limits and an id that begins with `openai/`. The entry's
- *   other settings apply to each of them. An entry that names one of these models takes precedence.
- * - Prices are those of the catalogue in this version. They change with an upgrade of the service, or when the entry changes. Earlier charges name
- *   the version of their price.
+ * - The entry's other fields override those of the catalogue. The model's id is its id in the catalogue unless the entry sets one.
+ * - A `price` that contains a prompt or completion price replaces the catalogue's entire price. If it contains neither, its lines are added to the
+ *   catalogue's or replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same applies to each part of its `long_context`.
+ * - Without `upstreams`, the model is served by the one upstream that has the vendor's name or host. An upstream without a `model` uses the vendor's
+ *   name for the model.
+ * - A model whose price or limit is missing from the catalogue is refused unless the entry states it.
+ * - `{ "catalogue": "openai/*" }` stands for every model in the catalogue whose id begins with `openai/` and whose price and limits are known. The
+ *   entry's other settings apply to each of them. An entry that names one of these models takes precedence.
+ * - Prices come from the catalogue of this version. They change when the service is upgraded or the entry changes. Earlier charges name the version
+ *   of their price.
  */
 import { hostOf, open, settingOf } from "./Catalogue.ts"
 import type { Catalogue, KnownModel } from "./Catalogue.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The fault of an entry. */
+/** A fault in an entry. */
 export interface Issue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
@@ -29,7 +29,7 @@ const isFields = (value: unknown): value is Fields =>
 
 const isOfCatalogue = (entry: unknown): entry is Fields => isFields(entry) && Object.hasOwn(entry, "catalogue")
 
-/** The document with complete entries, and the faults found. The catalogue is read only if an entry names one of its models. */
+/** Completes the document's entries and reports the faults it finds. The catalogue is read only if an entry names one of its models. */
 export const withEntries = (
   document: unknown
 ): { readonly document: unknown; readonly issues: ReadonlyArray<Issue> } => {
@@ -58,13 +58,16 @@ export const withEntries = (
 
 const isWildcard = (id: unknown): id is string => typeof id === "string" && id.endsWith("*")
 
-/** An entry with its index in the file, for messages. */
+/** An entry with its index in the file, which messages refer to. */
 interface Placed {
   readonly entry: unknown
   readonly place: number
 }
 
-/** Replaces each wildcard by its models. The first model takes the wildcard's index, and the others follow at the end, to keep the other indexes. */
+/**
+ * Replaces each wildcard with its models. The first model takes the wildcard's place and the others are appended, so that the other entries keep
+ * their indexes.
+ */
 const expanded = (
   entries: ReadonlyArray<unknown>,
   catalogue: Catalogue,
@@ -82,7 +85,8 @@ const expanded = (
     if (!isOfCatalogue(entry)) return unchanged
     const { catalogue: wildcard, ...beside } = entry
     if (!isWildcard(wildcard)) return unchanged
-    if (beside["id"] !== undefined) issues.push({ path: ["models", i, "id"], message: "not beside several models" })
+    if (beside["id"] !== undefined)
+      issues.push({ path: ["models", i, "id"], message: "must be absent if the entry stands for several models" })
     const beginning = wildcard.slice(0, -1)
     const alike = catalogue.models.filter(({ id }) => id.startsWith(beginning))
     const found = alike.filter((known) => !taken.has(known.id) && missing(known, { ...known, ...beside }).length === 0)
@@ -103,9 +107,9 @@ const nothingAlike = (alike: ReadonlyArray<KnownModel>, wildcard: string): strin
     : `every model ${wildcard} has its own entry or no price: remove this entry`
 
 const unknownModel = (catalogue: Catalogue, id: unknown): string => {
-  if (typeof id !== "string") return "the id of a model, like openai/gpt-4.1"
+  if (typeof id !== "string") return "must be the id of a model, such as openai/gpt-4.1"
   const near = catalogue.near(id)
-  const hint = near.length === 0 ? `"tollgate models" lists them` : `near to it are ${near.join(", ")}`
+  const hint = near.length === 0 ? `"tollgate models" lists them` : `similar ids are ${near.join(", ")}`
   return `there is no such model in the catalogue of ${catalogue.day}: ${hint}`
 }
 
@@ -135,7 +139,7 @@ const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<stri
 const isWholePrice = (price: Fields): boolean =>
   price["prompt_usd_per_million"] !== undefined || price["completion_usd_per_million"] !== undefined
 
-/** The catalogue's price combined with the entry's. */
+/** Combines the catalogue's price with the entry's. */
 const priceWith = (known: Fields, beside: unknown): unknown => {
   if (beside === undefined) return known
   if (!isFields(beside) || isWholePrice(beside)) return beside
@@ -146,7 +150,7 @@ const priceWith = (known: Fields, beside: unknown): unknown => {
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** The tiers for longer prompts, in order. An invalid value stays unchanged, so that the schema rejects it. */
+/** Combines the tiers for longer prompts, in order. An invalid value is returned unchanged, so that the schema rejects it. */
 const tiersWith = (known: unknown, beside: unknown): unknown => {
   if (!Array.isArray(known) || !Array.isArray(beside) || !beside.every(isFields)) return beside
   const tiers = new Map<unknown, Fields>()
@@ -159,7 +163,7 @@ const tiersWith = (known: unknown, beside: unknown): unknown => {
   )
 }
 
-/** The upstreams with the vendor's name or host. */
+/** Finds the upstreams that have the vendor's name or host. */
 const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyArray<string> =>
   Object.entries(upstreams).flatMap(([name, upstream]) => {
     const address = isFields(upstream) ? upstream["base_url"] : undefined
@@ -167,16 +171,16 @@ const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyA
     return name === vendor || isAtHost ? [name] : []
   })
 
-/** Messages about values that the entry still needs. */
+/** Builds messages about the values that the entry still needs. */
 const missing = ({ id }: KnownModel, entry: Fields): ReadonlyArray<string> =>
   ["price", "context_length", "max_output_tokens"]
     .filter((field) => entry[field] === undefined)
-    .map((field) => `the catalogue has no ${field} of ${id}: say it beside`)
+    .map((field) => `the catalogue states no ${field} for ${id}: add it to this entry`)
 
-/** A message if no upstream, or more than one, has the vendor's name or host. */
+/** Builds a message if no upstream, or more than one, has the vendor's name or host. */
 const ambiguous = ({ host, vendor }: KnownModel, asked: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (asked.length === 1) return []
   const which = host === undefined ? `the name ${vendor}` : `the name ${vendor} or the host ${host}`
   const found = asked.length === 0 ? "no upstream has" : "several upstreams have"
-  return [`${found} ${which}: say "upstreams": [{ "upstream": "…" }] beside`]
+  return [`${found} ${which}: add "upstreams": [{ "upstream": "…" }] to this entry`]
 }

@@ -1,6 +1,6 @@
 /**
- * A vendor with a queue for images and videos, like fal: jobs are submitted, polled, fetched and cancelled. This file defines the wire format and
- * interprets the responses.
+ * Submits, polls, fetches and cancels jobs of vendors that queue images and videos, such as fal. This file defines the wire format and interprets the
+ * responses.
  */
 import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
@@ -13,18 +13,18 @@ import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
 import type { Whole, WireRequest } from "../wire/Wire.ts"
 
-/** The vendor rejected the job, with its own message. */
+/** The vendor rejected the job. `words` contains its message. */
 export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
 
-/** The vendor accepts no job now. It may report how many seconds to wait. */
+/** The vendor is not accepting jobs right now. It may report how many seconds to wait. */
 export class VendorBusy extends Data.TaggedError("VendorBusy")<{
   readonly words: { readonly retry_after?: number }
 }> {}
 
-/** The vendor sent no response or an unexpected one. The reason is for the log, never for a caller. */
+/** The vendor sent no response, or an unexpected one. The reason is for the log and must never reach a caller. */
 export class VendorUnavailable extends Data.TaggedError("VendorUnavailable")<{ readonly reason: string }> {}
 
-/** The reasons why a vendor does not accept a job. */
+/** Why a vendor did not accept a job. */
 export type NotTaken = JobRejected | VendorBusy | VendorUnavailable
 
 export interface Taken {
@@ -32,7 +32,7 @@ export interface Taken {
   readonly queue_position: number | null
 }
 
-/** `gone`: the vendor does not know the job. `failed`: a final failure with an error message. */
+/** The state of a job. `gone` means that the vendor does not know the job, and `failed` is a final failure with an error message. */
 export type Standing =
   | { readonly how: "queued"; readonly queue_position: number | null }
   | { readonly how: "running" }
@@ -49,7 +49,7 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** Members to omit from a result that is too long. The rest can then still be read and recognized. */
+/** The members to leave out of a result that is too long, so that the rest can still be read and recognized. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
@@ -165,7 +165,7 @@ export const result = Effect.fnUntraced(function* (
   return yield* unavailable(answer)
 })
 
-/** Cancels a job, as a best effort. `completed` if it was too late. */
+/** Tries to cancel a job. Returns `completed` if it was too late. */
 export const cancel = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,

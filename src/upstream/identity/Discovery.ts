@@ -1,4 +1,7 @@
-/** Issuers' discovery documents: fetched once for all concurrent callers, cached for an hour, and fetched again a second after a failure. */
+/**
+ * Fetches issuers' discovery documents. Concurrent callers share one request. A document is cached for an hour, and a failed request may be repeated
+ * after a second.
+ */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Scope } from "effect"
 import { IdentityProviderUnavailable } from "./Problems.ts"
@@ -16,15 +19,15 @@ type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "user
 
 interface Known {
   readonly document: Deferred.Deferred<Document>
-  /** The time of the next request; infinite during a request. */
+  /** The time at which the next request is due; infinite while a request is running. */
   until: number
-  /** The issuer's last document. */
+  /** The last document that the issuer returned. */
   last: Document
   /** Whether the last request returned a document; `undefined` before the first response. */
   reachable: boolean | undefined
 }
 
-/** `scope` owns the requests. If the first caller is interrupted, the others still get the document. */
+/** Creates the cache. `scope` owns the requests, so if the first caller is interrupted, the others still get the document. */
 export const make = (scope: Scope.Scope) => {
   const documents = new Map<string, Known>()
 
@@ -33,12 +36,14 @@ export const make = (scope: Scope.Scope) => {
     const now = yield* Clock.currentTimeMillis
     entry.until = now + (document === undefined ? afterFailure : documentLifetime)
     entry.reachable = document !== undefined
-    // Use the last known document, because outdated keys are better than no keys.
+    // Fall back to the last known document, because outdated keys are better than none.
     entry.last = document ?? entry.last
     yield* Deferred.succeed(entry.document, entry.last)
   })
 
-  /** The current request, or a new one. Uninterruptible, because an entry without a running request would block its callers. */
+  /**
+   * Returns the current request or starts a new one. This is uninterruptible, because an entry without a running request would block its callers.
+   */
   const requested = (issuer: string): Effect.Effect<Known> =>
     Effect.uninterruptible(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -58,14 +63,14 @@ export const make = (scope: Scope.Scope) => {
   const documentOf = (issuer: string): Effect.Effect<Document> =>
     Effect.flatMap(requested(issuer), ({ document }) => Deferred.await(document))
 
-  /** A URL in an issuer's discovery document. */
+  /** Looks up a URL in an issuer's discovery document. */
   const endpointOf = (issuer: string, endpoint: Endpoint) =>
     Effect.flatMap(documentOf(issuer), (document) => {
       const address = text(document?.[endpoint])
       return URL.canParse(address) ? Effect.succeed(new URL(address).href) : new IdentityProviderUnavailable()
     })
 
-  /** Whether the last request succeeded. Does not wait. Starts the next request if it is due. */
+  /** Whether the last request succeeded. It does not wait, but starts the next request if it is due. */
   const isReachable = (issuer: string): Effect.Effect<boolean | undefined> =>
     Effect.map(requested(issuer), ({ reachable }) => reachable)
 

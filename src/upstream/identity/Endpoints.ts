@@ -1,4 +1,4 @@
-/** Requests to a provider's endpoints: the exchange of a code for tokens, and resources that need an access token. */
+/** Sends requests to a provider's endpoints, to exchange a code for tokens and to read resources with an access token. */
 import { Effect, Redacted } from "effect"
 import { patience } from "./Discovery.ts"
 import { IdentityProviderUnavailable, IdentityRejected } from "./Problems.ts"
@@ -12,7 +12,9 @@ export interface ProviderTokens {
   readonly access_token: string
 }
 
-/** Fetches JSON. A 4xx status is the request's fault, any other failure the provider's. Rejects redirects, which could leak the secret. */
+/**
+ * Fetches JSON. A 4xx status is blamed on the request, any other failure on the provider. Redirects are rejected, because they could leak the secret.
+ */
 const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure> =>
   Effect.flatMap(
     Effect.tryPromise({
@@ -27,7 +29,7 @@ const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure
           await response.body?.cancel()
           return { refused }
         }
-        if (!response.ok) throw new Error(`the provider answered ${response.status}`)
+        if (!response.ok) throw new Error(`the provider returned ${response.status}`)
         return { refused, body: (await response.json()) as unknown }
       },
       catch: () => new IdentityProviderUnavailable()
@@ -37,11 +39,11 @@ const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure
 
 const formEncoded = (value: string): string => new URLSearchParams({ v: value }).toString().slice(2)
 
-/** The credentials of RFC 6749, section 2.3.1: form-encoded, then base64. */
+/** Encodes credentials as in RFC 6749, section 2.3.1: first form-encoded, then base64. */
 const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString("base64")}`
 
-/** Exchanges a code for tokens. `methods` are the authentication methods of the token endpoint. */
+/** Exchanges a code for tokens. `methods` lists the token endpoint's authentication methods. */
 export const exchanged = (
   endpoint: string,
   { client_id = "", client_secret }: ProviderSettings,
@@ -70,6 +72,6 @@ export const exchanged = (
   })
 }
 
-/** Reads a resource of the user with their access token. */
+/** Reads one of the user's resources with their access token. */
 export const readWith = (access_token: string, url: string, headers: Readonly<Record<string, string>> = {}) =>
   json(url, { headers: { accept: "application/json", ...headers, authorization: `Bearer ${access_token}` } })

@@ -1,9 +1,9 @@
 /**
- * GitHub. It supports OAuth 2.0 without ID tokens, so the user and their addresses come from its API.
+ * Signing in with GitHub. It supports OAuth 2.0 without ID tokens, so the user and their addresses are read from its API.
  *
  * Where the specification is silent:
- * - The address is the primary one, if GitHub has verified it. A user without one signs in without an address.
- * - `POST /v1/auth/github` returns 401. GitHub's tokens are opaque, so another application's token would sign its user in here.
+ * - The address is the user's primary one if GitHub has verified it. A user without such an address signs in without one.
+ * - `POST /v1/auth/github` returns 401. GitHub's tokens are opaque, so a token issued to another application would sign its user in here.
  */
 import { Effect } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"
@@ -31,7 +31,7 @@ export const redeemed = Effect.fnUntraced(function* (
 ) {
   const endpoint = `${withoutSlash(settings.issuer)}/login/oauth/access_token`
   const { access_token } = yield* exchanged(endpoint, settings, redemption, ["client_secret_post"])
-  // GitHub rejects a code with status 200 and an error.
+  // GitHub rejects a code with an error body and status 200.
   if (access_token === "") return yield* new IdentityRejected()
   const base = withoutSlash(settings.api_url ?? api)
   const user = (yield* readWith(access_token, `${base}/user`, headers)) as {

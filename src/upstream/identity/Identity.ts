@@ -1,12 +1,13 @@
 /**
- * The identity providers for signing in: OpenID Connect issuers under any name, and GitHub. Tokens are verified against the issuer's published keys.
+ * The identity providers for signing in, which are OpenID Connect issuers under any name, and GitHub. Tokens are verified against the issuer's
+ * published keys.
  *
  * Where the specification is silent:
- * - A provider's `access_token` is accepted only if it is a signed token for one of our audiences. With an opaque token, any other application
- *   could sign its user in here.
- * - An entry with a `client_id` signs browsers in by the code flow with PKCE. An entry with only `audiences` uses a posted ID token. This
+ * - A provider's `access_token` is accepted only if it is a signed token for one of our audiences. If opaque tokens were accepted, any other
+ *   application could sign its user in here.
+ * - An entry with a `client_id` signs browsers in through the code flow with PKCE. An entry with only `audiences` relies on a posted ID token, which
  *   needs a different redirect URI but no secret.
- * - If the ID token lacks the address or the groups, the userinfo endpoint is read. Claims of the ID token take precedence.
+ * - If the ID token lacks the address or the groups, they are read from the userinfo endpoint. Claims in the ID token take precedence.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
@@ -54,9 +55,9 @@ export interface IdentityContract {
   readonly configured: ReadonlyArray<ProviderName>
   /** The provider's display name. */
   readonly nameOf: (provider: ProviderName) => string
-  /** `code`: the browser returns with a code. `form`: it posts an ID token. */
+  /** How the browser returns: with a `code`, or by posting an ID token in a `form`. */
   readonly flowOf: (provider: ProviderName) => "code" | "form"
-  /** The URL of the provider's sign-in page, which returns the browser to `redirect_uri`. */
+  /** The URL of the provider's sign-in page, which sends the browser back to `redirect_uri`. */
   readonly signInPage: (
     provider: ProviderName,
     parameters: {
@@ -69,7 +70,7 @@ export interface IdentityContract {
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
-  /** The providers with a failed last request. Starts the next request if it is due, without waiting for it. */
+  /** The providers whose last request failed. Starts the next request if it is due, without waiting for it. */
   readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 
@@ -122,7 +123,7 @@ const settingsOf = ({ providers }: Dependencies, provider: ProviderName) => {
 
 // ---- tokens -------------------------------------------------------------------------------------------------------------
 
-/** The provider's published keys. An unknown key id triggers another fetch. */
+/** Fetches the provider's published keys, and fetches them again for an unknown key id. */
 const keysOf = Effect.fnUntraced(function* (
   { discovery, keySets }: Dependencies,
   provider: ProviderName,
@@ -139,7 +140,7 @@ const keysOf = Effect.fnUntraced(function* (
   return keys
 })
 
-/** The claims of a valid token that this issuer signed for one of the audiences. */
+/** Returns the claims of a valid token that this issuer signed for one of the audiences. */
 const claimsOf = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   provider: ProviderName,
@@ -166,7 +167,10 @@ const claimsOf = Effect.fnUntraced(function* (
   return nonce === undefined || payload.nonce === nonce ? payload : yield* new IdentityRejected()
 })
 
-/** jose's error codes for faults of the key set instead of the token: wrong status or no JSON (both generic), no key set, timeout. */
+/**
+ * jose's error codes for faults of the key set instead of the token: a wrong status or invalid JSON (both use the generic code), an invalid key set,
+ * or a timeout.
+ */
 const providerFaults: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKSInvalid.code,
@@ -196,8 +200,8 @@ const identityOf = (
 const verifying = (dependencies: Dependencies): IdentityContract["verify"] =>
   Effect.fn("Identity.verify")(function* (provider, { access_token, id_token, nonce }) {
     const settings = yield* settingsOf(dependencies, provider)
-    // An access token must also be signed for one of our audiences. With an opaque token, any other application of the user could sign in here as
-    // that user.
+    // An access token must also be signed for one of our audiences. If opaque tokens were accepted, any other application could sign in here as its
+    // user.
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({ message: "id_token: required", field: "id_token", rule: "required" })
@@ -220,7 +224,7 @@ const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
     if (settings.kind === "github") return yield* GitHub.redeemed(provider, settings, redemption)
     const { client_id, issuer } = settings
     const { iss, nonce } = redemption
-    // Reject another issuer's response at this issuer's address (RFC 9207).
+    // Reject a response that another issuer sent to this issuer's address (RFC 9207).
     if (iss !== undefined && iss !== issuer) return yield* new IdentityRejected()
     const { discovery } = dependencies
     const endpoint = yield* discovery.endpointOf(issuer, "token_endpoint")
@@ -234,7 +238,7 @@ const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
     return yield* identityOf(provider, settings, { ...more, ...claims })
   })
 
-/** The claims from the userinfo endpoint, if the provider has one and the claims are about the same user. */
+/** Reads the claims from the userinfo endpoint, if the provider has one. They must be about the same user. */
 const userInfo = Effect.fnUntraced(function* (
   { discovery }: Dependencies,
   issuer: string,
@@ -261,7 +265,7 @@ const leading = (dependencies: Dependencies): IdentityContract["signInPage"] =>
     )
     const query =
       client_id === undefined
-        ? // The token is posted directly to us in a form, so no secret is needed to fetch it.
+        ? // The browser posts the token to us in a form, so no secret is needed to fetch it.
           { response_type: "id_token", response_mode: "form_post", client_id: audiences[0]! }
         : {
             response_type: "code",

@@ -1,6 +1,6 @@
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The identity provider's token has an invalid signature, issuer, audience or time. */
+/** The signature, issuer, audience or time of the identity provider's token is invalid. */
 export class IdentityRejected extends Problem<IdentityRejected>()("IdentityRejected", {
   status: 401,
   error: "the identity provider's token is not valid",

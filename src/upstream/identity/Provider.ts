@@ -1,7 +1,7 @@
 /** Identity providers: their settings, and the users that they verify. */
 import type { Redacted } from "effect"
 
-/** The provider's name in the configuration, in routes and in stored identities: `google`, `keycloak`. */
+/** The provider's name in the configuration, in routes and in stored identities, such as `google` or `keycloak`. */
 export type ProviderName = string
 
 export interface ProviderSettings {
@@ -9,11 +9,11 @@ export interface ProviderSettings {
   readonly kind?: "openid" | "github" | undefined
   /** The issuer's URL; for GitHub, the URL of its pages. */
   readonly issuer: string
-  /** The accepted audiences of its tokens: client ids. */
+  /** The client ids that are accepted as the audience of its tokens. */
   readonly audiences: ReadonlyArray<string>
   /** The URL of its keys; by default from its discovery document. */
   readonly jwks_uri?: string | undefined
-  /** Treat an address as verified unless the token says that it is not. */
+  /** Whether to treat an address as verified unless the token says otherwise. */
   readonly trust_email?: boolean | undefined
   /** The client of the code flow. Without it, browsers sign in with a posted ID token, which needs no secret. */
   readonly client_id?: string | undefined
@@ -39,7 +39,7 @@ export interface VerifiedIdentity {
   readonly groups?: ReadonlyArray<string> | undefined
 }
 
-/** The parameters returned by the sign-in page, with the values sent at the start. */
+/** The parameters that the sign-in page returned, together with the values sent to it. */
 export interface Redemption {
   readonly code: string
   readonly redirect_uri: string
@@ -53,12 +53,12 @@ export interface Redemption {
 
 export const defaultGroupsClaim = "groups"
 
-/** The value if it is text, otherwise an empty string. */
+/** Returns the value if it is a string, otherwise an empty string. */
 export const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** The claim with this name. A name with dots that is not a claim itself addresses nested claims: `realm_access.roles`. */
+/** Finds the claim with this name. If there is none, a name with dots addresses a nested claim, as in `realm_access.roles`. */
 const claimAt = (claims: Claims, name: string): unknown => {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
@@ -69,13 +69,13 @@ const claimAt = (claims: Claims, name: string): unknown => {
   return value
 }
 
-/** The groups in the claims. A single string is one group. */
+/** Reads the groups from the claims. A single string is one group. */
 export const groupsIn = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings) => {
   const value = claimAt(claims, groups_claim)
   const listed = Array.isArray(value) ? value : [value]
   return listed.filter((group): group is string => typeof group === "string" && group !== "")
 }
 
-/** Whether the claims mention groups. */
+/** Whether the claims state the groups, even if there are none. */
 export const statesGroups = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings): boolean =>
   claimAt(claims, groups_claim) !== undefined

@@ -1,4 +1,4 @@
-/** Sending mail: the port, and its adapter for SMTP (`Smtp`), which is loaded with the first letter. */
+/** The port for sending email. Its SMTP adapter (`Smtp`) is loaded with the first email. */
 import { Context, Data, Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 
@@ -9,7 +9,7 @@ export interface MailSettings {
   readonly secure: boolean
   readonly user?: string | undefined
   readonly password?: Redacted.Redacted | undefined
-  /** The sender's address: `Tollgate <no-reply@example.com>`. */
+  /** The sender's address, such as `Tollgate <no-reply@example.com>`. */
   readonly from: string
 }
 
@@ -17,13 +17,13 @@ export interface Message {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The Message-ID without brackets. It is the same for each attempt, so that a receiver recognizes a second copy. */
+  /** The Message-ID without brackets. All attempts use the same one, so that the receiver recognizes a second copy. */
   readonly id: string
 }
 
 /**
- * `refused`: the server refused permanently. `later`: the server refused temporarily or was not reached. `unknown`: the connection ended after the
- * letter was sent and before the server's reply.
+ * Why an email was not sent. `refused`: the server refused it permanently. `later`: the server refused it temporarily or could not be reached.
+ * `unknown`: the connection ended after the email was sent but before the server replied.
  */
 export class MailFailed extends Data.TaggedError("MailFailed")<{
   readonly how: "refused" | "later" | "unknown"
@@ -36,7 +36,7 @@ export interface MailContract {
   readonly send: (message: Message) => Effect.Effect<void, MailFailed>
 }
 
-/** `undefined` if the deployment has no mail. */
+/** `undefined` if the deployment does not send email. */
 export class Mail extends Context.Tag("tollgate/upstream/Mail")<Mail, MailContract | undefined>() {
   static readonly layerSmtp = (settings: MailSettings) => Layer.sync(Mail, () => make(settings))
   static readonly layerNone = Layer.succeed(Mail, undefined)
@@ -51,5 +51,5 @@ const make = (settings: MailSettings): MailContract => ({
     )
 })
 
-/** The bare address in a sender. */
+/** Extracts the bare address from a sender. */
 export const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from

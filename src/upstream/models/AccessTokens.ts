@@ -1,15 +1,15 @@
 /**
- * Access tokens from a vendor's token endpoint: for a service account of Google Cloud (RFC 7523: a signed assertion) and for an application of
- * Microsoft Entra (RFC 6749, 4.4: id and secret). One POST is enough here. `google-auth-library` and `@azure/identity` do much more (metadata
- * servers, command lines, browsers), and each has its own HTTP client.
+ * Fetches access tokens from a vendor's token endpoint, for a Google Cloud service account (RFC 7523, with a signed assertion) or a Microsoft Entra
+ * application (RFC 6749, section 4.4, with an id and a secret). One POST is enough for both. `google-auth-library` and `@azure/identity` do much more
+ * (metadata servers, command lines, browsers) and bring their own HTTP clients.
  *
  * Where the specification is silent:
- * - The first request that needs a token fetches it, once for all concurrent requests. During the last fifth of its lifetime (at most five minutes),
- *   the next request starts to fetch a new one and uses the old one until then.
- * - After a failure, an endpoint is not called again for a second. A request without a token is not sent. It fails like a request to an unreachable
- *   upstream: the next upstream is tried, and nothing is charged.
- * - A token that the vendor rejects (401) is dropped, and the next request fetches a new one. A token less than a minute old is kept. A new one would
- *   probably be rejected as well, and each call would contact the endpoint.
+ * - The first request that needs a token fetches it, and concurrent requests share it. During the last fifth of the token's lifetime (at most five
+ *   minutes), the next request starts fetching a new token and uses the old one in the meantime.
+ * - After a failure, an endpoint is not called again for a second. A request for which there is no token is not sent. It fails like a request to an
+ *   unreachable upstream, so the next upstream is tried and nothing is charged.
+ * - A token that the vendor rejects (401) is dropped, and the next request fetches a new one. A token that is less than a minute old is kept, because
+ *   a new one would probably be rejected as well and each call would contact the endpoint.
  */
 import { Clock, Deferred, Effect, FiberId, Redacted } from "effect"
 import type { Scope } from "effect"
@@ -17,7 +17,7 @@ import { SignJWT } from "jose"
 import { createPrivateKey } from "node:crypto"
 import * as Wire from "../wire/Wire.ts"
 
-/** A service account's key, from the JSON file of Google Cloud. */
+/** A service account's key, as in the JSON file that Google Cloud issues. */
 export interface GoogleAccount {
   readonly kind: "google_cloud"
   readonly client_email: string
@@ -48,14 +48,14 @@ export interface AccessTokens {
 }
 
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
-/** The lifetime of an assertion: the maximum that Google allows. */
+/** The lifetime of an assertion. Google allows no more. */
 const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
-/** The minimum age at which a rejected token is dropped, in milliseconds. */
+/** The age from which a rejected token is dropped, in milliseconds. */
 const refusedAfter = 60_000
-/** A token is replaced at most this long before it expires, in milliseconds. */
+/** The longest time before its expiry that a token is replaced, in milliseconds. */
 const aheadMax = 300_000
 
 interface Token {
@@ -66,7 +66,7 @@ interface Token {
   readonly expires_at: number
 }
 
-/** The form for the token endpoint. */
+/** Builds the form for the token endpoint. */
 const requestOf = async (holder: TokenHolder, now: number): Promise<URLSearchParams> => {
   if (holder.kind === "entra") {
     const { client_id, client_secret, scope } = holder
@@ -91,7 +91,9 @@ const addressOf = (holder: TokenHolder): URL =>
       : holder.token_uri
   )
 
-/** The token in an endpoint's response, if any. An error message may repeat the secret, so it is discarded. */
+/**
+ * Reads the token from an endpoint's response; `undefined` if it contains none. Error messages are discarded, because they may repeat the secret.
+ */
 const tokenIn = ({ body, status }: Wire.Whole, now: number): Token | undefined => {
   if (status !== 200) return undefined
   try {
@@ -137,18 +139,20 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
         ({ reason }) => fail(reason)
       )
       const given = tokenIn(answer, now)
-      if (given === undefined) return yield* fail(`it answered ${answer.status} without a token`)
+      if (given === undefined) return yield* fail(`it returned ${answer.status} without a token`)
       token = given
       return given.text
     })
 
-    // Only the wait is interruptible. A recorded request that never begins would block its callers forever.
+    // Only the wait is interruptible, because a request that is recorded but never begins would block its callers forever.
     const current = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const known = token !== undefined && now < token.expires_at ? token : undefined
         if (known !== undefined && now < known.replace_at) return Effect.succeed(known.text)
         if (asking === undefined && now - failed_at < afterFailure)
-          return known === undefined ? fail("it just failed to give one") : Effect.succeed(known.text)
+          return known === undefined
+            ? fail("the last request failed less than a second ago")
+            : Effect.succeed(known.text)
         const start = asking === undefined
         const answer = (asking ??= Deferred.unsafeMake(FiberId.none))
         // If the first caller is interrupted, the others still get the token.

@@ -1,11 +1,11 @@
 /**
- * An upstream's credential: a key in a header, or a signature of each request (AWS).
+ * An upstream's credential, which is a key in a header or a signature on each request (AWS).
  *
  * Where the specification is silent:
- * - The default header is the one that the vendor of the request's protocol reads: `x-api-key` for Anthropic's messages, `x-goog-api-key` for
- *   Google, otherwise a bearer token, which OpenAI and nearly all others accept, including Bedrock's API keys. Azure OpenAI reads `api-key`.
- * - An AWS access key signs the host, the path, the body and the service's time. Temporary credentials are read from the environment at the
- *   start. If they change, the deployment must be restarted.
+ * - The default header is the one that the vendor of the request's protocol reads: `x-api-key` for Anthropic's messages, `x-goog-api-key` for Google,
+ *   and otherwise a bearer token, which OpenAI and nearly all others accept, as do Bedrock's API keys. Azure OpenAI reads `api-key`.
+ * - An AWS access key signs the host, the path, the body and the service's time. Temporary credentials are read from the environment at startup, so
+ *   the deployment must be restarted when they change.
  */
 import aws4 from "aws4"
 import { Redacted } from "effect"
@@ -13,7 +13,7 @@ import { toDate } from "../../kernel/Moment.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
-/** The headers for a key. */
+/** The headers that can carry a key. */
 export const keyHeaders = ["bearer", "x-api-key", "api-key", "x-goog-api-key"] as const
 export type KeyHeader = (typeof keyHeaders)[number]
 
@@ -31,7 +31,7 @@ export interface AwsCredential {
 export const usualHeader = (protocol: ProtocolName): KeyHeader =>
   protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
-/** None for an empty key. */
+/** Builds the header that carries a key; none for an empty key. */
 export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> => {
   const value = Redacted.value(key)
   if (value === "") return noHeader
@@ -40,14 +40,14 @@ export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Re
 
 const noHeader: Readonly<Record<string, string>> = {}
 
-/** Signs requests to one Bedrock address. A streaming body cannot be signed and is a defect. */
+/** Creates a function that signs requests to one Bedrock address. A streaming body is a defect, because it cannot be signed. */
 export const signer = (base_url: string, credential: AwsCredential) => {
   const { host, pathname } = new URL(base_url)
   const prefix = pathname.replace(/\/+$/, "")
   return (request: WireRequest, now: number): WireRequest => {
     const { body, headers, method, path } = request
     if (body !== undefined && typeof body !== "string" && !Buffer.isBuffer(body)) {
-      throw new Error("a body that streams cannot be signed")
+      throw new Error("a streaming body cannot be signed")
     }
     const signed = aws4.sign(
       {
@@ -65,7 +65,7 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The connection itself sends host and length, with the signed values.
+    // The connection sends the host and the length itself, with the signed values.
     const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }

@@ -1,4 +1,4 @@
-/** Failover: tries several ways to serve a call, one after the other. */
+/** Tries several ways to serve a call, one after the other. */
 import { Data, Effect } from "effect"
 import type { Admission, Measured } from "../../books/gate/Gate.ts"
 import type { Busy } from "../../kernel/Busy.ts"
@@ -14,10 +14,10 @@ import { vendorRequestOf } from "../wire/Wire.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
 
-/** The response was charged but is unusable. Trying another upstream would charge the caller twice. */
+/** The response was charged but is unusable. No other upstream is tried, because that would charge the caller twice. */
 export class Spent extends Data.TaggedError("Spent")<{ readonly problem: UpstreamFailed }> {}
 
-/** Settles a call with an unusable response at its cost. The caller gets an upstream failure. */
+/** Settles a call whose response is unusable at its cost. The caller gets an upstream failure. */
 export const spent = (
   upstream: Upstream,
   admission: Admission,
@@ -30,20 +30,20 @@ export const spent = (
     Effect.mapError(upstreamFailed(upstream.name, reason, request_id), (problem) => new Spent({ problem }))
   )
 
-/** The failure reason for a response above the size limit. */
+/** The failure reason for a response that exceeds the size limit. */
 export const tooLong = "its answer is too long"
 
 export interface Watch<Way, E> {
   /** Runs before each further attempt. */
   readonly goesOn: (problem: E) => Effect.Effect<void>
-  /** Sees each failed attempt. */
+  /** Called for each failed attempt. */
   readonly failed?: ((way: Way, problem: E | Spent) => void) | undefined
 }
 
 /**
  * Tries the ways in order. The next way is tried only if it might avoid the failure, and never after a response has begun. A way that cannot carry
- * the request (`InvalidRequest`) is skipped, and an earlier way's failure is returned instead. If the caller has disconnected, the call ends with the
- * interruption instead of a failure. `isLast` is true for the last way.
+ * the request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned instead. If the caller has disconnected, the call ends
+ * with the interruption instead of a failure. `isLast` is true for the last way.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
@@ -55,7 +55,7 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
   return Effect.catchAll(attempt(first!, others.length === 0), (problem): Effect.Effect<A, E | UpstreamFailed> => {
     failed?.(first!, problem)
     if (problem._tag === "Spent") return Effect.interruptible(Effect.fail((problem as Spent).problem))
-    // The upstream has responded, and the gate continues to write the charge.
+    // The upstream has responded, and the gate is still writing the charge.
     if (problem._tag === "BooksUnavailable" || problem._tag === "Busy") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
@@ -73,12 +73,12 @@ export const stillThere = Effect.interruptible(Effect.void)
 /** The maximum size of a response, in bytes. */
 export const answerBytesMax = 64 * 1024 * 1024
 
-/** A whole response that is a JSON object: its bytes and its value. */
+/** A complete response that is a JSON object, as bytes and as a value. */
 export interface Answered {
   readonly bytes: Buffer
-  /** The response's value. For a long response, its outline. */
+  /** The response's value, or the outline of a long response. */
   readonly body: Readonly<Record<string, unknown>>
-  /** For a long response, the byte positions of the values that are empty in `body`. */
+  /** The byte positions of the values that are empty in `body`, if the response is long. */
   readonly emptied: ReadonlyArray<Place> | undefined
   /** Whether the bytes were dropped for lack of room. */
   readonly lost: boolean
@@ -89,14 +89,17 @@ export interface Question {
   /** Relative to the upstream's address. */
   readonly path: string
   readonly body: string | Buffer
-  /** The fault of a 2xx response, for the log; `undefined` if it has none. */
+  /** Finds the fault in a 2xx response, for the log; `undefined` if there is none. */
   readonly faultIn: (body: Answered["body"]) => string | undefined
-  /** The cost of a faulty response; `undefined` if it reports no usage. `body` is an outline if too long, a gist if not JSON. */
+  /**
+   * Measures the cost of a faulty response; `undefined` if it reports no usage. `body` is an outline if the response is too long, or a gist if it is
+   * not JSON.
+   */
   readonly costOf: (body: Answered["body"], isTooLong: boolean) => Measured | undefined
   readonly request_id: string | undefined
   /** The byte budget for the response; unlimited by default. */
   readonly room?: Room | undefined
-  /** The members that can be long. In a long response, they are empty for `faultIn`. */
+  /** The members that can be long. In a long response, `faultIn` sees them empty. */
   readonly long?: LongMembers | undefined
 }
 

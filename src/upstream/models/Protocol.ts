@@ -1,8 +1,8 @@
-/** The protocols of models, for clients of the service and for its upstreams. */
+/** The model protocols that the service's clients and upstreams speak. */
 
 /**
- * `chat` and `text`: OpenAI's chat and text completions. `messages`: Anthropic's. `responses`: OpenAI's newer protocol. `google` (Gemini's
- * generateContent) and `bedrock` (Converse) are for upstreams only. `embeddings`: OpenAI's. `rerank`: Cohere's and Jina's.
+ * `chat` and `text` are OpenAI's chat and text completions, `responses` is its newer protocol, and `embeddings` is OpenAI's too. `messages` is
+ * Anthropic's. `rerank` is Cohere's and Jina's. `google` (Gemini's generateContent) and `bedrock` (Converse) are for upstreams only.
  */
 export const protocolNames = [
   "chat",

@@ -14,7 +14,7 @@ export interface Provider {
   readonly upstream: string
 }
 
-/** Configuration fields of every provider. */
+/** The configuration fields of every provider. */
 export const providerFields = {
   /** Callers select it by this name. */
   id: NonEmpty,
@@ -24,7 +24,7 @@ export const providerFields = {
   upstream: NonEmpty
 } as const
 
-/** Configuration fields of every model. */
+/** The configuration fields of every model. */
 export const modelFields = {
   /** Callers select it by this name. */
   id: NonEmpty,
@@ -32,7 +32,7 @@ export const modelFields = {
   model: Schema.optional(NonEmpty)
 } as const
 
-/** Uses the id of a provider or model as its default name. */
+/** Names a provider or model after its id if it has no name. */
 export const named = <E extends { readonly id: string; readonly name?: string | undefined }>(entry: E) => ({
   ...entry,
   name: entry.name ?? entry.id
@@ -43,22 +43,22 @@ export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.Stri
   identifier: "ProviderNames"
 })
 
-/** The provider list of the routes below `/v1/tools`. */
+/** The list of providers that the routes below `/v1/tools` return. */
 export const ProviderList = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
 }).annotations({ identifier: "ProviderList" })
 
-/** Models of speech and transcription, in order of preference. */
+/** The models for speech or transcription, in order of preference. */
 export const ToolModelList = Schema.Struct({
   models: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      /** The model's provider. A model of several providers is listed for each. */
+      /** The model's provider. A model that several providers offer is listed once for each. */
       provider: Schema.String,
       provider_name: Schema.String,
       unit: Schema.Literal("character", "second"),
       unit_price_usd: Schema.Number,
-      /** Whether this is the default, for calls that name neither model nor provider. */
+      /** Whether this is the default for calls that name neither a model nor a provider. */
       default: Schema.Boolean
     }).annotations({ identifier: "ToolModelEntry" })
   )
@@ -87,7 +87,7 @@ export const listOf = (providers: ReadonlyArray<Provider>) => ({
   providers: providers.map(({ description, id, name }) => ({ id, name, description }))
 })
 
-/** No provider has this name. Over HTTP, an `InvalidRequest` for the field `provider`. */
+/** No provider has this name. Over HTTP, this is an `InvalidRequest` for the field `provider`. */
 export class UnknownProvider extends InvalidRequest {
   readonly provider: string
   /** The known names. */
@@ -101,7 +101,7 @@ export class UnknownProvider extends InvalidRequest {
   }
 }
 
-/** No model has this name. Over HTTP, an `InvalidRequest` for the field `model`. */
+/** No model has this name. Over HTTP, this is an `InvalidRequest` for the field `model`. */
 export class UnknownModel extends InvalidRequest {
   readonly model: string
   /** The known names. */
@@ -120,7 +120,7 @@ const oneOf = (field: string, names: ReadonlyArray<string>) => {
   return { field, rule, message: `${field}: ${rule}` }
 }
 
-/** The provider that a caller names, otherwise the first. */
+/** Picks the provider that a caller names, or the first if the caller names none. */
 export const pick = <P extends Provider>(
   providers: ReadonlyArray<P>,
   name: string | undefined
@@ -130,7 +130,7 @@ export const pick = <P extends Provider>(
   return Either.left(new UnknownProvider(name ?? "", idsOf(providers)))
 }
 
-/** The model that a caller names, otherwise the first. */
+/** Picks the model that a caller names, or the first if the caller names none. */
 export const pickModel = <M extends { readonly id: string }>(
   models: ReadonlyArray<M>,
   name: string | undefined
@@ -139,7 +139,7 @@ export const pickModel = <M extends { readonly id: string }>(
   return found === undefined ? Either.left(new UnknownModel(name ?? "", idsOf(models))) : Either.right(found)
 }
 
-/** The first provider with this model, for callers that name no provider. */
+/** Finds the first provider that offers this model, for callers that name no provider. */
 export const withModel = <P extends Provider & { readonly models: ReadonlyArray<{ readonly id: string }> }>(
   providers: ReadonlyArray<P>,
   model: string

@@ -1,4 +1,4 @@
-/** A vendor's figures, accepted up to the maximum that the request can cause. */
+/** Accepts a vendor's figures up to the maximum that the request can cause. */
 import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
 
 export interface Figure {
@@ -7,8 +7,8 @@ export interface Figure {
 }
 
 /**
- * The figure to charge: the vendor's, up to `most`. A larger one counts as `most`. `estimate` replaces a missing or invalid one. In both cases the
- * figure is marked as estimated. An explicit zero is accepted.
+ * Decides the figure to charge. This is the vendor's figure if it is at most `most`; an explicit zero is accepted. A larger figure counts as `most`,
+ * and a missing or invalid one is replaced with `estimate`. In both cases the figure is marked as estimated.
  */
 export const believed = (reported: unknown, most: number, estimate: number): Figure => {
   const isCount = typeof reported === "number" && Number.isInteger(reported) && reported >= 0
@@ -16,5 +16,5 @@ export const believed = (reported: unknown, most: number, estimate: number): Fig
   return { count: isCount ? most : Math.min(estimate, most), usage_source: "estimated" }
 }
 
-/** Estimates four bytes per token, which is usual for English text. */
+/** Estimates the number of tokens at four bytes each, which is usual for English text. */
 export const tokensEstimated = (bytes: number): number => Math.ceil(bytes / 4)

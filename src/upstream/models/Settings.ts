@@ -1,4 +1,4 @@
-/** The `upstreams` of the configuration file, by name. */
+/** The `upstreams` in the configuration file, by name. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { createPrivateKey } from "node:crypto"
 import { Address, ConfigProblem, NonEmpty, Seconds, secretOf } from "../../kernel/Setting.ts"
@@ -16,10 +16,10 @@ const KeyHeader = Schema.Literal(...keyHeaders).annotations({
   message: () => ({ message: `one of ${keyHeaders.join(", ")}`, override: true })
 })
 
-/** Node's timers run for at most 24 days. */
+/** Node's timers cannot run for more than 24 days. */
 const TotalSeconds = Seconds.pipe(Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "at most 2000000 seconds" }))
 
-/** Names and values to add to every request. Not for credentials. */
+/** Names and values to add to every request. They are not meant for credentials. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
 
 /** Signs requests with an AWS access key. Each field except `region` is the name of an environment variable. */
@@ -31,7 +31,7 @@ const AwsEntry = Schema.Struct({
   session_token_env: Schema.optional(NonEmpty)
 })
 
-/** Google Cloud tokens for Vertex AI: the environment variable with the JSON key of a service account. */
+/** Google Cloud tokens for Vertex AI. The environment variable contains the JSON key of a service account. */
 const GoogleCloudEntry = Schema.Struct({ service_account_env: NonEmpty })
 
 /** Microsoft Entra tokens for Azure. */
@@ -43,42 +43,42 @@ const EntraEntry = Schema.Struct({
   scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
 })
 
-/** Alternative credentials. An upstream may have only one. */
+/** The kinds of credentials. An upstream may have only one. */
 const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
 
 const UpstreamFields = Schema.Struct({
   base_url: Address,
-  /** The environment variable with its key. */
+  /** The environment variable that contains its key. */
   api_key_env: Schema.optional(NonEmpty),
-  /** The key itself, for addresses without a secret, like a local server. */
+  /** The key itself, for upstreams whose key is no secret, such as a local server. */
   api_key: Schema.optional(Schema.String),
   /** The header for the key; by default, the one that the protocol's vendor reads. */
   credential: Schema.optional(KeyHeader),
-  /** Instead of a key. */
+  /** Signs each request, in place of a key. */
   aws: Schema.optional(AwsEntry),
   google_cloud: Schema.optional(GoogleCloudEntry),
   entra: Schema.optional(EntraEntry),
   headers: Texts,
-  /** Added to every URL, for example Azure's `api-version`. */
+  /** Added to every URL, such as Azure's `api-version`. */
   query: Texts,
-  /** The maximum time without a byte. After that, the upstream counts as unreachable. */
+  /** How long the upstream may send nothing before it counts as unreachable. */
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
   /**
-   * The maximum time from a request to the last byte of its response, an hour by default. A longer stream is ended, and costs the output so far. A
-   * longer whole response is a failure.
+   * The maximum time from a request to the last byte of its response, an hour by default. A stream that takes longer is ended and costs what it has
+   * produced so far. Any other response that takes longer is a failure.
    */
   total_ms_max: Schema.optionalWith(TotalSeconds, { default: () => 3_600_000 }).pipe(
     Schema.fromKey("total_timeout_seconds")
   ),
   /** The protocols that it speaks. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
-  /** The cooldown after three consecutive failures or a `Retry-After`. If absent, failures do not change the order. */
+  /** The cooldown after three consecutive failures or a `Retry-After`. Without it, failures do not change the order. */
   cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
-  /** Whether callers may continue from responses that it keeps under its key. `calls/prompts/Kept` records their owners. */
+  /** Whether callers may continue from responses that it stores under its key. `calls/prompts/Kept` records their owners. */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
-/** Bedrock's hosts name their region: `bedrock-runtime.eu-central-1.amazonaws.com`. */
+/** Reads the region from a Bedrock host, such as `bedrock-runtime.eu-central-1.amazonaws.com`. */
 const regionIn = (base_url: string): string | undefined =>
   /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)/.exec(new URL(base_url).hostname)?.[1]
 
@@ -99,7 +99,7 @@ export const fields = {
   upstreams: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: UpstreamEntry }), { default: () => ({}) })
 }
 
-/** Fails if the environment variable of a credential is unset or invalid. */
+/** Builds the upstreams. Fails if the environment variable of a credential is unset or invalid. */
 export const layer = ({ upstreams }: { readonly upstreams: { readonly [name: string]: UpstreamEntry } }) =>
   Layer.unwrapEffect(
     Effect.map(
@@ -138,7 +138,10 @@ const awsOf = (
   )
 }
 
-/** The required members of a service account's key file. The private key is parsed, so that a damaged key prevents the start. */
+/**
+ * The members that a service account's key file must contain. The private key is parsed at startup, so that a damaged one keeps the service from
+ * starting.
+ */
 const ServiceAccount = Schema.parseJson(
   Schema.Struct({
     type: Schema.Literal("service_account"),
@@ -161,7 +164,7 @@ const googleOf = (
         createPrivateKey(private_key)
         return { kind: "google_cloud", ...account, private_key: Redacted.make(private_key) }
       },
-      // Omit the cause, which repeats a part of the variable's value.
+      // Omit the cause, because it repeats part of the variable's value.
       catch: () =>
         new ConfigProblem({
           message: `${entry}: the environment variable ${variable} must hold the JSON key of a service account, with client_email, private_key_id, private_key and token_uri`

@@ -13,28 +13,28 @@ import { Health } from "../routing/Health.ts"
 import * as Wire from "../wire/Wire.ts"
 
 export interface UpstreamSettings {
-  /** The base address, without a route: `https://api.example.com/v1`. */
+  /** The base address without a route, such as `https://api.example.com/v1`. */
   readonly base_url: string
   readonly api_key: Redacted.Redacted
   /** The header for the key; by default, the one that the protocol's vendor reads. */
   readonly credential?: KeyHeader | undefined
-  /** Signs every request, instead of a key. */
+  /** Signs every request, in place of a key. */
   readonly aws?: AwsCredential | undefined
-  /** The source of a token for every request, instead of a key. */
+  /** Supplies a token for every request, in place of a key. */
   readonly token_for?: AccessTokens.TokenHolder | undefined
   /** Added to every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Added to every URL. */
   readonly query?: Readonly<Record<string, string>> | undefined
-  /** The maximum time without a byte, in milliseconds. After that, the upstream counts as unreachable. */
+  /** How long the upstream may send nothing before it counts as unreachable, in milliseconds. */
   readonly silence_ms_max: number
   /** The maximum time from a request to the last byte of its response, in milliseconds. */
   readonly total_ms_max?: number | undefined
   /** The protocols that it speaks; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may continue from responses that it keeps. Otherwise each request forbids it to keep any. */
+  /** Whether callers may continue from responses that it stores. If not, each request forbids it to store any. */
   readonly keeps_responses?: boolean | undefined
-  /** The cooldown after failures, in milliseconds. If absent, failures do not change the order. */
+  /** The cooldown after failures, in milliseconds. Without it, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
 }
 
@@ -46,20 +46,21 @@ export interface Upstream {
   readonly keeps_responses: boolean
   /** Statistics of its exchanges. */
   readonly health: Health
-  /** Requires an admission. */
+  /** Sends requests. It requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
-  /** For free requests that are not metered, such as counting tokens. */
+  /** Sends free requests that are not metered, such as those that count tokens. */
   readonly unbilled: Wire.Wire
-  /** Headers for JSON requests, with the credential in the form that the protocol's vendor reads. */
+  /** The headers for JSON requests, with the credential in the form that the protocol's vendor reads. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
-  /** Headers for tools, which use no model protocol. */
+  /** The headers for tools, which use no model protocol. */
   readonly headers: Readonly<Record<string, string>>
   /** The key, for vendors that do not read it from a usual header. */
   readonly key: Redacted.Redacted
 }
 
 /**
- * Called for every exchange with the upstream's name, the outcome (`2xx`, `4xx`, `5xx`, `unreachable`), and the milliseconds to the response head.
+ * Called for every exchange with the upstream's name, the outcome (`2xx`, `4xx`, `5xx` or `unreachable`) and the milliseconds until the response
+ * head.
  */
 export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
   defaultValue: () => (_upstream: string, _outcome: string, _millis: number) => {}
@@ -105,10 +106,10 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, h
   }
 }
 
-/** A settings entry names an upstream without any of the required protocols. */
+/** A settings entry names an upstream that speaks none of the required protocols. */
 export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("UnspokenProtocol", {
   upstream: Schema.String,
-  /** The entry, by kind and id: `embedding model small`. */
+  /** The kind and id of the entry, such as `embedding model small`. */
   named_by: Schema.String,
   /** The protocols of the upstream. */
   speaks: Schema.Array(Schema.String),
@@ -117,14 +118,14 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
 }) {
   override get message() {
     const { named_by, needs, speaks, upstream } = this
-    return `${named_by}: the upstream ${upstream} speaks ${speaks.join(", ")}, and would have to speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
+    return `${named_by}: the upstream ${upstream} speaks ${speaks.join(", ")} but must speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
   }
 }
 
 /** A settings entry names an unknown upstream. */
 export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("UnknownUpstream", {
   upstream: Schema.String,
-  /** The entry, by kind and id: `search provider tavily`. */
+  /** The kind and id of the entry, such as `search provider tavily`. */
   named_by: Schema.String,
   /** The known names. */
   upstreams: Schema.Array(Schema.String)
@@ -136,7 +137,8 @@ export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("Unkn
 }
 
 /**
- * Looks up the upstreams that settings entries name. Fails with the first entry that names an unknown upstream. `kind` names an entry in the error.
+ * Creates a lookup for the upstreams that settings entries name. Fails with the first entry that names an unknown upstream. `kind` describes the
+ * entry in the error.
  */
 export const upstreamLookup = (
   kind: string,
@@ -149,7 +151,7 @@ export const upstreamLookup = (
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
 
-/** The lookup for models. It also fails with the first entry that names an upstream without any of these protocols. */
+/** Creates the lookup for models. It also fails with the first entry whose upstream speaks none of these protocols. */
 export const speakerLookup = (
   kind: string,
   entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,
@@ -163,7 +165,7 @@ export const speakerLookup = (
     return new UnspokenProtocol({ upstream, named_by: `${kind} ${id}`, speaks: upstreamOf(upstream).speaks, needs })
   })
 
-/** The wire for all requests to an upstream, with observation, tracing, the configured query and credentials. */
+/** Creates the wire for all requests to an upstream, with observation, tracing, and the configured query and credentials. */
 const wireOf = (
   name: string,
   settings: UpstreamSettings,
@@ -191,7 +193,7 @@ const wireOf = (
   }))
 }
 
-/** The wire, with the current token in each request. */
+/** Adds the current token to each request. */
 const withToken = (
   { current, refused }: AccessTokens.AccessTokens,
   { exchange, open }: Wire.Wire,
@@ -213,7 +215,7 @@ const withToken = (
   }
 }
 
-/** The wire, with observation, and with the caller's trace if tracing is on. */
+/** Creates the wire and observes it. If tracing is on, requests carry the caller's trace. */
 const observed = (
   name: string,
   health: Health,

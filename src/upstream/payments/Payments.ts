@@ -1,20 +1,20 @@
-/** The payment processor: requests to it, and the meaning of its events. Its adapter (`Stripe`) is loaded at the first request. */
+/** The port to the payment processor, with its requests and the meaning of its events. The adapter (`Stripe`) is loaded with the first request. */
 import { Context, Data, Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 
 export interface PaymentSettings {
   readonly secret_key: Redacted.Redacted
   readonly webhook_secret: Redacted.Redacted
-  /** A base URL that replaces Stripe's own: `http://127.0.0.1:9000`. */
+  /** A base URL that replaces Stripe's own, such as `http://127.0.0.1:9000`. */
   readonly base_url: string | undefined
-  /** The URL to which the processor's pages return. */
+  /** The URL that the processor's pages return to. */
   readonly return_url: string
 }
 
 /** The processor did not respond, or its response leaves the outcome unknown. */
 export class ProcessorSilent extends Data.TaggedError("ProcessorSilent")<{ readonly reason: string }> {}
 
-/** The processor refused: a declined card, a deleted payment method. The message is for the customer. */
+/** The processor refused, for example because the card was declined or the payment method deleted. The message is for the customer. */
 export class ChargeDeclined extends Data.TaggedError("ChargeDeclined")<{ readonly reason: string }> {}
 
 export interface PaymentMethod {
@@ -35,15 +35,15 @@ export interface Paid {
   readonly cents: number
   /** The attempt that caused the payment. */
   readonly attempt: string | undefined
-  /** By the processor's clock, in milliseconds. */
+  /** The time by the processor's clock, in milliseconds. */
   readonly charged_at?: number | undefined
 }
 
-/** Money that left a payment later, or came back to it. */
+/** Money that later left a payment or came back to it. */
 export interface Moved {
-  /** The id of the refund or dispute. For a total, the id of the payment. */
+  /** The id of the refund or dispute, or of the payment for a `total`. */
   readonly id: string
-  /** `total`: the sum of the payment's refunds at that time. */
+  /** A `total` is the sum of the payment's refunds at that time. */
   readonly kind: "refund" | "total" | "dispute"
   /** In cents of USD. */
   readonly cents: number
@@ -61,19 +61,19 @@ export type ProcessorEvent =
       readonly moved: ReadonlyArray<Moved>
     }
   | { readonly _tag: "Other"; readonly id: string; readonly type: string }
-  /** A signed event with an unknown format. */
+  /** A signed event whose format is unknown. */
   | { readonly _tag: "Unreadable"; readonly field: string; readonly rule: string }
 
 export interface PaymentsContract {
-  /** Registers the tenant as a customer and returns the customer's id. Idempotent. */
+  /** Registers the tenant as a customer and returns the customer's id. Repeating this is harmless. */
   readonly customer: (tenant_id: string, name: string) => Effect.Effect<string, ProcessorSilent>
-  /** The URL of a page for paying this amount. */
+  /** Creates a page for paying this amount and returns its URL. */
   readonly checkout: (order: {
     readonly customer: string
     readonly tenant_id: string
     readonly cents: number
   }) => Effect.Effect<string, ProcessorSilent>
-  /** The URL of a page for storing a payment method. */
+  /** Creates a page for storing a payment method and returns its URL. */
   readonly setup: (customer: string, tenant_id: string) => Effect.Effect<string, ProcessorSilent>
   readonly methods: (customer: string) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorSilent>
   /** Charges a stored payment method without its owner's involvement. `attempt` makes the request idempotent. */
@@ -85,8 +85,8 @@ export interface PaymentsContract {
     readonly cents: number
   }) => Effect.Effect<Paid, ChargeDeclined | ProcessorSilent>
   /**
-   * The outcome of a payment attempt: its payment, a refusal, `ProcessorSilent` while it is in progress, or `undefined` if it does not exist. Call
-   * this before charging again, because the processor forgets an idempotency key after a day.
+   * Finds the outcome of a payment attempt: its payment, a refusal, `ProcessorSilent` while it is in progress, or `undefined` if it does not exist.
+   * Call this before charging again, because the processor forgets an idempotency key after a day.
    */
   readonly found: (order: {
     readonly attempt: string
@@ -95,17 +95,17 @@ export interface PaymentsContract {
     /** The start of the attempt, in milliseconds. */
     readonly since: number
   }) => Effect.Effect<Paid | undefined, ChargeDeclined | ProcessorSilent>
-  /** The content of a webhook; `undefined` if its signature is invalid. `now` in milliseconds. */
+  /** Reads a webhook; `undefined` if its signature is invalid. `now` is in milliseconds. */
   readonly event: (body: string, signature: string, now: number) => Effect.Effect<ProcessorEvent | undefined>
 }
 
-/** `undefined` if the deployment has no processor. */
+/** `undefined` if the deployment has no payment processor. */
 export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments, PaymentsContract | undefined>() {
   static readonly layerStripe = (settings: PaymentSettings) => Layer.effect(Payments, make(settings))
   static readonly layerNone = Layer.succeed(Payments, undefined)
 }
 
-/** The adapter, loaded at the first request. */
+/** Creates the port, which loads its adapter with the first request. */
 const make = (settings: PaymentSettings): Effect.Effect<PaymentsContract> =>
   Effect.sync(() => {
     // Share one promise, so that interrupting one caller does not affect the others.

@@ -1,4 +1,4 @@
-/** The payment processor, using Stripe's library. */
+/** The adapter for the payment processor, built on Stripe's library. */
 import { Effect, Either, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
 import { amountMax, cent } from "../../kernel/Money.ts"
@@ -30,7 +30,7 @@ export const make = (settings: PaymentSettings): PaymentsContract => {
 const clientOf = (settings: PaymentSettings): Stripe => {
   const address = settings.base_url === undefined ? undefined : new URL(settings.base_url)
   return new Stripe(Redacted.value(settings.secret_key), {
-    // Retries are decided here, not by the client library.
+    // We decide about retries, not the client library.
     maxNetworkRetries: 0,
     timeout: 20_000,
     telemetry: false,
@@ -182,7 +182,9 @@ const outcomeOf = (
   }
   return status === "processing"
     ? new ProcessorSilent({ reason: "the payment is still being processed" })
-    : new ChargeDeclined({ reason: last_payment_error?.message ?? `the payment needs its owner (${status})` })
+    : new ChargeDeclined({
+        reason: last_payment_error?.message ?? `the payment requires action by its owner (${status})`
+      })
 }
 
 const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<string, ProcessorSilent> =>
@@ -196,7 +198,7 @@ const hasTime = (signature: string): boolean =>
 
 // ---- events ---------------------------------------------------------------------------------------------------------------
 
-/** An id, or an expanded object with one. Ids join rows of several tables, so they must be stored unchanged. */
+/** An id, or an expanded object that contains one. Ids join rows of several tables, so they must be stored unchanged. */
 const Id = Schema.transform(Schema.Union(StoredText, Schema.Struct({ id: StoredText })), Schema.String, {
   strict: true,
   decode: (thing) => (typeof thing === "string" ? thing : thing.id),
@@ -249,7 +251,7 @@ const Event = Schema.Struct({ id: StoredText, type: Schema.String, data: Schema.
 
 type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
 
-/** The content of an event, by its type. Events in currencies other than USD are ignored. */
+/** Reads the content of an event according to its type. Events in currencies other than USD are ignored. */
 const eventOf = (body: string): ProcessorEvent => {
   let json: unknown
   try {
@@ -271,7 +273,7 @@ const eventOf = (body: string): ProcessorEvent => {
 
 type Named = Pick<Extract<ProcessorEvent, { _tag: "Other" }>, "id" | "type">
 
-/** Reads the object of an event. If `tell` returns `undefined`, the event is ignored. */
+/** Creates the reader for one type of event. If `tell` returns `undefined`, the event is ignored. */
 const reader =
   <A, I>(schema: Schema.Schema<A, I>, tell: (object: A, event: Named) => ProcessorEvent | undefined) =>
   (object: unknown, event: Named): Read =>
@@ -318,7 +320,7 @@ const readers = new Map(
       return { _tag: "Paid", ...event, paid: { payment_id: id, tenant_id, kind, cents: amount_received, attempt } }
     }),
     "checkout.session.completed": session,
-    // For methods that take days, the session completes before it is paid.
+    // With payment methods that take days, the session completes before it is paid.
     "checkout.session.async_payment_succeeded": session,
     "charge.refunded": reader(Charge, (object, event) => {
       const { amount_refunded: cents, payment_intent, refunds } = object
@@ -330,7 +332,7 @@ const readers = new Map(
     "refund.updated": refund,
     "refund.failed": refund,
     "charge.refund.updated": refund,
-    // Opening a dispute moves no money, and may be only an inquiry. Only the movements count.
+    // Opening a dispute moves no money and may only be an inquiry, so only the movements count.
     "charge.dispute.funds_withdrawn": dispute(false),
     "charge.dispute.funds_reinstated": dispute(true)
   })

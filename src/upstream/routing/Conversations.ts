@@ -1,7 +1,10 @@
-/** The upstream that last served each conversation, for use of its prompt cache. Bounded, in memory, per node. */
+/**
+ * Remembers the upstream that last served each conversation, so that its prompt cache can be used. Each node keeps a limited number of them in
+ * memory.
+ */
 
 const keptMax = 10_000
-/** In milliseconds. Prompt caches live for minutes. */
+/** How long an upstream is remembered, in milliseconds. Prompt caches live for minutes. */
 const lifetime = 60 * 60_000
 
 interface Answered {

@@ -1,8 +1,11 @@
-/** Records of routing decisions and their reasons, for the operator. They name models and upstreams, never content or callers. */
+/** Records routing decisions and their reasons for the operator. A record names models and upstreams, never content or callers. */
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 
-/** The outcome of one attempt. `charged`: it has a cost, but its response is unusable. `skipped`: the upstream cannot carry the request. */
+/**
+ * The outcome of one attempt. `charged` means that it has a cost but its response is unusable, and `skipped` that the upstream cannot carry the
+ * request.
+ */
 export const attemptOutcomes = ["answered", "failed", "busy", "rejected", "charged", "skipped"] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
 
@@ -23,7 +26,7 @@ export interface Decision {
   readonly attempts: ReadonlyArray<DecisionAttempt>
 }
 
-/** Called when a call's attempts are over, if its model has several upstreams, retries or fallbacks, or if an attempt failed. */
+/** Called after a call's last attempt if its model has several upstreams, retries or fallbacks, or if an attempt failed. */
 export class RoutingObserver extends Context.Reference<RoutingObserver>()("tollgate/routing/RoutingObserver", {
   defaultValue: () => (_decision: Decision) => {}
 }) {}

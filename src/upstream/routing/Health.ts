@@ -1,15 +1,15 @@
 /**
- * Health of one upstream, from its exchanges: outcomes, time to the response head over the last minutes, and its cooldown. Health is kept in memory:
- * a restart loses it, and each node has its own.
+ * Derives an upstream's health from its exchanges: their outcomes, the time to the response head over the last minutes, and the cooldown. Each node
+ * keeps its own figures in memory, and a restart loses them.
  *
  * Where the specification is silent:
- * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, and
- *   immediately after a `Retry-After`, which is accepted up to ten minutes.
- * - Failures are: no response, a status of 5xx, 408 or 429, and a rejected key (401, 403). Any other response ends the cooldown.
- * - After the cooldown, one call uses the upstream as before. Until that call has its response, other calls still try it last.
+ * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, or
+ *   immediately after a `Retry-After`, which is honored for up to ten minutes.
+ * - A missing response, a status of 5xx, 408 or 429, and a rejected key (401, 403) count as failures. Any other response ends the cooldown.
+ * - After the cooldown, one call uses the upstream as before. Until that call gets its response, other calls still try the upstream last.
  */
 
-/** The outcome of an exchange: the class of its status, or no response. */
+/** The outcome of an exchange: the class of its status, or `unreachable` if there was no response. */
 export const outcomes = ["2xx", "4xx", "5xx", "unreachable"] as const
 export type OutcomeName = (typeof outcomes)[number]
 
@@ -17,11 +17,11 @@ export type OutcomeName = (typeof outcomes)[number]
 export const failureKinds = ["5xx", "unreachable", "busy", "key"] as const
 export type FailureKind = (typeof failureKinds)[number]
 
-/** Whether calls use an upstream. `due`: its cooldown is over, and no call has probed it yet. */
+/** Whether calls use an upstream. `due` means that its cooldown is over and no call has probed it yet. */
 export type Standing = "ready" | "due" | "cooling"
 
 export interface HealthFigures {
-  /** `failing`: the last exchanges failed. `unused`: no exchange in the window. */
+  /** `failing` means that the last exchanges failed, and `unused` that there was none in the window. */
   readonly state: "ok" | "failing" | "unused"
   /** The end of its cooldown, if there is one. */
   readonly cooling_until: number | null
@@ -32,7 +32,7 @@ export interface HealthFigures {
   readonly last_failure: FailureKind | null
   /** The last failures, newest first. */
   readonly last_failures: ReadonlyArray<Failure>
-  /** Time to the response head; null without a response. */
+  /** Time to the response head; null if there was no response. */
   readonly latency_ms: { readonly p50: number; readonly p95: number } | null
   /** The minutes of the window, oldest first. */
   readonly minutes: ReadonlyArray<{ readonly at: number; readonly requests: number; readonly failures: number }>
@@ -43,7 +43,7 @@ export interface Failure {
   readonly kind: FailureKind
 }
 
-/** The end of an exchange. */
+/** How an exchange ended. */
 export interface Exchange {
   /** The response status; 0 without a response. */
   readonly status: number
@@ -55,16 +55,16 @@ export interface Exchange {
 
 /** The number of minutes that the figures cover. */
 export const windowMinutes = 15
-/** The number of minutes that routing by latency covers. */
+/** The number of minutes that routing by latency takes into account. */
 const routedMinutes = 5
 const minute = 60_000
 /** This many consecutive failures make an upstream `failing`. */
 const failingFrom = 3
-/** The longest `Retry-After` to accept. */
+/** The longest `Retry-After` to honor. */
 const retryAfterMax = 10 * minute
 const failuresKept = 5
 
-/** Latencies are counted in classes from a millisecond to about six minutes, each 25 % longer than the previous one. */
+/** Latencies are counted in buckets from a millisecond to about six minutes. Each bucket is 25 % longer than the previous one. */
 const classes = 58
 const step = Math.log(1.25)
 const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
@@ -97,7 +97,7 @@ const failureOf = (status: number): FailureKind | undefined => {
 }
 
 export class Health {
-  /** Indexed by minute number modulo the window. */
+  /** Indexed by the minute's number modulo the window. */
   readonly #minutes = Array.from({ length: windowMinutes }, emptyMinute)
   readonly #now: () => number
   /** The duration of its cooldown; `undefined` if it has none. */
@@ -106,7 +106,7 @@ export class Health {
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** The time before which no further call probes it. */
+  /** No other call probes the upstream before this time. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
@@ -155,12 +155,12 @@ export class Health {
     return now < this.#coolingUntil || now < this.#probingUntil ? "cooling" : "due"
   }
 
-  /** Records that a call probes it. If that call ends without an exchange, the next probe may begin one cooldown later. */
+  /** Records that a call probes the upstream. If that call ends without an exchange, the next probe may begin one cooldown later. */
   probe(): void {
     this.#probingUntil = this.#now() + (this.#cooldown ?? 0)
   }
 
-  /** The median time to the response head over the last five minutes; `undefined` without a response. Computed at most once a second. */
+  /** The median time to the response head over the last five minutes; `undefined` if there was no response. It is computed at most once a second. */
   median(): number | undefined {
     const now = this.#now()
     if (this.#median !== undefined && Math.abs(now - this.#median.at) < 1_000) return this.#median.millis

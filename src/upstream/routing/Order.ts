@@ -1,14 +1,14 @@
 /**
- * The order of a model's upstreams for one call, and the reason. The functions are pure, with chance, health and prices as arguments.
+ * Decides the order of a model's upstreams for one call, and states the reason. The functions are pure: chance, health and prices are arguments.
  *
  * Where the specification is silent:
  * - An upstream in its cooldown is tried last, because trying it is better than failing.
- * - Weights order all upstreams: the first is drawn by weight, then the next among the rest. A weight of 0 comes after all others. With `sticky`, the
- *   draw is derived from the conversation, so that every node draws the same.
- * - A cost is the vendor's charge for the prompt and a completion of at most 1,024 tokens. Equal costs, and medians in the same class (25 %), keep
- *   the configured order.
- * - An upstream without a response in the last five minutes has no latency. It is tried first, so that it gets one.
- * - With `sticky`, the upstream that last served the conversation comes first, because its prompt cache may have the beginning.
+ * - Weights order all upstreams: the first is drawn by weight, then the next from the rest, and so on. A weight of 0 comes after all others. With
+ *   `sticky`, the draw is derived from the conversation, so that every node draws the same order.
+ * - A cost is the vendor's charge for the prompt and a completion of at most 1,024 tokens. Upstreams with equal costs, or with medians in the same
+ *   bucket (25 %), stay in the configured order.
+ * - The latency of an upstream without a response in the last five minutes is unknown. Such an upstream is tried first, to measure it.
+ * - With `sticky`, the upstream that last served the conversation comes first, because its prompt cache may contain the beginning.
  */
 import type { Standing } from "./Health.ts"
 
@@ -18,14 +18,14 @@ export type Policy = (typeof policies)[number]
 /** The routing rule of a model. */
 export interface Routing {
   readonly policy: Policy
-  /** Whether the calls of one conversation go to the same upstream while it serves them. */
+  /** Whether the calls of a conversation go to the same upstream as long as it serves them. */
   readonly sticky: boolean
 }
 
 export interface Candidate {
   readonly upstream: string
   readonly standing: Standing
-  /** Its share of the calls, relative to the weights of the others. */
+  /** The upstream's share of the calls, relative to the other weights. */
   readonly weight: number
   /** The vendor's charge for the call, in the same unit for all candidates. */
   readonly cost?: bigint | undefined
@@ -42,7 +42,7 @@ export interface Question {
   readonly chance: (upstream: string) => number
 }
 
-/** Why the first upstream is first. */
+/** Why an upstream comes first. */
 export const reasons = [
   "only",
   "order",
@@ -58,7 +58,7 @@ export const reasons = [
 export type Reason = (typeof reasons)[number]
 
 export interface Order {
-  /** Indexes of the candidates, in the order of trying. */
+  /** The indexes of the candidates, in the order in which to try them. */
   readonly places: ReadonlyArray<number>
   readonly reason: Reason
 }
@@ -74,7 +74,7 @@ export const orderOf = (question: Question): Order => {
   return { places, reason: reasonOf(question, ranked, open, held) }
 }
 
-/** All candidates in the order of the policy. */
+/** Orders all candidates by the policy. */
 const ranking = ({ candidates, chance, policy }: Question): ReadonlyArray<number> => {
   const places = candidates.map((_, place) => place)
   switch (policy) {

@@ -1,6 +1,6 @@
 /**
- * Brave's web search: `GET /res/v1/web/search`, with the key in the header `X-Subscription-Token`. It has no raw pages and no depths. A response
- * without results has no `web`.
+ * Brave's web search: `GET /res/v1/web/search`, with the key in the header `X-Subscription-Token`. It supports neither raw pages nor search depths. A
+ * response without results contains no `web`.
  */
 import { isObject } from "../wire/Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"

@@ -1,4 +1,4 @@
-/** Requests to search vendors, and their results. Each vendor's file translates them to and from its wire format. */
+/** The requests to search vendors and their results. Each vendor's file translates them to and from its wire format. */
 import { isObject } from "../wire/Failures.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
@@ -6,9 +6,9 @@ export interface SearchAsk {
   readonly query: string
   readonly max_results: number
   readonly include_raw: boolean
-  /** The vendor's own value: `basic` or `advanced`. A vendor without depths ignores it. */
+  /** The vendor's own value, such as `basic` or `advanced`. A vendor without search depths ignores it. */
   readonly search_depth: string
-  /** Restricts the results to these domains, if any. */
+  /** If there are any, the results are restricted to these domains. */
   readonly domains: ReadonlyArray<string>
 }
 
@@ -20,14 +20,14 @@ export interface SearchResult {
 }
 
 export interface SearchVendor {
-  /** The number of queries that the vendor charges per search, by search depth. Depths not listed count as one. */
+  /** The number of queries that the vendor charges per search, by search depth. A depth that is not listed counts as one. */
   readonly queries_by_depth: Readonly<Record<string, number>>
   readonly request: (ask: SearchAsk, key: string) => WireRequest
   /** Reads the results from a response; `undefined` if the response is invalid. */
   readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined
 }
 
-/** Reads a vendor's list of results. An empty list is valid. A list with entries but no usable one is invalid and not charged. */
+/** Reads a vendor's array of results. An empty array is valid, but one that contains no usable entry is invalid and not charged. */
 export const resultsOf = (
   list: unknown,
   read: (one: Record<string, unknown>) => ReadonlyArray<SearchResult>
@@ -37,7 +37,7 @@ export const resultsOf = (
   return results.length === 0 && list.length > 0 ? undefined : results
 }
 
-/** One result, or an empty array if the URL is missing. A missing title or content becomes empty. */
+/** Returns one result, or none if the URL is missing. A missing title or content becomes an empty string. */
 export const resultOf = (url: unknown, title: unknown, content: unknown, raw_content?: unknown): Array<SearchResult> =>
   typeof url === "string" && url !== ""
     ? [

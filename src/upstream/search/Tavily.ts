@@ -1,4 +1,4 @@
-/** Tavily's search: `POST /search`, with the key as a bearer token. A query costs one credit, an `advanced` query two. */
+/** Tavily's search: `POST /search`, with the key as a bearer token. A query costs one credit, and an `advanced` query costs two. */
 import { Redacted } from "effect"
 import { headerOf } from "../models/Credential.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"

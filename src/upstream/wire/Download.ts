@@ -1,4 +1,4 @@
-/** Downloads a vendor's file from the URL in the vendor's response, or decodes it from a data URI. Redirects are not followed. */
+/** Downloads a file from the URL in a vendor's response, or decodes it if that is a data URI. Redirects are not followed. */
 import { Effect, Exit, Scope } from "effect"
 import { Readable } from "node:stream"
 import { ByteStream, closeIfUnclaimed } from "./ByteStream.ts"
@@ -6,7 +6,7 @@ import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
-/** The maximum time without a byte, and the maximum time from the request to the last byte, in milliseconds. */
+/** How long the vendor may send nothing, and the maximum time from the request to the last byte, in milliseconds. */
 const silence_ms_max = 60_000
 const total_ms_max = 3_600_000
 
@@ -17,7 +17,7 @@ const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
     : new Wire.Unreachable({ reason: "a data URI that is not base64" })
 }
 
-/** Parses an allowed address: a public one, or one on `host`, the vendor's own host. */
+/** Parses the address, which must be public or on `host`, the vendor's own host. */
 const placeOf = (url: string, host: string) => {
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol)) {
@@ -29,13 +29,13 @@ const placeOf = (url: string, host: string) => {
     : Effect.succeed({ address, options: { base_url: address.origin, silence_ms_max, total_ms_max, isPublic } })
 }
 
-/** A vendor's file with a complete response head. */
+/** A vendor's file, once the response head is complete. */
 export interface FileDownload {
   /** The media type in lower case, without parameters; empty if the vendor sends none. */
   readonly content_type: string
   /** In bytes; `undefined` if the vendor does not send it. */
   readonly length: number | undefined
-  /** Destroying it ends the download. */
+  /** The file's bytes. Destroying the stream ends the download. */
   readonly body: Readable
 }
 

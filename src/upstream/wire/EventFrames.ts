@@ -1,11 +1,10 @@
 /**
- * Converts the frames of AWS event streams (`application/vnd.amazon.eventstream`) to server-sent events. An event has the frame's name
+ * Converts the frames of AWS event streams (`application/vnd.amazon.eventstream`) to server-sent events. An event gets the frame's name
  * (`:event-type`, `:exception-type`), and its data is the frame's JSON. Chunks may split frames at any byte.
  *
  * Where the specification is silent:
- * - A frame with a wrong checksum breaks the stream. The frames before it are passed on.
- * - A frame that exceeds the maximum length, or that ends too early, is dropped and the stream is cut short. This does not count as an upstream
- *   failure.
+ * - A frame with a wrong checksum breaks the stream, but the frames before it are passed on.
+ * - If a frame exceeds the maximum length or ends too early, it is dropped and the stream is cut short. This does not count as an upstream failure.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import type { Source } from "./ByteStream.ts"
@@ -15,11 +14,11 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** The longest frame. Text frames have a few kilobytes. */
+/** The maximum length of a frame. Text frames take a few kilobytes. */
 export const frameMax = 8 * 1024 * 1024
-/** The minimum frame: its length, its headers' length, and two checksums. */
+/** The minimum length of a frame, which contains at least its length, its headers' length and two checksums. */
 const frameLeast = 16
-/** The size of the length at the start of a frame. */
+/** The size of the length field at the start of a frame. */
 const lengthBytes = 4
 
 type Headers = ReturnType<EventStreamCodec["decode"]>["headers"]
@@ -38,18 +37,18 @@ const eventOf = (frame: Uint8Array): string => {
     return `event: internalServerException\ndata: ${JSON.stringify({ message })}\n\n`
   }
   const name = text(":exception-type") ?? text(":event-type") ?? ""
-  // A line break in JSON is only whitespace, but would end the event's line.
+  // In JSON, a line break between values is just whitespace, but it would end the event's line.
   const json = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     .toString("utf8")
     .replaceAll(/[\r\n]+/g, " ")
   return `event: ${name.replaceAll(/[\r\n]+/g, " ")}\ndata: ${json}\n\n`
 }
 
-/** The events of complete frames. With a `fault`, the events before the unreadable frame. */
+/** The events of complete frames. If there is a `fault`, they come from the frames before the unreadable one. */
 interface Read {
   readonly events: string
   readonly fault?: string
-  /** Whether the frame may be valid but is too long. */
+  /** Whether the frame is too long, although it may be valid. */
   readonly too_long?: boolean
 }
 
@@ -57,10 +56,10 @@ interface Read {
 class Frames {
   private pieces: Array<Buffer> = []
   private length = 0
-  /** The number of bytes to collect before the next frame can be read. */
+  /** How many bytes must be collected before the next frame can be read. */
   private needed = lengthBytes
 
-  /** The events completed by these bytes. */
+  /** Takes a chunk and returns the events that it completes. */
   take(chunk: Buffer): Read {
     this.pieces.push(chunk)
     this.length += chunk.length

@@ -2,9 +2,9 @@
  * Turns an upstream's failure into the caller's problem and the operator's log line.
  *
  * Where the specification is silent:
- * - A provider's invalid response is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
- *   that no client mistakes it for complete. It does cost its price if its client had delayed it for ten seconds in total. If the client of a speech
- *   request disconnects, the audio is read to its end and costs the usual price.
+ * - A provider's invalid response is a failure and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
+ *   that no client mistakes it for complete. If its client had delayed it for ten seconds in total, it is charged. If the client of a speech request
+ *   disconnects, the audio is read to its end and charged as usual.
  */
 import { Clock, Effect } from "effect"
 import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"
@@ -20,7 +20,9 @@ export interface UpstreamWords {
 
 export type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
 
-/** Logs the reason for the operator. The caller sees only a failure. `unserved`: the upstream certainly did no work for the request. */
+/**
+ * Logs the reason for the operator, whereas the caller sees only a failure. `unserved` means that the upstream certainly did no work for the request.
+ */
 export const failed = (
   upstream: string,
   reason: string,
@@ -42,7 +44,7 @@ export const unanswered = (
 /** Whether the status is not a success. */
 export const isRefusal = ({ status }: { readonly status: number }): boolean => status < 200 || status > 299
 
-/** The problem for an upstream's error response. Its message is passed on only if it is about the request. */
+/** Converts an upstream's error response to a problem. The upstream's message is passed on only if it is about the request. */
 export const refused = (
   upstream: string,
   { body, headers, status }: Wire.Whole,
@@ -60,7 +62,7 @@ export const refused = (
   return failed(upstream, `status ${status}`, request_id, isOverloaded(status))
 }
 
-/** Statuses of a server that did not start work on the request: 503, and Anthropic's 529. */
+/** Whether the status means that the server did not start to work on the request: 503, and Anthropic's 529. */
 const isOverloaded = (status: number): boolean => status === 503 || status === 529
 
 /** Google rejects an invalid key with status 400. */
@@ -69,23 +71,23 @@ const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   Array.isArray(body.error.details) &&
   body.error.details.some((one) => isObject(one) && one.reason === "API_KEY_INVALID")
 
-/** The seconds of a `Retry-After`, which may also be a date, as a field of a problem. */
+/** Reads the seconds of a `Retry-After`, which may also be a date, as a field of a problem. */
 export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const retry_after = retryAfterIn(headers, now)
     return retry_after === undefined ? {} : { retry_after }
   })
 
-/** The seconds of a `Retry-After` from `now` on. */
+/** Reads a `Retry-After` as seconds from `now`. */
 export const retryAfterIn = (headers: Wire.WireHeaders, now: number): number | undefined => {
   const value = Wire.header(headers, "retry-after")?.trim() ?? ""
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value))
-  // HTTP dates begin with a weekday, and are in UTC even without a time zone.
+  // HTTP dates begin with a weekday and are in UTC even if they state no time zone.
   const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i.test(value) ? Date.parse(value.replace(/( GMT)?$/i, " GMT")) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1_000))
 }
 
-/** A JSON object; `undefined` for anything else. */
+/** Parses a JSON object; `undefined` for anything else. */
 export const parse = (text: string | Buffer): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(text.toString())
@@ -98,7 +100,7 @@ export const parse = (text: string | Buffer): Record<string, unknown> | undefine
 /** A vendor's response that is a JSON object. */
 export interface VendorJson {
   readonly value: Record<string, unknown>
-  /** The vendor's bytes, or new JSON if they contain numbers that JSON does not allow. */
+  /** The vendor's bytes, or rewritten JSON if they contain numbers that JSON does not allow. */
   readonly bytes: Buffer
 }
 
@@ -115,8 +117,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The message in common error bodies: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }`, and `{ detail: [{ msg }] }`. Secrets are
- * removed, because callers see it.
+ * Finds the message in common error bodies: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }` and `{ detail: [{ msg }] }`. Secrets
+ * are removed, because callers see the message.
  */
 export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): string | undefined => {
   const error = body?.error
@@ -127,7 +129,7 @@ export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): 
   return typeof message === "string" ? withoutSecrets(message.slice(0, 2_000)) : undefined
 }
 
-/** An upstream's rejection for the caller: its message, and the field that it names, if any. */
+/** Extracts what the caller may see of an upstream's rejection: its message, and the field that it names, if any. */
 export const refusalOf = (body: Record<string, unknown> | undefined): UpstreamWords => {
   const message = messageOf(body)
   return {
@@ -137,7 +139,7 @@ export const refusalOf = (body: Record<string, unknown> | undefined): UpstreamWo
   }
 }
 
-/** The field in common error bodies: `{ error: { param } }`, and `{ detail: [{ loc: ["body", "prompt"] }] }`. */
+/** Finds the field in common error bodies: `{ error: { param } }` and `{ detail: [{ loc: ["body", "prompt"] }] }`. */
 const fieldOf = (body: Record<string, unknown> | undefined): string => {
   if (isObject(body?.error) && typeof body.error.param === "string") return body.error.param.slice(0, 200)
   const [first] = Array.isArray(body?.detail) ? (body.detail as ReadonlyArray<unknown>) : []
@@ -146,7 +148,7 @@ const fieldOf = (body: Record<string, unknown> | undefined): string => {
   return (path[0] === "body" ? path.slice(1) : path).join(".").slice(0, 200)
 }
 
-/** Removes keys and addresses. Upstreams tend to quote the rejected key, or the internal address that failed. */
+/** Removes keys and addresses, because upstreams tend to quote the key they reject or the internal address that failed. */
 export const withoutSecrets = (message: string): string =>
   message
     .replace(/https?:\/\/\S+/gi, "[address]")

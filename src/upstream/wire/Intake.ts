@@ -1,6 +1,6 @@
 /**
- * Collects an upstream's whole response within the call's byte budget (`Room`). If the room does not suffice for a long response, the upstream is
- * paused. If room does not become free in time, the bytes are dropped. The outline still gives the cost.
+ * Collects an upstream's complete response within the call's byte budget (`Room`). If there is not enough room for a long response, the upstream is
+ * paused. If no room becomes free in time, the bytes are dropped, but the outline still tells the cost.
  */
 import { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
@@ -16,11 +16,11 @@ const outlinedMax = 1024 * 1024 * 1024
 export type Lost = "no_room" | "too_long"
 
 export interface Taking {
-  /** The maximum number of bytes to keep. A longer response is a failure. If it has an outline, only the outline is kept. */
+  /** The maximum number of bytes to store. A longer response is a failure, and only its outline is kept, if it has one. */
   readonly limit: number
-  /** Unlimited if absent. */
+  /** The room for the response; unlimited if absent. */
   readonly room?: Room | undefined
-  /** The members that the outline of a long response leaves empty. If absent, there is no outline. */
+  /** The members that are empty in the outline of a long response. If absent, there is no outline. */
   readonly long?: LongMembers | undefined
 }
 
@@ -33,21 +33,21 @@ interface Flow {
 export interface Taken {
   /** Empty if the bytes were dropped. */
   readonly body: Buffer
-  /** The outline of a response that is long or was dropped. */
+  /** The outline, if the response is long or was dropped. */
   readonly outline: JsonOutline | undefined
   readonly lost: Lost | undefined
 }
 
-/** The reporting members of a response, even if it is long, was dropped, or is not JSON. */
+/** Returns the members of a response that report its usage, even if the response is long, was dropped or is not JSON. */
 export const reportsIn = ({ body, outline }: Taken): Readonly<Record<string, unknown>> =>
   outline === undefined ? gistOf(body).object : (outline.value ?? gistOf(outline.bytes).object)
 
 export class Intake {
   private readonly taking: Taking
-  /** The bytes that the room held at the start. */
+  /** How many bytes the room held at the start. */
   private readonly before: number
   private chunks: Array<Buffer> = []
-  /** The whole response in one buffer, once its room was claimed. Chunks plus a copy would need twice the room. */
+  /** The response in one buffer, once its room was claimed. Collecting chunks and copying them at the end would need twice the room. */
   private all: Buffer | undefined
   private size = 0
   private outline: JsonOutline | undefined
@@ -59,7 +59,7 @@ export class Intake {
     this.before = taking.room?.held ?? 0
   }
 
-  /** Takes the next bytes. Returns whether the response is still within its limit. `declared` returns its declared length, or 0. */
+  /** Takes the next chunk. Returns whether the response is still within its limit. `declared` returns its declared length, or 0. */
   data(chunk: Buffer, flow: Flow, declared: () => number): boolean {
     const { limit, long, room } = this.taking
     this.size += chunk.length
@@ -114,7 +114,7 @@ export class Intake {
     else flow.pause()
   }
 
-  /** Moves the response into one buffer. Unwritten pages take no memory. */
+  /** Moves the response into one buffer. Its pages take no memory until they are written. */
   private moved(bytes: number): void {
     const all = Buffer.allocUnsafeSlow(bytes)
     Buffer.concat(this.chunks).copy(all)

@@ -1,4 +1,4 @@
-/** Serializes long texts, such as base64 images, in chunks. Other work runs between the chunks. */
+/** Serializes long strings, such as base64 images, in chunks, so that other work can run in between. */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { turn } from "../../kernel/Pieces.ts"
@@ -6,10 +6,10 @@ import { turn } from "../../kernel/Pieces.ts"
 /** The length of a chunk. */
 const piece = 192 * 1024
 
-/** A placeholder for a long string while the surrounding JSON is serialized. */
+/** The placeholder for a long string while the surrounding JSON is serialized. */
 const standIn = randomUUID()
 
-/** The JSON of a value. */
+/** Serializes a value as JSON. */
 export const jsonOf = (value: object): Effect.Effect<string | Buffer> => {
   const long: Array<string> = []
   const text = JSON.stringify(value, (_, one: unknown) =>
@@ -25,7 +25,7 @@ const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<st
     const one = long[i]!
     for (let at = 0; at < one.length; at += piece) {
       yield* turn
-      // A surrogate pair may be split, because JSON escapes each half.
+      // A surrogate pair may be split, because JSON then escapes each half.
       written.push(Buffer.from(JSON.stringify(one.slice(at, at + piece)).slice(1, -1)))
     }
     written.push(Buffer.from(after.slice(String(i).length)))
@@ -33,7 +33,7 @@ const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<st
   return Buffer.concat(written)
 })
 
-/** The bytes as base64. The chunk length is a multiple of three, so only the last chunk is padded. */
+/** Encodes bytes as base64. The chunk length is a multiple of three, so only the last chunk is padded. */
 export const base64Of = Effect.fnUntraced(function* (bytes: Buffer) {
   let text = ""
   for (let at = 0; at < bytes.length; at += piece) {

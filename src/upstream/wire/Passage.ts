@@ -1,4 +1,4 @@
-/** Passes an upstream's response through as it arrives. The end waits for the charge's commit. */
+/** Passes an upstream's response through to the client as it arrives, but ends it only after the charge is committed. */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
 import type { ToItsEnd } from "../../kernel/ReadOn.ts"
@@ -6,13 +6,13 @@ import { ByteStream, usually } from "./ByteStream.ts"
 import type { StreamEnd, Source, Tap } from "./ByteStream.ts"
 
 export interface Passage {
-  /** Waits for the first bytes. `false` if the response ends without any. */
+  /** Waits for the first bytes. Returns `false` if the response ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** The client's side. */
+  /** The stream that the client reads. */
   readonly body: Readable
-  /** Waits for the end of the response, even after its client has disconnected. A response without bytes is `broken`. */
+  /** Waits until the upstream's response ends, even if the client has disconnected. A response without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>
-  /** Sends the client the end. An incomplete response is cut off, so that the client does not mistake it for a complete one. */
+  /** Ends the client's response. If it is incomplete, it is cut off instead, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void
   /** Cuts the client off, because the charge could not be committed in time. */
   readonly cut: () => void
@@ -24,7 +24,7 @@ export const make = (upstream: Source, to_its_end: ToItsEnd): Passage => {
     begun: stream.begun(to_its_end),
     body: stream.body,
     ended: stream.ended,
-    finish: (how) => (how === "complete" ? stream.finish() : stream.cut("the upstream broke off")),
+    finish: (how) => (how === "complete" ? stream.finish() : stream.cut("the upstream's response broke off")),
     cut: () => stream.cut("the charge is not committed yet")
   }
 }

@@ -1,9 +1,9 @@
-/** Problems that callers see for an upstream's failures. They never show its address, credentials or stack. */
+/** The problems that callers see when an upstream fails. They never reveal its address, its credentials or a stack trace. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The upstream's name in the configuration. For programs, not for clients. */
+/** The upstream's name in the configuration. Programs can read it, but it is not sent to clients. */
 const fields = { upstream: Schema.optional(Schema.String) } as const
 
 /** The upstream rejected the request as invalid. The message is the upstream's. */
@@ -14,7 +14,7 @@ export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejec
   fields: BrokenRule
 }) {}
 
-/** The upstream has no capacity. `retry_after` if it reports when it will have some. */
+/** The upstream has no capacity. `retry_after` is set if it reports when to try again. */
 export class UpstreamBusy extends Problem<UpstreamBusy>()("UpstreamBusy", {
   status: 429,
   error: "the model is busy, try again shortly",
@@ -27,10 +27,10 @@ export class UpstreamFailed extends Problem<UpstreamFailed>()("UpstreamFailed", 
   status: 500,
   error: "the model could not answer",
   code: "upstream_error",
-  /** `unserved`: the upstream certainly did no work for the request. It had no connection, or it returned 503. */
+  /** `unserved` means that the upstream certainly did no work for the request, because there was no connection or it returned 503 or 529. */
   fields: { ...fields, unserved: Schema.optional(Schema.Boolean) },
   details: {}
 }) {}
 
-/** All problems of an upstream. */
+/** All problems that an upstream can cause. */
 export const UpstreamRefusal = Schema.Union(UpstreamRejected, UpstreamBusy, UpstreamFailed)

@@ -1,4 +1,4 @@
-/** Tests whether an address is public. An address in a vendor's response must not lead into the service's own network. */
+/** Tests whether an address is public, because an address in a vendor's response must not lead into the service's own network. */
 import { lookup } from "node:dns"
 import { BlockList, isIP } from "node:net"
 import type { LookupFunction } from "node:net"
@@ -19,7 +19,7 @@ for (const [network, prefix] of [
   inside.addSubnet(network, prefix, "ipv4")
 for (const [network, prefix] of [
   ["::", 127],
-  // IPv6 addresses that contain an IPv4 address: translation and tunnels.
+  // IPv6 addresses that contain an IPv4 address, for translation or tunnels.
   ["64:ff9b::", 96],
   ["64:ff9b:1::", 48],
   ["2001::", 32],
@@ -30,19 +30,19 @@ for (const [network, prefix] of [
 ] as const)
   inside.addSubnet(network, prefix, "ipv6")
 
-/** Whether a numeric address is public. An IPv4 address in IPv6 form counts as IPv4. */
+/** Whether a numeric address is public. An IPv4 address in IPv6 notation counts as IPv4. */
 export const isPublic = (address: string): boolean => {
   const family = isIP(address)
   return family !== 0 && !inside.check(address, family === 6 ? "ipv6" : "ipv4")
 }
 
-/** Whether a host is a name or a public address. In a URL, an IPv6 address is in brackets. */
+/** Whether a host is a name or a public address. In URLs, IPv6 addresses are in brackets. */
 export const mayBePublic = (hostname: string): boolean => {
   const bare = hostname.replace(/^\[(.*)\]$/, "$1")
   return isIP(bare) === 0 || isPublic(bare)
 }
 
-/** Resolves a name for a connection, but only to public addresses. The check therefore applies to the address of the connection. */
+/** Resolves a name for a connection, but only to public addresses, so the check applies to the address that is actually used. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, "", 4)

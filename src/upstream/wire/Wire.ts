@@ -1,12 +1,11 @@
 /**
- * HTTP to an upstream: one keep-alive pool per address, with whole responses and streams. This module reports events on the wire and does not judge
- * them.
+ * Sends HTTP requests to an upstream over one keep-alive pool per address, for complete responses and for streams. This module reports what happens
+ * on the wire and does not judge it.
  *
- * Interruption: a call that has not been sent when its fiber is interrupted is never sent. A call that has been sent may be charged, so reading
- * continues (`kernel/ReadOn`). It continues to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, otherwise for
- * up to ten seconds. A caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in such a
- * region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this, unless it uses
- * `Effect.disconnect`.
+ * If a fiber is interrupted before its call is sent, the call is never sent. A call that was sent may be charged, so its response is still read
+ * (`kernel/ReadOn`): to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, or else for up to ten seconds. A
+ * caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in such a region. A call that
+ * fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this unless it uses `Effect.disconnect`.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -28,13 +27,13 @@ export interface WireRequest {
   /** Relative to the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** A stream is read once, at the speed of the upstream. */
+  /** A stream is read once, as fast as the upstream takes it. */
   readonly body?: string | Buffer | Readable
 }
 
 /**
- * There is no response: no connection, a broken connection, or a time limit. The reason is for the log, never for a caller. `unsent`: there was no
- * connection, so the upstream cannot have charged anything.
+ * There was no response, because the connection failed or broke, or a time limit was reached. The reason is for the log and must never reach a
+ * caller. `unsent` means that there was no connection, so the upstream cannot have charged anything.
  */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
   readonly reason: string
@@ -46,7 +45,7 @@ export interface Whole extends Taken {
   readonly headers: WireHeaders
 }
 
-/** A response with a complete head and a body that is still arriving. */
+/** A response whose head is complete and whose body is still arriving. */
 export interface Streaming extends Source {
   readonly status: number
   readonly headers: WireHeaders
@@ -55,34 +54,40 @@ export interface Streaming extends Source {
 export interface Limits extends Taking {
   /** The maximum time from the request to the response's last byte, in milliseconds. By default, only the upstream's limits apply. */
   readonly timeout?: number
-  /** The time to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately, for calls without a cost. */
+  /**
+   * How long to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately, which suits calls without a
+   * cost.
+   */
   readonly read_on?: ReadsOn | undefined
 }
 
 export interface Wire {
-  /** The whole response. */
+  /** Sends a request and waits for the complete response. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /** The response head. `flow` starts its body. `read_on` limits the wait for the head after the caller has disconnected. */
+  /**
+   * Sends a request and waits for the response head. `flow` then starts the body. `read_on` limits the wait for the head after the caller has
+   * disconnected.
+   */
   readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
   readonly base_url: string
   /**
-   * The maximum time without a byte, in milliseconds: before the head, and between two chunks of the body. Informational heads (1xx) do not count.
-   * The final head must arrive within this time of the first informational one.
+   * How long the upstream may send nothing, in milliseconds, before the head and between two chunks of the body. Informational heads (1xx) do not
+   * count. The final head must arrive within this time after the first informational one.
    */
   readonly silence_ms_max: number
   /**
-   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. A whole response that takes longer is a
-   * failure. A stream that takes longer is cut short.
+   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. If a stream takes longer, it is cut short.
+   * Any other response that takes longer is a failure.
    */
   readonly total_ms_max?: number | undefined
   /** Connects only to public addresses. */
   readonly isPublic?: boolean
   /**
-   * Called at the end of each call with the response's status and headers (0 and empty without a response) and the milliseconds to its head. Not
-   * called if the call was aborted because its caller left, since that is no information about the upstream.
+   * Called at the end of each call with the response's status and headers (0 and empty if there was none) and the milliseconds until its head. It is
+   * not called if the call was aborted because its caller disconnected, since that says nothing about the upstream.
    */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
@@ -109,7 +114,10 @@ class Clocked {
     this.total = setTimeout(() => giveUp(`it did not end within ${total_ms_max} ms`), total_ms_max)
   }
 
-  /** Whether this is the final head. Needed because the pool restarts its own timer at each informational head. */
+  /**
+   * Takes a response head and returns whether it is the final one. The pool restarts its own timer at each informational head, so this limits the
+   * wait for the final one.
+   */
   head(status: number): boolean {
     if (status >= 200) {
       clearTimeout(this.informed)
@@ -149,7 +157,7 @@ const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits
     call.abort()
   }
   const clocked = new Clocked(options, giveUp)
-  if (timeout !== undefined) call.within(timeout, unreachable(`no answer within ${timeout} ms`))
+  if (timeout !== undefined) call.within(timeout, unreachable(`no response within ${timeout} ms`))
   return {
     onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
     onResponseStart: (_, code, headers) => {
@@ -159,7 +167,7 @@ const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits
     },
     onResponseData: (controller, chunk) => {
       if (!intake.data(chunk, controller, declared))
-        controller.abort(new Error(`the answer is longer than ${limit} bytes`))
+        controller.abort(new Error(`the response is longer than ${limit} bytes`))
     },
     onResponseEnd: () => {
       clocked.over()
@@ -271,7 +279,7 @@ const unreachable = (reason: string): Effect.Effect<never, Unreachable> => new U
 
 const reasonOf = (error: Error & { readonly code?: string }): string => error.code ?? error.message
 
-/** Error codes of connections that were never established. */
+/** The error codes of connections that were never established. */
 const unsent: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "EHOSTUNREACH",
@@ -286,7 +294,7 @@ const unanswered = (error: Error): Effect.Effect<never, Unreachable> => {
   return new Unreachable(unsent.has(reason) ? { reason, unsent: true } : { reason })
 }
 
-/** Collects a streaming response into a whole one. */
+/** Collects a streaming response into a complete one. */
 export const collect = (
   streaming: Streaming,
   { read_on, ...taking }: Omit<Limits, "timeout">

@@ -282,7 +282,7 @@ describe("a call with a time limit", () => {
         })
       )
       expect(seen).toMatchObject({
-        told: { _tag: "Unreachable", reason: "no answer within 50 ms" },
+        told: { _tag: "Unreachable", reason: "no response within 50 ms" },
         records: [{ cost: 0, success: 0 }],
         came: 1
       })

@@ -6,8 +6,10 @@ import { ProviderTotalsIndexer } from "../../../src/books/ledger/totals/Provider
 import { trialBalance } from "../../../src/books/ledger/audit/Invariants.ts"
 import { findingsMax } from "../../../src/books/ledger/rules/Check.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
+import { ChargeLog } from "../../../src/books/log/ChargeLog.ts"
 import { checkNames, verify } from "../../../src/app/Checks.ts"
 import * as TestDatabase from "../../support/database.ts"
+import * as LogScene from "../log/LogScene.ts"
 import * as Scene from "../../money/usage/Scene.ts"
 import { acme, bob, other } from "../../money/usage/Scene.ts"
 
@@ -58,6 +60,10 @@ const healthy = Effect.gen(function* () {
       Effect.flatMap(KeyTotalsIndexer, ({ add }) => add)
     ),
     Layer.merge(ProviderTotalsIndexer.layer, KeyTotalsIndexer.layer)
+  )
+  yield* Effect.provide(
+    Effect.flatMap(ChargeLog, ({ add }) => add),
+    LogScene.log
   )
   // One that the rollups do not hold yet, nor the sums by provider and key.
   yield* Scene.call({ cost: 9n, units: 0.4 })
@@ -343,6 +349,26 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "INSERT INTO tollgate_vouchers_uses VALUES ('vou_1', 'ten_acme', 'acc_ada', 'vch_1', 0)"
   ],
   ["an entry of a voucher has its use", firstEntry("voucher", "vch_1")],
+  [
+    "the checkpoint of the log is signed and has its root",
+    "UPDATE tollgate_log_head SET checkpoint = replace(checkpoint, '— ', '— x')"
+  ],
+  ["the checkpoint of the log is signed and has its root", "UPDATE tollgate_log_head SET size = size - 1"],
+  ["the checkpoint of the log is signed and has its root", "DELETE FROM tollgate_log_keys"],
+  ["the checkpoint of the log is signed and has its root", "DELETE FROM tollgate_log_tiles"],
+  ["the checkpoint of the log is signed and has its root", "DELETE FROM tollgate_log_head"],
+  [
+    "the checkpoint of the log is signed and has its root",
+    "INSERT INTO tollgate_log_tiles SELECT 1, 0, NULL, hashes FROM tollgate_log_tiles"
+  ],
+  ["the log has each entry and nothing else", "UPDATE tollgate_ledger_entries SET description = 'x' WHERE number = 1"],
+  ["the log has each entry and nothing else", "UPDATE tollgate_log_head SET salt = 'x'"],
+  ["the log has each entry and nothing else", "UPDATE tollgate_log_head SET entry = entry - 1"],
+  ["the log has each entry and nothing else", "UPDATE tollgate_log_tiles SET first = first + 1"],
+  [
+    "the log has each entry and nothing else",
+    "DELETE FROM tollgate_ledger_entries WHERE seq = (SELECT MIN(seq) FROM tollgate_ledger_entries)"
+  ],
   // A row without a budget, one of another anchor, of another tenant, and of a key.
   ["a budget's row matches the books", budgetRow("bud_2", "'ten_acme'", "NULL")],
   ["a budget's row matches the books", budgetRow("bud_1", "'ten_acme'", "'app_1'")],

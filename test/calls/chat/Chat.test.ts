@@ -118,7 +118,11 @@ layer(over(room, "chat-a/v1"), { excludeTestServices: true })("chat", (it) => {
       const caller = yield* person(usd)
       const chat = yield* Chat
       const wrong = yield* Effect.flip(chat.stream({ caller, prompt: { ...prompt, temperature: 3 } }))
-      expect(wrong).toMatchObject({ _tag: "InvalidRequest", field: "temperature", rule: "a number from 0 to 2" })
+      expect(wrong).toMatchObject({
+        _tag: "InvalidRequest",
+        field: "temperature",
+        rule: "must be a number from 0 to 2"
+      })
       const unknown = yield* Effect.flip(chat.complete({ caller, prompt: { ...prompt, model: "large" } }))
       expect(unknown).toBeInstanceOf(UnknownChatModel)
       expect(unknown).toMatchObject({ _tag: "InvalidRequest", field: "model", model: "large" })

@@ -252,12 +252,12 @@ describe("a message", () => {
       ])
     }
     for (const role of ["user", "system", "tool"]) {
-      await refused({ role }, "a string or an array of parts")
+      await refused({ role }, "must be a string or an array of parts")
       for (const content of [null, 7, true, { text: "hello" }]) {
-        await refused({ role, content }, "a string or an array of parts")
+        await refused({ role, content }, "must be a string or an array of parts")
       }
     }
-    await refused({ role: "assistant", content: 7 }, "a string, an array of parts, or null")
+    await refused({ role: "assistant", content: 7 }, "must be a string, an array of parts, or null")
     expect(await service.usage(who)).toHaveLength(before)
   })
 })

@@ -368,7 +368,7 @@ describe("a field that changes what the vendor bills", () => {
       ["Service_Tier", "priority", "service_tier"],
       ["TOOLS", [{ type: "web_search" }], "tools"]
     ] as const) {
-      const said = { field, rule: `written as ${name}` }
+      const said = { field, rule: `must be written as ${name}` }
       for (const ask of [chat, complete]) {
         const { body, status } = await ask(key, { [field]: value })
         expect([status, body.details]).toEqual([400, said])

@@ -134,6 +134,6 @@ layer(over(room, "embeddings-a/v1"), { excludeTestServices: true })("embeddings"
     ["\u017fpeed", "speed"]
   ])("are refused with %s, which some upstreams take for %s", (field, name) => {
     const asked = askedOf([model], { model: "small", input: "a", [field]: "b" })
-    expect(Either.flip(asked)).toMatchObject(Either.right({ field, rule: `written as ${name}` }))
+    expect(Either.flip(asked)).toMatchObject(Either.right({ field, rule: `must be written as ${name}` }))
   })
 })

@@ -14,6 +14,6 @@ it("every size is named", async () => {
   const { body, status } = await service.call("/v1/images/generate", { token, json: { prompt: "x", image_size: "z" } })
   expect([status, body.details.rule]).toEqual([
     400,
-    "one of square_hd, square, portrait_4_3, portrait_16_9, landscape_4_3, landscape_16_9"
+    "must be one of square_hd, square, portrait_4_3, portrait_16_9, landscape_4_3, landscape_16_9"
   ])
 })

@@ -144,7 +144,7 @@ layer(over(room.pipe(Layer.provide(noPatience)), "images-queue"), {
       const sizes = yield* Effect.flip(images.create({ caller, creation: { ...creation, size: "1x1" } }))
       expect(sizes).toMatchObject({
         field: "size",
-        rule: "one of auto, 1024x1024, 512x512, 768x1024, 576x1024, 1024x768, 1024x576, 1536x1024"
+        rule: "must be one of auto, 1024x1024, 512x512, 768x1024, 576x1024, 1024x768, 1024x576, 1536x1024"
       })
       expect(yield* Effect.flip(images.create({ caller, creation: { ...creation, model: "x" } }))).toMatchObject({
         field: "model",

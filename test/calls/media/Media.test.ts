@@ -200,11 +200,11 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
           field({ start_image_url: "https://example.com/a.png" })
         ])
       ).toEqual([
-        "model: one of sea",
-        "prompt: required by this model, a text",
-        "duration: a whole number of seconds, 1 to 10",
-        "duration: a whole number of seconds, 1 to 10",
-        "resolution: one of 480p",
+        "model: must be one of sea",
+        "prompt: must be a non-empty string for this model",
+        "duration: must be a whole number of seconds, 1 to 10",
+        "duration: must be a whole number of seconds, 1 to 10",
+        "resolution: must be one of 480p",
         "start_image_url: use an image-to-video model"
       ])
     })
@@ -264,7 +264,7 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
         status: "COMPLETED",
         cost: 0n,
         error_type: "media_failed",
-        error: "its submission was interrupted"
+        error: "the submission was interrupted"
       } as const
       yield* admission!.settleBeside(failure("media_failed"), [rows.end(row!.id, end, 1)])
       yield* forgetFaults

@@ -22,8 +22,8 @@ describe("speech", () => {
   })
 
   it.each([
-    ["voice", "one of alloy, ash, ballad, coral, echo, fable, onyx, nova, sage, shimmer, verse"],
-    ["response_format", "one of mp3, opus, aac, flac, wav, pcm"]
+    ["voice", "must be one of alloy, ash, ballad, coral, echo, fable, onyx, nova, sage, shimmer, verse"],
+    ["response_format", "must be one of mp3, opus, aac, flac, wav, pcm"]
   ])("names every %s there is", async (field, rule) => {
     for (const path of ["/v1/speech", "/v1/tools/speech"]) {
       expect((await speak({ [field]: "z" }, path)).body.details).toEqual({ field, rule })

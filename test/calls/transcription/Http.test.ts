@@ -78,7 +78,7 @@ describe("a form", () => {
   it("names every value that a field may have", async () => {
     const field = '--x\r\ncontent-disposition: form-data; name="response_format"\r\n\r\nmorse\r\n'
     const { body } = await send(field + form('filename="a.wav"'))
-    expect(body.details.rule).toBe("one of json, text, verbose_json, srt, vtt")
+    expect(body.details.rule).toBe("must be one of json, text, verbose_json, srt, vtt")
   })
 })
 

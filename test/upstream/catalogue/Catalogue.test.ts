@@ -143,7 +143,7 @@ describe("an entry that names a model of the catalogue", () => {
 
   it("is refused where nobody knows which model or upstream is meant", () => {
     expect(refusalOf([{ catalogue: whole.id.replace("openai/", "openai/x") }])).toContain(
-      `models.0.catalogue: there is no such model in the catalogue of ${catalogue.day}: near to it are `
+      `models.0.catalogue: there is no such model in the catalogue of ${catalogue.day}: similar ids are `
     )
     expect(refusalOf([{ catalogue: "zzzz" }])).toContain(`"tollgate models" lists them`)
     expect(refusalOf([{ catalogue: 7 }])).toContain("the id of a model")
@@ -162,7 +162,7 @@ describe("an entry that names a model of the catalogue", () => {
     const price = { prompt_usd_per_million: "1", completion_usd_per_million: "2" }
     const limits = { context_length: 1_000, max_output_tokens: 100 }
     expect(refusalOf([{ catalogue: unlimited.id, upstreams }])).toContain(
-      `models.0.catalogue: the catalogue has no max_output_tokens of ${unlimited.id}: say it beside`
+      `models.0.catalogue: the catalogue states no max_output_tokens for ${unlimited.id}: add it to this entry`
     )
     expect(refusalOf([{ catalogue: unpriced.id, upstreams }])).toContain(`the catalogue has no price of ${unpriced.id}`)
     expect(refusalOf([{ catalogue: unlimited.id, upstreams, ...limits }])).toBe("taken")

@@ -1,15 +1,15 @@
 /**
- * Reads entries and records once, in order and in slices. Each slice is a separate read transaction, so no transaction is long and the WAL can be
- * checkpointed. The audit also checks the rules between rows, the offsets, and the rollups day by day (`AuditSums`). The last slice checks accounts
- * and transfers in the transaction that reads the last rows. Concurrent writes are therefore read completely or skipped completely, so they cause no
- * false finding and hide none.
+ * Reads entries and records once, in order and in slices. Each slice is a read transaction of its own, so no transaction is long and the WAL can be
+ * checkpointed. On the way, the audit checks the rules between rows, the offsets, and the rollups day by day (`AuditSums`). The last slice checks
+ * accounts and transfers in the transaction that reads the last rows. Concurrent writes are therefore either read or skipped completely, so they
+ * neither cause false findings nor hide real ones.
  *
  * An audit may begin after rows that were verified before (`Checkpoint`). It then checks only newer rows and the accounts that they touch. Only a
- * full audit finds changes of older rows and checks the rollups.
+ * full audit finds changes to older rows and checks the rollups.
  *
- * With several writers, one may commit rows with lower numbers than those that another has committed. The slices therefore end at the safe horizon
- * (`SafeHorizon`), which is also the checkpoint. The rows after it are read in one snapshot with the accounts. A snapshot for the whole audit would
- * keep the server from removing old versions of rows that every charge changes.
+ * If there are several writers, one may commit rows with lower numbers than those that another has already committed. The slices therefore end at the
+ * safe horizon (`SafeHorizon`), which is also the checkpoint. The rows after it are read together with the accounts, in one snapshot. A snapshot for
+ * the entire audit would keep the server from removing old versions of rows that every charge changes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -25,7 +25,7 @@ import type { Place } from "./RunningTotals.ts"
 export interface ConcurrentWriters {
   /** The safe horizon at the start. */
   readonly first: Readonly<Place>
-  /** The current safe horizon; `undefined` if it cannot be found at the moment. */
+  /** The current safe horizon; `undefined` if it cannot be determined right now. */
   readonly end: Effect.Effect<Readonly<Place> | undefined>
   readonly atOneMoment: AtOneMoment
 }
@@ -57,7 +57,7 @@ export const audit = Effect.fnUntraced(function* (
   const behind = ({ entry, record }: Readonly<Place>) => entry - place.entry + record - place.record
   let last: Readonly<Place> = several?.first ?? (yield* newest)
   for (let rows = 0; behind(last) > 0;) {
-    // Read the table with the older last row, to read a cost and its debit close together.
+    // Read from the table whose last row is older, so that a cost and its debit are read close together.
     const isEntry = place.record >= last.record || (place.entry < last.entry && totals.entryAt <= totals.recordAt)
     rows += yield* isEntry ? reader.entries(pace.slice, last.entry) : reader.records(pace.slice, last.record)
     yield* comparer.offsets
@@ -65,7 +65,7 @@ export const audit = Effect.fnUntraced(function* (
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
-    // New rows are read in slices too, so the last transaction reads less than a slice.
+    // Read new rows in slices too, so that the last transaction reads less than a slice.
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }

@@ -22,7 +22,7 @@ interface Dependencies extends Pace {
 
 interface Parts extends Dependencies {
   readonly sums: ReturnType<typeof comparisonOf>
-  /** The number of a day's groups per transaction. Comparing their rollup rows takes about as long as a slice. */
+  /** How many of a day's groups are compared per transaction. Comparing their rollup rows takes about as long as a slice. */
   readonly portionSize: number
 }
 
@@ -51,7 +51,7 @@ const compareDay = Effect.fnUntraced(function* (
   }
 })
 
-/** Compares the last days and finds rows without records. Each transaction first reads the records that have arrived since. */
+/** Compares the last days and finds rows without records. Each transaction first reads the records that have arrived in the meantime. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     const { pause, readRest, slice, sql, sums, totals } = parts
@@ -84,7 +84,7 @@ const recordOffsets = {
 
 type OffsetTable = typeof entryOffsets | typeof recordOffsets
 
-/** The number of owners per count of offsets. */
+/** How many owners' offsets one query counts. */
 const ownersInSlice = 64
 
 /** Compares the offsets read since the last comparison. */
@@ -96,7 +96,7 @@ const offsets = (parts: Parts) =>
     return Effect.zipRight(compareOffsets(parts, entryOffsets, entries), compareOffsets(parts, recordOffsets, records))
   })
 
-/** Compares offsets, which are written with their row and never change. */
+/** Compares offsets. They are written together with their row and never change. */
 const compareOffsets = Effect.fnUntraced(function* (
   { sql, totals }: Parts,
   { at: atColumn, check, heads, offsets }: OffsetTable,

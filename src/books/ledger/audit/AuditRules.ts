@@ -1,4 +1,4 @@
-/** The rules that an audit checks, with the text of their findings. */
+/** The rules that an audit checks, with the sentences for their findings. */
 import { usd } from "../rules/Check.ts"
 import type { CheckRow } from "../rules/Check.ts"
 
@@ -6,7 +6,7 @@ function sumsSentence(table: string) {
   return ({ expected, found, id }: CheckRow) => `${table} says ${found} for ${id}, but the records sum to ${expected}`
 }
 
-/** The sentence for each rule, by name. */
+/** The sentence for a violation of each rule, by the rule's name. */
 export const sentences = {
   "balance is the sum of its entries": ({ expected, found, id }) =>
     `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`,

@@ -1,11 +1,11 @@
 /**
- * Checks that the rollups equal the sums of the records up to the watermarks. An audit passes in the records as it reads them. The records of one
- * owner are in chronological order. All records are nearly so, because the writers of several nodes run concurrently and have separate clocks. A day
- * is therefore over when the first record of the day after the next arrives, and memory holds the sums of two days. The rows of a day are compared by
- * owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the day's records after
- * them, so concurrent folding does not affect the result.
+ * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes in the records as it reads them. The records of one
+ * owner are in chronological order, but those of all owners only nearly so, because the writers of several nodes run concurrently and have separate
+ * clocks. A day therefore counts as over when the first record from two days later arrives, and the sums of two days are held in memory. The rows of
+ * a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the
+ * day's records after them, so concurrent folding does not affect the result.
  *
- * Afterwards one bit per owner and day remains. With these bits, a last pass over the rollups finds rows of days without records.
+ * After the comparison, only one bit per owner and day is kept. With these bits, a last pass over the rollups finds rows for days without records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ import type { OwnerColumn, Rollup } from "../rows/Rollups.ts"
 import { exact, valueRead } from "../totals/SortedIndex.ts"
 import type { Value } from "../totals/Varints.ts"
 
-/** Sums of some records, with the cost in nano-USD. */
+/** The sums of some records, with the cost in nano-USD. */
 interface Sums {
   requests: number
   successes: number
@@ -30,7 +30,7 @@ interface Sums {
   latency_ms: number
 }
 
-/** The columns of a record that rollups use. */
+/** The columns of a record that enter the rollups. */
 export interface MeasuredRow {
   readonly tenant: string
   readonly number: number
@@ -45,7 +45,7 @@ export interface MeasuredRow {
 /** The measures of a record `r`, except its cost. */
 export const measureColumns = "r.success, r.prompt_tokens, r.completion_tokens, r.units, r.latency_ms"
 
-/** The sums of a day's records with the same dimensions. */
+/** The sums of a day's records that have the same dimensions. */
 interface Group {
   readonly tenant: string
   readonly dimensions: DimensionsRow
@@ -62,7 +62,7 @@ interface Hour {
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** A day's records in groups, and the groups of each owner by rollup. */
+/** A day's records, grouped by dimensions, and the groups of each owner by rollup. */
 export class Day {
   readonly start: number
   private readonly groups = new Map<number, Group>()
@@ -72,7 +72,7 @@ export class Day {
     this.start = start
   }
 
-  /** Adds a record. Returns its group if the group is new. */
+  /** Adds a record. Returns the record's group if it is new. */
   add(row: MeasuredRow, cost: Value, dimensions: DimensionsRow): Group | undefined {
     let group = this.groups.get(dimensions.number)
     const isNew = group === undefined
@@ -94,7 +94,7 @@ export class Day {
     return isNew ? group : undefined
   }
 
-  /** The owners with records on the day, in portions of about `size` groups. */
+  /** Returns the owners that have records on the day, in portions of about `size` groups. */
   portions(rollup: number, size: number): ReadonlyArray<ReadonlyArray<string>> {
     const portions: Array<Array<string>> = []
     let left = 0
@@ -114,7 +114,7 @@ export class Day {
   }
 }
 
-/** The days on which each owner has records, as bits. */
+/** Remembers in bits on which days each owner has records. */
 class DaysOfOwners {
   private readonly words = new Map<string, Array<number>>()
   private base: number | undefined
@@ -139,10 +139,10 @@ class DaysOfOwners {
   }
 }
 
-/** The number of bits in a small integer of V8. */
+/** The number of bits used in a V8 small integer. */
 const daysInWord = 30
 
-/** Sums of the records read so far: finished days that are not compared yet, and open days. */
+/** The sums of the records read so far, for open days and for finished days that have not been compared yet. */
 export class DailySums {
   private current: Day | undefined
   private readonly open = new Map<number, Day>()
@@ -216,7 +216,7 @@ interface SumsRow {
   readonly sums: Sums
 }
 
-/** A cursor in a rollup: the values of `placeColumns`. */
+/** A cursor in a rollup. It consists of the values of `placeColumns`. */
 export type Place = ReadonlyArray<string | number>
 
 export type ReportSums = (table: Rollup["table"], row: CheckRow) => void
@@ -227,13 +227,13 @@ interface Parts {
   readonly report: ReportSums
 }
 
-/** Compares the rollups with `sums`. Each effect is short. It must run in a transaction if others write. */
+/** Compares the rollups with `sums`. Each effect is short, and must run in a transaction if others may write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
   const parts: Parts = { sql, sums, report }
   return { compare: compare(parts), strays: strays(parts) }
 }
 
-/** Compares some owners' rows of a day. */
+/** Compares some owners' rows for a day. */
 const compare = (parts: Parts) =>
   Effect.fnUntraced(function* (one: Day, i: number, owners: ReadonlyArray<string>) {
     const { report, sql } = parts
@@ -251,7 +251,7 @@ const compare = (parts: Parts) =>
   })
 
 /**
- * Looks for rows on days without a record of their owner, in `size` rows from a cursor. Returns the next cursor, or `undefined` at the end. All
+ * Looks through `size` rows from a cursor for days on which the row's owner has no record. Returns the next cursor, or `undefined` at the end. All
  * existing records must have been read.
  */
 const strays = (parts: Parts) =>
@@ -279,7 +279,7 @@ const off = (
   found: SumsRow | undefined
 ) => report(table, { id: key.join("/"), expected: inWords(expected?.sums), found: inWords(found?.sums) })
 
-/** The expected rows of a rollup, computed from the groups' records up to the watermarks. */
+/** Computes the expected rows of a rollup from the groups' records up to the watermarks. */
 const due = Effect.fnUntraced(function* (sql: SqlClient, rollup: Rollup, groups: ReadonlyArray<Group>) {
   const watermarks = yield* watermarksOf(sql, groups)
   const rows = new Map<string, SumsRow>()
@@ -313,7 +313,7 @@ const watermarksOf = (sql: SqlClient, groups: ReadonlyArray<Group>) =>
     (rows) => new Map(rows.map(({ number, tenant_id }) => [tenant_id, number]))
   )
 
-/** Sums of a tenant's records between two numbers, by dimensions and hour. */
+/** Sums a tenant's records between two numbers, by dimensions and hour. */
 const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
   Effect.map(
     sql<TailRow>`SELECT r.dimensions, r.at - r.at % ${sql.literal(`${hour}`)} AS at, COUNT(*) AS requests,
@@ -322,7 +322,7 @@ const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
     (rows) => rows.map((row) => ({ ...row, cost: valueRead(row.cost) }))
   )
 
-/** The stored rows of owners on a day. An owner is a list of the values of its columns. */
+/** Reads the stored rows of owners for a day. An owner is an array of the values of its columns. */
 const kept = (sql: SqlClient, rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
   Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
     rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))
@@ -340,7 +340,7 @@ const tailColumns = [
   `${exact("SUM(r.cost)")} AS cost`
 ].join(", ")
 
-/** Converts a row read as a list: its key, then `sumColumns`. */
+/** Converts a row that was read as an array of its key and then `sumColumns`. */
 const rowOf = (row: ReadonlyArray<string | number>, width: number): SumsRow => ({
   key: row.slice(0, width),
   sums: {
@@ -354,7 +354,7 @@ const rowOf = (row: ReadonlyArray<string | number>, width: number): SumsRow => (
   }
 })
 
-/** Parameters: a JSON list of owners, and the range of `start`. */
+/** Builds the query for stored rows. Its parameters are a JSON array of owners and the range of `start`. */
 const selectKept = ({ columns, owner, table }: Rollup): string =>
   `SELECT ${columns.map((column) => `k.${column}`).join(", ")},
     ${sumColumns.map((column) => `${column === "cost" ? exact("k.cost") : `k.${column}`}`).join(", ")}
@@ -366,10 +366,10 @@ interface DayRow extends Readonly<Record<OwnerColumn, string>> {
   readonly day: number
 }
 
-/** The possible values of `grain`; `undefined` for a rollup by day only. */
+/** The possible values of `grain`; `undefined` if the rollup has only days. */
 const grains: ReadonlySet<number | undefined> = new Set([undefined, day, hour])
 
-/** The key's columns for owner and time. */
+/** The columns of the key that identify the owner and the time. */
 const placeColumns = ({ columns, owner }: Rollup): ReadonlyArray<string> => [
   ...owner,
   ...columns.filter((column) => column === "grain"),
@@ -380,7 +380,7 @@ const placeColumns = ({ columns, owner }: Rollup): ReadonlyArray<string> => [
 export const beginningOf = (rollup: Rollup): Place =>
   placeColumns(rollup).map((column) => (column === "grain" || column === "start" ? Number.MIN_SAFE_INTEGER : ""))
 
-/** The days of `LIMIT` rows from a cursor. */
+/** Builds the query for the days of `LIMIT` rows from a cursor. */
 const selectDays = (rollup: Rollup): string => {
   const place = placeColumns(rollup)
   const columns = place.join(", ")

@@ -1,8 +1,8 @@
-/** The start, pace and progress of an audit. */
+/** Where an audit begins, its pace and its progress. */
 import type { Effect } from "effect"
 import { turn } from "../../../kernel/Pieces.ts"
 
-/** The last rows that an audit has read, and the sums in nano-USD up to them. The next audit continues there. */
+/** The last rows that an audit has read, and the sums up to them in nano-USD. The next audit continues there. */
 export interface Checkpoint {
   readonly entry: number
   readonly record: number
@@ -12,16 +12,16 @@ export interface Checkpoint {
 
 export const beginning: Checkpoint = { entry: 0, record: 0, world: 0n, revenue: 0n }
 
-/** The number of rows that an audit reads at a time, and the pause between two slices. */
+/** How many rows an audit reads at a time, and how long it pauses between slices. */
 export interface Pace {
   readonly slice: number
   readonly pause: Effect.Effect<void>
 }
 
-/** For a separate process: a slice takes about ten milliseconds. */
+/** The pace for a separate process, at which a slice takes about ten milliseconds. */
 export const quick: Pace = { slice: 4096, pause: turn }
 
-/** The progress of an audit. */
+/** How far an audit has got. */
 export interface Progress {
   readonly rows: number
   /** The number of rows to read, as known so far. */

@@ -1,4 +1,7 @@
-/** A digest of each account's ledger, for comparing two copies of the books: number of entries, balance, and a hash over the entries in order. */
+/**
+ * Digests each account's ledger, so that two copies of the books can be compared. A digest consists of the number of entries, the balance, and a hash
+ * over the entries in order.
+ */
 import { hash } from "node:crypto"
 
 /** The table that a digest reads. */
@@ -17,13 +20,13 @@ export interface DigestTotals {
   readonly credits: bigint
   readonly debits: bigint
   readonly balances: bigint
-  /** SHA-256 over the accounts and the hashes of their ledgers. */
+  /** A SHA-256 hash over the accounts and the hashes of their ledgers. */
   readonly hash: string
 }
 
 /**
- * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the previous slices. Two digests are
- * comparable only if they read the same slices.
+ * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the earlier slices, so two digests can
+ * be compared only if they read the same slices.
  */
 export class Digest {
   private readonly accounts = new Map<string, AccountDigest>()
@@ -83,7 +86,7 @@ export class Digest {
     }
   }
 
-  /** One sentence for each account with a different ledger in the copy. */
+  /** Returns one sentence for each account whose ledger is different in the copy. */
   differences(copy: Digest): ReadonlyArray<string> {
     const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
     return [...ids].flatMap((id) => {

@@ -1,6 +1,6 @@
 /**
- * Invariants of the books, as database queries. Each check returns the violations, with the stored and the expected figure. `Audit` checks the rules
- * between rows, and the sums of rows. Other rooms define further checks, and `app/Checks` has all of them.
+ * The invariants of the books, as database queries. Each check returns its violations with the stored and the expected figure. `Audit` checks the
+ * rules between rows and the sums of rows. Other modules define further checks, and `app/Checks` collects all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -19,8 +19,7 @@ import * as SortedIndex from "../totals/SortedIndex.ts"
 import * as Totals from "../totals/Totals.ts"
 
 /**
- * Runs the checks one by one. A query reads one snapshot, so it works on a live database. It reads a whole table only if the table does not grow with
- * calls.
+ * Runs the checks one by one. A query reads one snapshot, so it works on a live database. Only tables that do not grow with calls are read in full.
  */
 export const lookAt = (
   checks: ReadonlyArray<Check>,
@@ -44,7 +43,7 @@ export const lookAt = (
   )
 
 /**
- * The books as double entry, in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the outside `world`. Together
+ * Double-entry bookkeeping in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the outside `world`. Together
  * they are 0.
  */
 const houseAccounts = `(
@@ -58,14 +57,14 @@ const houseAccounts = `(
 
 /** In nano-USD. */
 export interface TrialBalance {
-  /** The outside world: minus purchases and grants, plus credit taken back. */
+  /** The outside world, which is credit taken back minus purchases and grants. */
   readonly world: Nano
   readonly revenue: Nano
   readonly customers: Nano
   readonly escrow: Nano
 }
 
-/** The four sums, which add up to 0. Reads all entries, like `verify`. */
+/** Computes the four sums, which add up to 0. It reads all entries, as `verify` does. */
 export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
   Effect.map(
     Effect.orDie(
@@ -137,10 +136,10 @@ const usage: ReadonlyArray<Check> = [
   }
 ]
 
-/** The number of ids read at a time, which takes a few milliseconds. */
+/** The number of ids read at a time. This takes a few milliseconds. */
 const idsInSlice = 16_384
 
-/** The ids that more than one record has. */
+/** Finds the ids that more than one record has. */
 const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
   const found: Array<CheckRow> = []
   for (let last: string | null = ""; last !== null && found.length < findingsMax;) {
@@ -191,7 +190,7 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
-/** A key's own usage view reads these sums. */
+/** The usage view of a key reads these sums. */
 const byKey: Check = {
   name: "sums by key equal the records",
   find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
@@ -205,7 +204,7 @@ interface LimitedKey {
   readonly tenant_id: string
 }
 
-/** Compares a column of each limit with the figure computed by a query. */
+/** Compares a column of each limit with a figure that a query computes. */
 const compare = (column: "reserved" | "spent") =>
   Effect.fnUntraced(function* (sql: SqlClient) {
     const found: Array<CheckRow> = []

@@ -1,6 +1,6 @@
 /**
- * Sums of the rows that an audit has read so far. Each row is compared with the previous ones. At the end, the sums are compared with the stored
- * accounts, totals and transfers. This file has no SQL.
+ * Sums the rows that an audit has read so far, and compares each row with the previous ones. At the end, the sums are compared with the stored
+ * accounts, totals and transfers. This file contains no SQL.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -46,7 +46,7 @@ export interface AccountRow {
   readonly newest: number | null
 }
 
-/** The newest row of an owner, its time, and the number of rows with an offset after the checkpoint. */
+/** An owner's newest row, its time, and the number of rows after the checkpoint that have an offset. */
 export interface Chain {
   newest: number | null
   at: number
@@ -61,12 +61,12 @@ export interface Offset {
   readonly at: number
 }
 
-/** Sums of a tenant's records. */
+/** The sums of a tenant's records. */
 interface Tenant extends Chain {
   number: number
 }
 
-/** Sums of an account's entries. */
+/** The sums of an account's entries. */
 interface Account extends Chain {
   number: number
   balance: Value
@@ -76,14 +76,14 @@ interface Account extends Chain {
   funded: boolean
 }
 
-/** Sums of a transfer's entries. */
+/** The sums of a transfer's entries. */
 interface Transfer {
   readonly escrows: Array<{ readonly account: string; readonly amount: Value }>
   payments: number
   paid: Value
 }
 
-/** A call with a cost and debits that do not match yet. */
+/** A call whose cost and debits do not match yet. */
 interface Call {
   cost: { readonly amount: Value; readonly payer: string } | undefined
   count: number
@@ -111,7 +111,7 @@ export class RunningTotals {
   readonly dimensions = new Map<number, Dimensions | undefined>()
   readonly calls = new Map<string, Call>()
   readonly sums = new DailySums()
-  /** Offsets read since the last comparison. */
+  /** The offsets read since the last comparison. */
   entryOffsets: Array<Offset> = []
   recordOffsets: Array<Offset> = []
   private readonly transfers = new Map<string, Transfer>()
@@ -134,7 +134,7 @@ export class RunningTotals {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
 
-  /** Starts the account after the entry `last`, or before its first entry. */
+  /** Begins the account after the entry `last`, or before its first entry. */
   begin(id: string, last: EntryRow | undefined): void {
     const balance = last === undefined ? 0 : valueRead(last.balance)
     this.accounts.set(id, {
@@ -173,7 +173,7 @@ export class RunningTotals {
         isCredit ? "a source of credit" : "escrow, a purchase, grant or allowance taken back, or none",
         source ?? "none"
       )
-    // With several writers, only the rows of one owner are in chronological order.
+    // If there are several writers, only the rows of one owner are in chronological order.
     if (at < account.at) this.offEntry(row, "entries are in the order of time", account.at, at)
     account.number = number
     account.balance = balance
@@ -253,12 +253,12 @@ export class RunningTotals {
     return call
   }
 
-  /** Drops a call if its cost matches its debit. Only mismatches stay in memory. */
+  /** Drops a call whose cost matches its debit, so that only mismatches stay in memory. */
   private settle(id: string, { account, amount, cost, count }: Call): void {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
 
-  /** Compares the stored accounts: all of them or, after a checkpoint, those with new entries. */
+  /** Compares the stored accounts, which are all of them or, after a checkpoint, those with new entries. */
   compareAccounts(rows: ReadonlyArray<AccountRow>): void {
     const held = this.whole ? this.escrows() : undefined
     for (const row of rows) {
@@ -277,7 +277,7 @@ export class RunningTotals {
           expected: `${made.newest ?? "none"}`,
           found: `${row.newest ?? "none"}`
         })
-      // After a checkpoint, this does not know about earlier funding.
+      // After a checkpoint, earlier funding is unknown here.
       if (this.whole || made.funded)
         same("funded means that credit was bought or received", made.funded ? 1 : 0, row.funded)
       if (held !== undefined) same("held is the credit in escrow", held.get(row.id) ?? 0, valueRead(row.held))
@@ -299,7 +299,7 @@ export class RunningTotals {
       })
   }
 
-  /** The escrow of each account, computed from its entries. */
+  /** Computes the escrow of each account from its entries. */
   private escrows(): ReadonlyMap<string, Value> {
     const held = new Map<string, Value>()
     for (const { escrows, paid } of this.transfers.values()) {
@@ -322,7 +322,7 @@ export class RunningTotals {
     }
   }
 
-  /** Reports costs without a matching debit, and debits with a record that is missing, has no cost, or has another debit. */
+  /** Reports costs without a matching debit, and debits whose record is missing, has no cost, or has another debit. */
   compareCalls(
     ids: ReadonlyArray<string>,
     records: ReadonlyMap<string, { readonly cost: Value; readonly payer: string }>
@@ -365,7 +365,7 @@ const noEntries: Account = {
   offsets: 0
 }
 
-/** Makes this row the owner's newest, and adds its offset if it has one. */
+/** Makes this row the owner's newest one and adds its offset, if it has one. */
 const goOn = (
   chain: Chain,
   owner: string,
@@ -385,8 +385,8 @@ const creditSources: ReadonlySet<string | null> = new Set([...outsideSet, ...esc
 const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase", "admin", "allowance"])
 
 /**
- * The giftable credit after an entry. A charge spends granted credit first. A transfer takes only giftable credit. A refunded payment takes giftable
- * credit first. An allowance or grant that is taken back takes no giftable credit.
+ * Computes the giftable credit after an entry. A charge spends granted credit first, a transfer takes only giftable credit, and a refunded payment
+ * takes giftable credit first. Taking back an allowance or grant takes no giftable credit.
  */
 const giftableBehind = (
   { balance, giftable }: Account,

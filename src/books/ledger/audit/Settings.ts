@@ -4,7 +4,7 @@ import { Seconds } from "../../../kernel/Setting.ts"
 
 const hour = 3_600_000
 
-/** In milliseconds; `undefined` disables verification. */
+/** The interval in milliseconds; `undefined` disables verification. */
 export class VerifyInterval extends Context.Reference<VerifyInterval>()("tollgate/ledger/VerifyInterval", {
   defaultValue: (): number | undefined => hour
 }) {}

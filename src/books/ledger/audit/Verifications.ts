@@ -1,4 +1,4 @@
-/** Stored results of verifications: time, number of findings, checkpoint. A verification *held* if it had no findings. */
+/** Stores the results of verifications, with their time, number of findings and checkpoint. A verification *held* if it had no findings. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Finding } from "../rules/Check.ts"
@@ -6,14 +6,14 @@ import type { Checkpoint, Pace, Progress } from "./Checkpoint.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import { Writer } from "../write/Writer.ts"
 
-/** The findings, and the checkpoint up to which rows were checked. */
+/** The findings, and the checkpoint up to which the rows were checked. */
 export interface Verified {
   readonly findings: ReadonlyArray<Finding>
   readonly checkpoint: Checkpoint
 }
 
 /**
- * Verifies the rows after a checkpoint, the accounts that they touch, and the cheap checks. Without a checkpoint it verifies everything.
+ * Verifies the rows after a checkpoint and the accounts that they touch, and runs the cheap checks. Without a checkpoint, it verifies everything.
  */
 export type VerifySince = (
   checkpoint: Checkpoint | undefined,
@@ -48,14 +48,14 @@ interface Row {
 
 const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT) AS world, CAST(revenue AS TEXT) AS revenue`
 
-/** The last verification that held. `undefined` if a later full verification has findings, which may be before that checkpoint. */
+/** Returns the last verification that held; `undefined` if a later full verification has findings, because those may lie before the checkpoint. */
 export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
   one(
     sql,
     `findings = 0 AND id > COALESCE((SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings > 0 AND whole = 1), 0)`
   )
 
-/** The last verification, with or without findings. */
+/** Returns the last verification, with or without findings. */
 export const last = (sql: SqlClient): Effect.Effect<Verification | undefined> => one(sql, "true")
 
 const one = (sql: SqlClient, condition: string) =>
@@ -76,7 +76,7 @@ const verificationOf = (row: Row): Verification => ({
   checkpoint: { entry: row.entry, record: row.record, world: BigInt(row.world), revenue: BigInt(row.revenue) }
 })
 
-/** The last verifications, newest first. */
+/** Returns the last verifications, newest first. */
 export const recent = (sql: SqlClient, limit: number): Effect.Effect<ReadonlyArray<Verification>> =>
   Effect.map(
     Effect.orDie(
@@ -85,7 +85,7 @@ export const recent = (sql: SqlClient, limit: number): Effect.Effect<ReadonlyArr
     (rows) => rows.map(verificationOf)
   )
 
-/** The numbers of the newest entry and record; 0 if there is none. */
+/** Returns the numbers of the newest entry and record; 0 if there is none. */
 export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; readonly record: number }> =>
   Effect.map(
     Effect.orDie(
@@ -106,7 +106,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
     ([row]) => row!.found === 0
   )
 
-/** Runs a verification and stores the result. `kept` is false if the database cannot be written. `millis` is the duration. */
+/** Runs a verification and stores its result. `kept` is false if the database cannot be written, and `millis` is the duration. */
 export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis
@@ -123,7 +123,7 @@ export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: E
   return { findings, millis, kept }
 })
 
-/** The number of stored verifications, not counting the last one without findings and the last full one. */
+/** How many verifications are stored, in addition to the last one without findings and the last full one. */
 const keptMax = 100
 
 /** Stores a verification and deletes old ones. */

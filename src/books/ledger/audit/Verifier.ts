@@ -1,7 +1,7 @@
 /**
- * Verifies the books of a running service at intervals. It checks the rows since the last clean verification, in slices with pauses. Findings are
- * logged and counted in `/metrics`. While the last full verification has findings, it does nothing, because checking only newer rows would prove
- * nothing.
+ * Verifies the books of a running service at intervals. It checks the rows since the last clean verification, in slices with pauses in between.
+ * Findings are logged and counted in `/metrics`. As long as the last full verification has findings, the verifier does nothing, because checking only
+ * newer rows would prove nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
@@ -16,7 +16,7 @@ import * as Verifications from "./Verifications.ts"
 import type { VerifySince } from "./Verifications.ts"
 import type { Writer } from "../write/Writer.ts"
 
-/** A running verification of this process: its start, whether it is a full one, and its progress. */
+/** A verification that this process is running: when it began, whether it is a full one, and its progress. */
 export interface Running extends Progress {
   readonly began_at: number
   readonly whole: boolean
@@ -24,34 +24,34 @@ export interface Running extends Progress {
 
 export interface VerifierContract {
   /**
-   * Starts a verification on request, of everything or since the last clean one, in slices with pauses. Returns immediately; `false` if one already
-   * runs in this process.
+   * Starts a verification on request, of everything or of what came after the last clean one, in slices with pauses in between. Returns immediately;
+   * `false` if this process is already running one.
    */
   readonly start: (whole: boolean) => Effect.Effect<boolean>
-  /** The verification that runs in this process, started on request or by the job. */
+  /** The verification that this process is running, whether it was started on request or by the job. */
   readonly running: () => Running | undefined
-  /** The result of this process's last verification, with at most `keptFindings` findings. */
+  /** The findings of this process's last verification, at most `keptFindings` of them. */
   readonly found: () => ReadonlyArray<Finding>
-  /** Verifies the rows since the last clean verification. Reads nothing if there are no new rows. Returns the number of findings. */
+  /** Verifies the rows since the last clean verification and returns the number of findings. If there are no new rows, it reads nothing. */
   readonly verify: Effect.Effect<number>
   /** Runs `verify` every `VerifyInterval`. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
 export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, VerifierContract>() {
-  /** `load` loads the verification's code when it is first needed. */
+  /** `load` loads the code for verification when it is first needed. */
   static readonly layer = (load: Effect.Effect<VerifySince>) => Layer.scoped(Verifier, make(load))
   static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
 }
 
-/** A slice takes a millisecond or two. A pause of ten follows. */
+/** A slice takes a millisecond or two, and a pause of ten follows it. */
 const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
-/** The minimum time from the start of the service to its first verification. */
+/** The shortest time from the start of the service to its first verification. */
 const pauseFirst = 60_000
-/** The maximum time that one iteration of the job waits for a verification. A longer one continues across iterations. */
+/** How long one iteration of the job waits for a verification. A longer one continues across iterations. */
 const turnMax = "60 seconds"
-/** The maximum number of findings to log, and to keep in memory. */
+/** The maximum number of findings that are logged, and that are kept in memory. */
 const loggedMax = 10
 export const keptFindings = 50
 
@@ -91,7 +91,7 @@ const make = (load: Effect.Effect<VerifySince>) =>
     } satisfies VerifierContract
   })
 
-/** Verifies from the checkpoint, or everything without one. Returns the number of findings. */
+/** Verifies the rows after the checkpoint, or everything if there is none. Returns the number of findings. */
 const look = Effect.fnUntraced(function* (
   { load, state }: Parts,
   checkpoint: Verifications.Verification["checkpoint"] | undefined

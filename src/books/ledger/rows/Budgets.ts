@@ -1,6 +1,6 @@
 /**
- * The rows of budgets. The transactions that reserve and settle a call change the budgets that count it. A call without budgets reads and writes no
- * rows.
+ * Reads and writes the rows of budgets. The transactions that reserve and settle a call change the budgets that count it. A call without budgets
+ * reads and writes none of these rows.
  */
 import { monthOf } from "../../../kernel/Moment.ts"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -24,7 +24,7 @@ const counterColumns = [
 
 const columns = ["id", "kind", "tenant_id", "anchor", "period", "usd", "terms", ...counterColumns] as const
 
-/** Columns for `budgetOf`. */
+/** The columns that `budgetOf` needs. */
 export const selection = `id, kind, tenant_id, anchor, period, CAST(usd AS TEXT) AS usd, terms, start, CAST(spent AS TEXT) AS spent,
   CAST(reserved AS TEXT) AS reserved, CAST(ceiling AS TEXT) AS ceiling, tokens, tokens_reserved, requests, open, crossed`
 
@@ -107,7 +107,7 @@ const countersOf = (budget: Budget): ReadonlyArray<unknown> => counterColumns.ma
 
 const among = "(SELECT value FROM json_each(?))"
 
-/** The budgets with one of these anchors or ids, ordered by id. `locked` locks the rows until the batch commits. */
+/** Loads the budgets with one of these anchors or ids, ordered by id. `locked` locks the rows until the batch commits. */
 export function* load(
   anchors: Iterable<string>,
   ids: Iterable<string>,
@@ -121,7 +121,7 @@ export function* load(
   return (rows as ReadonlyArray<BudgetRow>).map(budgetOf)
 }
 
-/** Groups the budgets' ids by anchor, with a list for each of these anchors. */
+/** Groups the ids of budgets by anchor. Each of these anchors gets an array. */
 export const groupInto = (
   lists: Map<string, ReadonlyArray<string>>,
   anchors: Iterable<string>,
@@ -136,7 +136,7 @@ export const groupInto = (
 
 const none: ReadonlyArray<string> = []
 
-/** Writes the budgets that a batch has changed. `before` returns a budget's stored state, if any. */
+/** Writes the budgets that a batch has changed. `before` returns a budget's stored state, if there is one. */
 export function* write(
   changed: ReadonlyMap<string, Budget | undefined>,
   before: (id: string) => Budget | undefined
@@ -161,7 +161,7 @@ const replaced = `(id) DO UPDATE SET ${columns
   .map((column) => `${column} = excluded.${column}`)
   .join(", ")}`
 
-/** An SQL expression for an application's charges since `start`. Its parameters are `spentParams`. */
+/** Builds an SQL expression for an application's charges since `start`. Its parameters are `spentParams`. */
 export const spentSince = (start: string): string => `(
     COALESCE((SELECT SUM(u.cost) FROM tollgate_usage_by_tenant u
       WHERE u.tenant_id = ? AND u.start >= ${start} AND u.application_id = ?), 0) +
@@ -172,7 +172,7 @@ export const spentParams = (tenant: string, application: string) => [tenant, app
 export const reservedOf = `(SELECT COALESCE(SUM(r.amount), 0) FROM tollgate_ledger_reservations r
     CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions WHERE d.application_id = ?)`
 
-/** An application's charges, in total and in the month of `at`, and its open reservations. */
+/** Reads an application's charges, in total and in the month of `at`, and its open reservations. */
 export function* spendingOf(tenant: string, application: string, at: number): SqlSteps<Spending> {
   const params = spentParams(tenant, application)
   const [row] = yield* query(

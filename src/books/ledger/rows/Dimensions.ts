@@ -1,4 +1,7 @@
-/** Properties that calls share are stored once and referenced by number. The writer caches the numbers by the identity of the `Dimensions` object. */
+/**
+ * Stores the properties that calls share once, and refers to them by number. The writer caches the numbers by the identity of the `Dimensions`
+ * object.
+ */
 import { LabelBound } from "./LabelBound.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
@@ -10,7 +13,7 @@ const bound = new LabelBound()
 
 export type NumberOf = (dimensions: Dimensions) => number
 
-/** The cache of numbers that several writers share, and their batched lookup. */
+/** The cache of numbers that writers share, and their batched lookup. */
 export interface Shared {
   readonly numbers: WeakMap<Dimensions, number>
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
@@ -22,7 +25,7 @@ export function* numberDimensions(
   numbers: WeakMap<Dimensions, number>,
   shared: Shared | undefined
 ): SqlSteps<NumberOf> {
-  // Keyed by content, since several objects may be equal.
+  // Keyed by content, because several objects may be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
   const look = ({ at, dimensions }: { readonly at: number; readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
@@ -70,13 +73,13 @@ export const dimensionColumns = [
   "end_user"
 ] as const
 
-/** An absent value becomes an empty string, because the unique index covers all columns. */
+/** An absent value is stored as an empty string, because the unique index covers all columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions
   WHERE ${dimensionColumns.map((column) => `${column} = ?`).join(" AND ")}`
 
-/** The dimensions with these numbers. They never change. */
+/** Selects the dimensions with these numbers. They never change. */
 export const selectDimensions = "SELECT * FROM tollgate_usage_dimensions WHERE number = ANY(?::bigint[])"
 
 export interface DimensionsRow extends Dimensions {

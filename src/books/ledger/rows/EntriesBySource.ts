@@ -1,6 +1,6 @@
 /**
- * The entries of a billing account, filtered by source. Entries other than charges have a partial index, which charges do not update. The number
- * of a charge is computed by counting the other entries after it.
+ * Finds the entries of a billing account by source. Entries other than charges are in a partial index, which charges do not update. The number of a
+ * charge is computed by counting the other entries after it.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -14,7 +14,7 @@ import type { CreditSource } from "../rules/Transaction.ts"
 /** The requested sources. `call` selects charges, which have no source. */
 export type EntrySources = "call" | ReadonlyArray<CreditSource>
 
-/** A page: the number of entries on all pages, and the page's rows as `tollgate_ledger_entries e`, newest first. */
+/** A page, with the number of entries on all pages and its own rows as `tollgate_ledger_entries e`, newest first. */
 export interface EntriesFound {
   readonly total: number
   readonly rows: Fragment
@@ -34,7 +34,7 @@ export const ofSources = Effect.fnUntraced(function* (
   return { total: all!.n, rows } satisfies EntriesFound
 })
 
-/** A page of charges. `entries` is the number of all entries in the account. */
+/** Finds a page of charges. `entries` is the number of all entries in the account. */
 export const ofCalls = Effect.fnUntraced(function* (
   sql: SqlClient,
   account: string,
@@ -47,7 +47,7 @@ export const ofCalls = Effect.fnUntraced(function* (
         WHERE billing_account_id = ${account} AND source IS NOT NULL AND number >= ${from} AND number < ${to}`,
       ([row]) => row!.n
     )
-  /** The number of the charge that precedes `behind` other charges. */
+  /** Finds the number of the charge that `behind` other charges follow. */
   const numberOf = Effect.fnUntraced(function* (behind: number) {
     let [number, counted, passed] = [entries - behind, entries + 1, 0]
     while (counted > number) {
@@ -66,7 +66,7 @@ export const ofCalls = Effect.fnUntraced(function* (
   return { total, rows } satisfies EntriesFound
 })
 
-/** The amount of the account's entry with this source and reference, if any. */
+/** Reads the amount of the account's entry with this source and reference, if there is one. */
 export const amountUnder = (
   sql: SqlClient,
   account: string,

@@ -1,27 +1,27 @@
 /**
- * Limits the combinations of tags and end user that a tenant can store in a month, because each is a row that filters read. Beyond the limit, a new
- * combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets count each call by its own
- * labels.
+ * Limits how many combinations of tags and end users a tenant can store in a month, because each of them is a row that filters read. Beyond the
+ * limit, a new combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets count each
+ * call by its own labels.
  *
  * Where the specification is silent:
- * - A tenant stores about 100,000 combinations of tags and end users in a UTC month. Each process counts for itself, from its start.
+ * - A tenant can store about 100,000 combinations of tags and end users in a UTC month. Each process counts for itself, beginning when it starts.
  */
 import { monthOf } from "../../../kernel/Moment.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
 
 const combinationsMax = 100_000
 const tenantsMax = 1_000
-/** A tenant with more combinations has a bitmap instead of a set. */
+/** A tenant with more combinations gets a bitmap instead of a set. */
 const fewMax = 1_000
 const bits = 2 ** 20
 
-/** The hashes of a tenant's combinations in a month. Two combinations with the same hash count as one. */
+/** The hashes of a tenant's combinations in a month. Combinations with the same hash count as one. */
 class Seen {
   private readonly few = new Set<number>()
   private bitmap: Uint32Array | undefined
   private count = 0
 
-  /** Adds a combination. Returns whether it was known or there was room for it. */
+  /** Adds a combination. Returns whether it was already known or there was room for it. */
   takes(hash: number, max: number): boolean {
     if (this.has(hash)) return true
     if (this.count >= max) return false
@@ -53,7 +53,7 @@ export class LabelBound {
     this.max = max
   }
 
-  /** The dimensions to store. */
+  /** Returns the dimensions to store. */
   bounded<D extends Pick<Dimensions, "tenant_id" | "tags" | "end_user">>(dimensions: D, at: number): D {
     const { end_user, tags, tenant_id } = dimensions
     if (tags === undefined && end_user === undefined) return dimensions
@@ -76,7 +76,7 @@ export class LabelBound {
   }
 }
 
-/** FNV-1a, folded into as many bits as the bitmap has. */
+/** Hashes with FNV-1a, folded into as many bits as the bitmap has. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -1,6 +1,6 @@
 /**
- * The last grant of an allowance, read before the transaction that renews it (`rules/Renewing`), and a guard against changes since then. A partial
- * index covers the movements that are not charges.
+ * Reads the last grant of an allowance before the transaction that renews it (`rules/Renewing`), and guards against changes since then. A partial
+ * index covers the movements other than charges.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -11,7 +11,7 @@ import type { Moved } from "../rules/Renewing.ts"
 import { statement } from "../rules/Transaction.ts"
 import type { LastAllowance, Statement } from "../rules/Transaction.ts"
 
-/** The last grant of the allowance with this reference; `undefined` if there is none. */
+/** Reads the last grant of the allowance with this reference; `undefined` if there is none. */
 export const lastAllowance = Effect.fnUntraced(function* (sql: SqlClient, account: string, reference: string) {
   const [grant] = yield* sql<{ number: number; amount: string; balance: string }>`
     SELECT number, CAST(amount AS TEXT) AS amount, CAST(balance AS TEXT) AS balance FROM tollgate_ledger_entries
@@ -30,7 +30,7 @@ export const lastAllowance = Effect.fnUntraced(function* (sql: SqlClient, accoun
   } satisfies LastAllowance
 }, Effect.orDie)
 
-/** A guard for a renewal. It matches its row only if no movement except charges was committed since `last` was read. */
+/** Builds a guard for a renewal. It matches its row only if nothing but charges has been committed since `last` was read. */
 export const unmovedSince = (sql: SqlClient, account: string, { entries }: LastAllowance): Statement =>
   statement(
     sql`SELECT 1 AS unmoved WHERE NOT EXISTS (SELECT 1 FROM tollgate_ledger_entries

@@ -1,6 +1,6 @@
-/** SQL for other rooms' checks, since only this room may name the tables of the books. */
+/** SQL for the checks of other modules, because only this module may name the tables of the books. */
 
-/** Sources of credit from outside. */
+/** The sources of credit from outside. */
 export const outsideSet: ReadonlySet<string> = new Set([
   "purchase",
   "registration_bonus",
@@ -9,7 +9,7 @@ export const outsideSet: ReadonlySet<string> = new Set([
   "allowance",
   "voucher"
 ])
-/** Sources of credit from escrow. */
+/** The sources of credit from escrow. */
 export const escrowEndSet: ReadonlySet<string> = new Set(["transfer_release", "transfer_return"])
 
 const listed = (sources: Iterable<string>) => `(${[...sources].map((source) => `'${source}'`).join(", ")})`

@@ -1,7 +1,7 @@
 /**
- * Calls that were released because their run had ended, and that still settle because their node was only slow or disconnected. Such a call already
- * has a usage record, at cost 0. That record gets another id, so the usage id sent to the client names the charge. A second settlement no longer
- * finds the released record by its id, so a call is charged once.
+ * Handles calls that were released because their run seemed to have ended, but that still settle because their node was only slow or disconnected.
+ * Such a call already has a usage record, at cost 0. That record gets another id, so that the usage id sent to the client names the charge. A second
+ * settlement no longer finds the released record by its id, so a call is charged only once.
  */
 import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"
@@ -12,7 +12,7 @@ import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
 
-/** The subset of the calls that was released, with the numbers of their dimensions. */
+/** Loads those of the calls that were released, with the numbers of their dimensions. */
 export function* load(
   calls: ReadonlyArray<string>
 ): SqlSteps<ReadonlyArray<{ readonly reservation: Reservation; readonly number: number }>> {

@@ -1,4 +1,4 @@
-/** Open reservations for the operator's view, oldest first. */
+/** Reads open reservations for the operator's view, oldest first. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { fromRow } from "../../../kernel/Money.ts"
@@ -22,13 +22,13 @@ export interface OpenCall {
 
 type Row = Omit<OpenCall, "amount"> & { readonly amount: string }
 
-/** A cursor: the list continues after this call. */
+/** A cursor. The list continues after this call. */
 export interface After {
   readonly at: number
   readonly id: string
 }
 
-/** Queries over open reservations. The table is small, so a page may sort all of it. */
+/** Creates the queries. The table is small, so a page may sort all of it. */
 export const make = (sql: SqlClient) => {
   const columns = sql.literal(`r.id, r.at, CAST(r.amount AS TEXT) AS amount, r.run, d.account_id, d.tenant_id,
       d.billing_source_tenant_id AS payer_tenant_id, d.model, d.provider, d.endpoint
@@ -45,7 +45,7 @@ export const make = (sql: SqlClient) => {
         ),
         (rows) => rows.map(openCallOf)
       ),
-    /** The number of open calls that this tenant pays for. */
+    /** Counts the open calls that this tenant pays for. */
     countOf: (tenant: string) =>
       Effect.map(
         Effect.orDie(
@@ -54,7 +54,7 @@ export const make = (sql: SqlClient) => {
         ),
         ([row]) => row!.n
       ),
-    /** Number and sum of the reservations in each interval between an instant (inclusive) and the next. `instants` is descending. */
+    /** Counts and sums the reservations in each interval between an instant (inclusive) and the next. `instants` is descending. */
     byAge: (instants: ReadonlyArray<number>) =>
       Effect.forEach(instants, (until, i) => {
         const since = instants[i + 1] ?? Number.MIN_SAFE_INTEGER

@@ -1,7 +1,7 @@
 /**
- * The rollup lag. A tenant's rollups hold its records up to the watermark. The records after it are the tail, which a reader adds to the rollups in
- * one statement. A long tail is folded into the rollups, in the transaction that moves the watermark. Many records of one caller then become one row
- * of each rollup.
+ * The rollup lag. A tenant's rollups sum its records up to the watermark. The records after that are the tail, which a reader adds to the rollups in
+ * one statement. When the tail is long, it is folded into the rollups in the transaction that moves the watermark. In this way, many records of one
+ * caller become one row in each rollup.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -10,22 +10,22 @@ import { tables } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
- * A tail of this length is folded. Each record of a tail costs a reader a microsecond or two. After a batch, a tail may exceed this by the number of
- * calls that the tenant settled in the batch.
+ * The length at which a tail is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this by the
+ * number of calls that the tenant settled in the batch.
  */
 export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/ledger/TailMax", {
   defaultValue: () => 256
 }) {}
 
 /**
- * Like `RollupLagMax`, for a tenant with calls that another tenant paid. It is smaller, because a query for a team's total reads the tails of all
+ * The same length for a tenant whose calls another tenant has paid for. It is smaller, because a query for a team's total reads the tails of all
  * members.
  */
 export const pooledMax = 32
 
 /** A tenant's tail, as the writer caches it. */
 export interface Tail {
-  /** The number of the last record in the rollups. */
+  /** The number of the last record that the rollups include. */
   readonly watermark: number
   readonly pooled: boolean
 }
@@ -37,11 +37,14 @@ const pooledOf = (tenant: string): string => `EXISTS (
       SELECT 1 FROM tollgate_usage_dimensions d WHERE d.tenant_id = ${tenant} AND d.billing_source_tenant_id <> d.tenant_id
     )`
 
-/** SQL columns for a tenant (an SQL expression): its `watermark`, and whether another tenant ever paid for one of its calls (`pooled`). */
+/**
+ * Builds SQL columns for a tenant, which is given as an SQL expression: its `watermark`, and whether another tenant ever paid for one of its calls
+ * (`pooled`).
+ */
 export const tailColumns = (tenant: string): string =>
   `${watermarkOf(tenant)} AS watermark, ${pooledOf(tenant)} AS pooled`
 
-/** For each tenant in a JSON array: its record count, head and tail columns. */
+/** Selects the record count, the head and the tail columns of each tenant in a JSON array. */
 export const selectTenants = `SELECT t.value AS tenant_id, COALESCE(h.total, 0) AS records, h.owner, h.newest,
     ${tailColumns("t.value")}
   FROM json_each(?) t LEFT JOIN ${tables.r.heads} h ON h.id = t.value`
@@ -55,19 +58,19 @@ export interface TenantRow {
   readonly pooled: number
 }
 
-/** The records `r` in the tails of tenants. `tenants` is a query that returns their ids as `id`. */
+/** Selects the records `r` in the tails of tenants. `tenants` is a query that returns their ids as `id`. */
 export const tailRecords = (tenants: string): string => `${before}${tenants}${behind}`
 
-/** `tailRecords` with the dimensions `d` of each record. */
+/** Selects the same records together with their dimensions `d`. */
 export const tails = (tenants: string): string => `${tailRecords(tenants)} ${withDimensions}`
 
-/** `tails` as a fragment, for a reader's statement. */
+/** Returns `tails` as a fragment for a reader's statement. */
 export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
   sql`${sql.literal(before)}${tenants}${sql.literal(`${behind} ${withDimensions}`)}`
 
 /**
- * The tails of all tenants with calls in which this account is the caller or payer. The query walks the index from tenant to tenant, because each
- * tenant may have many dimensions.
+ * Selects the tails of all tenants with calls that this account made or paid for. The query walks the index from tenant to tenant, because each of
+ * them may have many dimensions.
  */
 export const tailsWith = (sql: SqlClient, part: "account_id" | "billing_account_id", account: string): Fragment => {
   const next = (behind: string) => sql`SELECT tenant_id FROM tollgate_usage_dimensions

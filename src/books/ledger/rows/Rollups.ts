@@ -1,11 +1,11 @@
-/** The sums that the usage views read. A tenant's tail is folded into them when it is long enough (`RollupLag`). */
+/** Maintains the sums that the usage views read. A tenant's tail is folded into them when it is long enough (`RollupLag`). */
 import { day, hour } from "../../../kernel/Moment.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { tailRecords } from "./RollupLag.ts"
 
-/** Folds the tenants' tails into every rollup, and moves each watermark to the tenant's last record. */
+/** Folds the tenants' tails into all rollups and moves each watermark to the tenant's last record. */
 export function* fold(tails: ReadonlyMap<string, number>): SqlSteps<void> {
   if (tails.size === 0) return
   const found = yield* all([...tails.keys()].map((tenant) => asked(selectGroups, [tenant])))
@@ -25,13 +25,13 @@ export type OwnerColumn = "tenant_id" | "account_id" | "billing_account_id"
 
 export interface Rollup {
   readonly table: "tollgate_usage_by_tenant" | "tollgate_usage_by_caller" | "tollgate_usage_by_payer"
-  /** The primary key: the owner, `grain` (if the table has several), `start`, and further columns. */
+  /** The primary key, which consists of the owner, `grain` (if the table has several), `start` and further columns. */
   readonly columns: ReadonlyArray<string>
   readonly owner: ReadonlyArray<OwnerColumn>
   readonly keysOf: (dimensions: DimensionsRow, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
 }
 
-/** One table for each view. `grain` is the length of a period in milliseconds, `start` its beginning. */
+/** The tables, one for each view. `grain` is the length of a period in milliseconds, and `start` is its beginning. */
 export const rollups: ReadonlyArray<Rollup> = [
   {
     table: "tollgate_usage_by_tenant",
@@ -81,14 +81,14 @@ interface Sums {
   latency_ms: number
 }
 
-/** The sums of a tail's records with the same dimensions and hour. */
+/** The sums of a tail's records that have the same dimensions and hour. */
 interface Group {
   readonly dimensions: DimensionsRow
   readonly at: number
   readonly sums: Sums
 }
 
-// Group before joining the dimensions. Sorting rows with dimensions took half of the time.
+// Group before joining the dimensions, because sorting rows that include them took half of the time.
 const selectGroups = `SELECT d.*, g.* FROM (
     SELECT r.dimensions, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
       SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,

@@ -1,22 +1,22 @@
 /**
- * Links between the rows of an account or tenant. Each row points to the previous one (`previous`). The newest entry of an account is stored with its
- * amounts, a tenant's newest record in `tollgate_usage_heads`, and every 64th row in the offsets. A charge therefore updates no index by account,
- * which would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the newest row. A page at
- * any depth takes at most 64 extra steps.
+ * Links the rows of an account or tenant. Each row points to the previous one (`previous`). The newest entry of an account is stored with its
+ * amounts, the newest record of a tenant in `tollgate_usage_heads`, and every 64th row in the offsets. A charge therefore does not have to update an
+ * index by account, which would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the newest
+ * row. A page at any depth takes at most 64 extra steps.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Range } from "../../../kernel/Pieces.ts"
 
-/** Rows with a number that is a multiple of this have an offset. */
+/** Rows whose number is a multiple of this have an offset. */
 export const offsetEvery = 64
 
-/** The newest row of an owner, and the owner's number in tables that change often. */
+/** An owner's newest row, and the owner's number in tables that change often. */
 export interface Head {
   readonly owner: number
   /** `null` before the first row. */
   newest: number | null
-  /** With concurrent writers, for an account: when its newest entry was booked. */
+  /** When an account's newest entry was booked. It is used only with concurrent writers. */
   readonly booked_at?: number
 }
 
@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links each row (with the `seq` at its index) to the owner's previous row and makes it the head's newest row. */
+/** Links each row, which gets the `seq` at its index, to the owner's previous row, and makes it the head's newest row. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
@@ -43,14 +43,16 @@ export const link = <Row>(
   return links
 }
 
-/** The rows that have an offset. */
+/** Returns the rows that have an offset. */
 export const offsetsOf = <Row extends { readonly number: number }>(
   links: ReadonlyArray<Linked<Row>>
 ): ReadonlyArray<Linked<Row>> => links.filter(({ row }) => row.number % offsetEvery === 0)
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** The tables of usage records `r` and entries `e`: rows, offsets, and heads with the owner's `id` and the row count `total`. */
+/**
+ * The tables of usage records `r` and entries `e`, with their rows, offsets, and heads. A head contains the owner's `id` and the row count `total`.
+ */
 export const tables = {
   r: {
     rows: "tollgate_usage_records",
@@ -67,7 +69,10 @@ export const tables = {
 } as const
 type Table = keyof typeof tables
 
-/** An owner's rows backwards, from the row at `start` (an expression of the head `h`) or else the newest, while `more` holds for the row `w`. */
+/**
+ * Walks an owner's rows backwards from the row at `start` (an expression of the head `h`), or else from the newest, while `more` holds for the row
+ * `w`.
+ */
 const walk = (sql: SqlClient, table: Table, owner: string, start: Fragment, more: Fragment): Fragment => {
   const { heads, rows } = tables[table]
   const row = sql.literal(`${rows} ${table}`)
@@ -88,15 +93,15 @@ const among = (sql: SqlClient, table: Table, owner: string, { from, to }: Range,
     ) w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq ${beside}`)} WHERE true`
 }
 
-/** `tollgate_usage_records r`: a tenant's records in a range of numbers. */
+/** Selects a tenant's records in a range of numbers, as `tollgate_usage_records r`. */
 export const recordsAmong = (sql: SqlClient, tenant: string, range: Range, beside = ""): Fragment =>
   among(sql, "r", tenant, range, beside)
 
-/** `tollgate_ledger_entries e`: an account's entries in a range of numbers. */
+/** Selects an account's entries in a range of numbers, as `tollgate_ledger_entries e`. */
 export const entriesAmong = (sql: SqlClient, account: string, range: Range): Fragment =>
   among(sql, "e", account, range, "")
 
-/** A query for columns of an owner's last row up to a `seq`. */
+/** Selects columns of an owner's last row up to a `seq`. */
 export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: number, columns: string): Fragment => {
   const { offsets, rows } = tables[table]
   const start = sql`SELECT o.seq FROM ${sql.literal(offsets)} o WHERE o.owner = h.owner AND o.number = ${offsetEvery} + COALESCE((
@@ -105,6 +110,6 @@ export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: numbe
     SELECT ${sql.literal(columns)} FROM walk w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq`)} WHERE w.seq <= ${seq}`
 }
 
-/** The number of a tenant's records. `tenant` is an SQL expression. */
+/** Builds an expression for the number of a tenant's records. `tenant` is an SQL expression too. */
 export const recordsOf = (tenant: string): string =>
   `COALESCE((SELECT h.total FROM ${tables.r.heads} h WHERE h.id = ${tenant}), 0)`

@@ -1,4 +1,4 @@
-/** The rows of the books' tables: columns and conversions. Money is read as text. */
+/** The columns of the books' tables, and the conversions of their rows. Money is read as text. */
 import type { Head, Linked } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
@@ -7,7 +7,7 @@ import type { Account, AccountStatus, Debt, Dimensions, Entry, Reservation, Usag
 /** The columns of an account that seldom change. `number` refers to the row of its amounts. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
 
-/** The columns of an account that every charge changes. They have a narrow table, so many accounts share a page. */
+/** The columns of an account that every charge changes. They are in a narrow table, so that many accounts share a page. */
 export const amountColumns = ["account", "giftable", "granted", "reserved", "entries", "newest"] as const
 
 export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"
@@ -17,7 +17,7 @@ export const accountsTable = `(SELECT a.id, a.tenant_id, a.number, a.status, m.g
     a.debts, m.entries, m.newest
   FROM tollgate_ledger_accounts a CROSS JOIN tollgate_ledger_amounts m ON m.account = a.number)`
 
-/** The columns for `accountOf`, with money as text. */
+/** The columns that `accountOf` needs, with money as text. */
 export const accountSelection = `id, tenant_id, status, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
   CAST(held AS TEXT) AS held, CAST(reserved AS TEXT) AS reserved, funded, debts, entries`
 
@@ -56,14 +56,14 @@ export const accountOf = (row: AccountRow): Account => ({
   debts: row.debts === null ? undefined : debtsRead(row.debts)
 })
 
-/** Debts are a JSON object of amounts (as text) by payment. */
+/** Reads debts from a JSON object that maps payments to amounts (as text). */
 const debtsRead = (text: string): ReadonlyArray<Debt> =>
   Object.entries(JSON.parse(text) as Record<string, string>).map(([payment, amount]) => ({
     payment,
     amount: BigInt(amount)
   }))
 
-/** `null` if there is no debt. */
+/** Writes debts as JSON; `null` if there are none. */
 export const debtsWritten = (debts: Account["debts"]): string | null =>
   debts === undefined
     ? null
@@ -99,7 +99,7 @@ export const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArra
   r.tokens ?? 0
 ]
 
-/** Ids as a JSON array; null if absent. The text is cached by the identity of the list. */
+/** Writes ids as a JSON array; null if there are none. The text is cached by the identity of `ids`. */
 const idsWritten = (ids: ReadonlyArray<string> | undefined): string | null => {
   if (ids === undefined) return null
   let text = writtenIds.get(ids)
@@ -227,6 +227,6 @@ export const usageRow = (
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const
 
-/** The numbers of the tenants in a JSON array. */
+/** Selects the numbers of the tenants in a JSON array. */
 export const selectTenantNumbers =
   "SELECT id, number FROM tollgate_usage_tenants WHERE id IN (SELECT value FROM json_each(?))"

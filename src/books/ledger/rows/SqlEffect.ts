@@ -1,5 +1,5 @@
 /**
- * The SQL requests of a running batch: read, insert or change rows. A batch is a generator of these, so the same code runs synchronously on the
+ * The SQL requests of a running batch, which read, insert or change rows. A batch is a generator of these, so the same code runs synchronously on the
  * writer's thread and asynchronously with any `SqlClient`.
  */
 
@@ -19,7 +19,7 @@ export interface Insert {
   readonly conflict?: string
 }
 
-/** Sets columns of rows. A row holds the values of `columns`, then the value of the column `key`, which identifies it. */
+/** Sets columns of rows. A row consists of the values of `columns`, then the value of the column `key`, which identifies it. */
 export interface Change {
   readonly _tag: "Change"
   readonly table: string
@@ -28,7 +28,7 @@ export interface Change {
   readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
 }
 
-/** Runs a statement without a result. */
+/** Runs a statement that returns no rows. */
 export interface Run {
   readonly _tag: "Run"
   readonly text: string
@@ -46,14 +46,14 @@ export type SqlEffect = Query | All | Insert | Change | Run
 export type Rows = ReadonlyArray<any>
 export type SqlSteps<A> = Generator<SqlEffect, A, Rows>
 
-/** The SQL of an insert of `count` rows. */
+/** Builds the SQL that inserts `count` rows. */
 export const insertText = ({ columns, conflict, table }: Insert, count: number): string => {
   const tuple = `(${columns.map(() => "?").join(", ")})`
   const tail = conflict === undefined ? "" : ` ON CONFLICT ${conflict}`
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
 }
 
-/** The SQL of an update of one row. */
+/** Builds the SQL that updates one row. */
 export const changeText = ({ columns, key, table }: Change): string =>
   `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join(", ")} WHERE ${key} = ?`
 
@@ -61,7 +61,7 @@ export const query = function* (text: string, params: ReadonlyArray<unknown> = [
   return yield { _tag: "Query", text, params }
 }
 
-/** The rows of each query. */
+/** Runs the queries and returns the rows of each. */
 export function* all(queries: ReadonlyArray<Query>): SqlSteps<ReadonlyArray<Rows>> {
   return queries.length === 0 ? [] : yield { _tag: "All", queries }
 }

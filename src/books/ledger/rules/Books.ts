@@ -1,17 +1,17 @@
 /**
  * The rules of the books, as a pure function. It takes the accounts, reservations and counters that a transaction touches, and returns results and
- * changes. This file uses no database, clock or thread. Every engine runs it, and the property tests check it.
+ * changes. Nothing in this file uses a database, a clock or a thread. Every engine runs it, and the property tests check it.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
- * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. The reservation of a call that is open at
- *   the end of a month counts in the next month.
- * - A call that was released because its run had ended may still settle, if its node was only slow or disconnected. It is charged from the credit
- *   available then, and the rest is `uncollected`. Its usage record takes the call's id, and the record of the release, at cost 0, gets another id
- *   (`Released`). If the call failed at no cost, it keeps the record of the release.
- * - The limit of an API key works like a balance: a call that costs more than its reservation is charged up to the limit, and the rest is
- *   `uncollected`. A limit set below the current spending stops further calls, but existing reservations may still be charged.
- * - A call is charged before a debt is taken from its released reservation.
+ * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. If a call is open at the end of a month, its
+ *   reservation counts in the next month.
+ * - A call that was released because its run had ended may still settle if its node was only slow or disconnected. It is charged from the credit that
+ *   is available then, and the rest is `uncollected`. Its usage record takes the call's id, and the record of the release, at cost 0, gets another id
+ *   (`Released`). If the call failed at no cost, the record of the release is kept instead.
+ * - The limit of an API key works like a balance. A call that costs more than its reservation is charged up to the limit, and the rest is
+ *   `uncollected`. A limit that is set below the current spending stops further calls, but existing reservations may still be charged.
+ * - A call is charged first. Only then may a debt be taken from the reservation that it released.
  */
 import { Either } from "effect"
 import { usageOf } from "../../../kernel/Ids.ts"
@@ -39,16 +39,16 @@ import type {
   UsageRecord
 } from "./Transaction.ts"
 
-/** The loaded part of the books, which the current transactions may touch. */
+/** The part of the books that the current transactions may touch, loaded into memory. */
 export interface Books {
   readonly accounts: Map<string, Account>
   readonly reservations: Map<string, Reservation>
   /** The number of usage records, by tenant. */
   readonly records: Map<string, number>
   readonly budgets: ReadonlyMap<string, Budget | undefined>
-  /** The ids of the budgets of each anchor. */
+  /** The ids of the budgets at each anchor. */
   readonly anchors: ReadonlyMap<string, ReadonlyArray<string>>
-  /** By application, if a transaction sets its limit. */
+  /** The spending of each application whose limit a transaction sets. */
   readonly spending: ReadonlyMap<string, Spending>
   /** The time of all new rows. */
   readonly at: number
@@ -57,12 +57,12 @@ export interface Books {
 /** An application's charges, and the reservations of its open calls. */
 export interface Spending {
   readonly total: Nano
-  /** Charges since the beginning of the current month. */
+  /** The charges since the beginning of the current month. */
   readonly month: Nano
   readonly reserved: Nano
 }
 
-/** Applies a transaction to the draft. Each posting sees the changes of the previous ones. A refusal leaves the draft unchanged. */
+/** Applies a transaction to the draft. Each posting sees the changes that the previous ones made. A refusal leaves the draft unchanged. */
 export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome => {
   // A single posting either changes the draft or refuses, so it needs no second draft.
   if (postings.length === 1) {
@@ -75,7 +75,7 @@ export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome 
   return committed(tried.right.results)
 }
 
-/** Applies a transaction to a new draft on top of `draft`, which changes only when the new one is adopted. */
+/** Applies a transaction to a new draft on top of `draft`, which does not change until it adopts the new one. */
 export const attempt = (
   draft: Draft,
   postings: ReadonlyArray<Posting>
@@ -199,7 +199,7 @@ const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refu
   }))
 }
 
-/** Takes the amount from free credit, giftable first (or granted only, for `admin`). Returns the balance. */
+/** Takes the amount from free credit, giftable credit first (or only granted credit, for `admin`). Returns the balance. */
 const take = (
   draft: Draft,
   account: Account,
@@ -238,7 +238,7 @@ const forgiven = (account: Account, payment: string, amount: Nano): Account => {
   return { ...account, debts: debts?.length === 0 ? undefined : debts }
 }
 
-/** Pays the account's debts from its free credit, oldest first. `before` is the account before the posting that freed or added credit. */
+/** Pays the account's debts from its free credit, oldest debt first. `before` is the account before the posting that freed or added credit. */
 const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
   let account = draft.account(before.id)!
   for (const { amount, payment } of account.debts ?? []) {
@@ -276,9 +276,9 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   const released = { ...sender, held: sender.held - amount }
   const before = from === to ? released : draft.account(to)
   if (before === undefined) return Either.left({ _tag: "AccountMissing", account: to })
-  // Only received credit can exceed the maximum. Returned credit was part of the balance before.
+  // Only credit that is received can exceed the maximum, because returned credit was part of the balance before.
   const arrives = source === "transfer_release"
-  // Held credit must not leave an account that has a debt. If it returns, it pays the debt.
+  // Held credit must not leave an account that has a debt. If it is returned, it pays the debt.
   if (arrives && from !== to && sender.debts !== undefined)
     return Either.left({ _tag: "InsufficientCredits", available: 0n })
   if (arrives && balanceOf(before) + amount > amountMax) return Either.left({ _tag: "BalanceTooLarge", account: to })
@@ -319,7 +319,7 @@ const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, 
   return Either.right({ _tag: "LimitSet", spent, reserved })
 }
 
-/** The fixed terms of a key's limit. */
+/** The terms that all key limits share. */
 const limitTerms = {
   name: "",
   applies_to: {},
@@ -356,7 +356,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const needs = { usd: least, tokens: tokens?.least ?? 0 }
   const common = Counting.admit(draft, facts, undefined, needs, at)
   const left = Either.isRight(common) ? usdWithin(common.right.budgets, at) : least
-  // Do not look for more credit than the budgets leave.
+  // Do not look for more credit than the budgets allow.
   const wanted = left === undefined ? enough : smaller(enough, larger(left, least))
   let available = 0n
   let payer: Source | undefined
@@ -389,7 +389,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const within = smaller(availableOf(account), most)
   const limit = usdWithin(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
-  // A call is reserved once. The database's primary key enforces the same.
+  // A call is reserved only once, which the database's primary key enforces as well.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   const { entries, giftable, granted, reserved } = account
   draft.accounts.set(account.id, moved(account, giftable, granted, reserved + amount, entries))
@@ -399,7 +399,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   return Either.right({ _tag: "Reserved", source: payer, amount, within: booked.within })
 }
 
-/** The account with other amounts. Every call needs two, and a literal takes a fifth of a spread's time. */
+/** Returns the account with other amounts. Every call needs this twice, and a literal takes a fifth of the time of a spread. */
 const moved = (account: Account, giftable: Nano, granted: Nano, reserved: Nano, entries: number): Account => ({
   id: account.id,
   tenant_id: account.tenant_id,
@@ -417,7 +417,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const reservation = draft.reservation(call)
   if (reservation === undefined || (reservation.released === true && !isDue(outcome)))
     return Either.right({ _tag: "AlreadySettled" })
-  // NaN or infinity would corrupt the record and every sum over it.
+  // NaN or infinity would corrupt the record and every sum that includes it.
   if (!Number.isFinite(outcome.units)) throw new Error(`the call ${call} ends with ${outcome.units} units`)
   const { amount } = reservation
   const dimensions = servedBy(reservation.dimensions, outcome)
@@ -425,9 +425,9 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const account = draft.account(payer)
   if (account === undefined) throw new Error(`the payer ${payer} of the call ${call} has no account`)
 
-  // A higher cost would not fit its column, so the call could never be settled.
+  // A higher cost would not fit in its column, so the call could never be settled.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
-  // The call's own reservation pays first. Other calls' reservations are not touched.
+  // The call's own reservation pays first. The reservations of other calls are not touched.
   const budgets = Counting.countedOf(draft, reservation, draft.books.at)
   const free = availableOf(account)
   const left = budgets.length === 0 ? undefined : usdWithin(Counting.servedIn(budgets, dimensions), draft.books.at)
@@ -477,7 +477,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
 }
 
-/** Whether a released call's late outcome must still be booked. */
+/** Whether the late outcome of a released call must still be booked. */
 const isDue = ({ cost, error_type, success }: CallOutcome): boolean =>
   error_type !== interrupted && (success || cost > 0n)
 
@@ -485,7 +485,7 @@ const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${mod
 
 const shared = new WeakMap<ClaimedFacts, WeakMap<Source, Dimensions>>()
 
-/** Returns the same object for the same facts and payer. */
+/** Builds the dimensions. The same facts and payer give the same object. */
 const dimensionsOf = (facts: ClaimedFacts, source: Source): Dimensions => {
   let bySource = shared.get(facts)
   if (bySource === undefined) shared.set(facts, (bySource = new WeakMap()))
@@ -506,7 +506,7 @@ const dimensionsOf = (facts: ClaimedFacts, source: Source): Dimensions => {
 
 const elsewhere = new WeakMap<Dimensions, Map<string, Dimensions>>()
 
-/** The dimensions of a call with the provider and model that served it. */
+/** Returns a call's dimensions with the provider and model that served it. */
 const servedBy = (dimensions: Dimensions, { provider, served }: Pick<CallOutcome, "provider" | "served">): Dimensions =>
   served === undefined
     ? providedBy(dimensions, provider)
@@ -531,9 +531,9 @@ export class Draft {
   readonly entries: Array<Entry> = []
   readonly usage: Array<UsageRecord> = []
   readonly reserved = new Map<string, Reservation>()
-  /** Calls with a reservation in the books or the draft below that was released here. */
+  /** The calls whose reservation in the books, or in the draft below, was released here. */
   readonly released = new Set<string>()
-  /** Calls that were released earlier (`interrupted`) and are settled here. */
+  /** The calls that were released earlier (`interrupted`) and are settled here. */
   readonly late: Array<string> = []
   readonly records = new Map<string, number>()
   #budgets: Map<string, Budget | undefined> | undefined
@@ -546,12 +546,12 @@ export class Draft {
     this.below = below
   }
 
-  /** Changed budgets; `undefined` for a removed one. */
+  /** The budgets that changed; `undefined` for one that was removed. */
   get budgets(): ReadonlyMap<string, Budget | undefined> {
     return this.#budgets ?? noBudgets
   }
 
-  /** Anchors with changed lists of budgets. */
+  /** The anchors whose budgets changed, with the ids of those budgets. */
   get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
     return this.#anchors ?? noAnchors
   }
@@ -606,7 +606,7 @@ export class Draft {
     this.#set(id, undefined)
   }
 
-  // Created with the first change, because most drafts change no budget.
+  // The maps are created with the first change, because most drafts change no budget.
   #set(id: string, budget: Budget | undefined): void {
     this.#budgets ??= new Map()
     this.#budgets.set(id, budget)
@@ -617,7 +617,7 @@ export class Draft {
     this.#anchors.set(anchor, ids)
   }
 
-  /** The application's charges and reservations, including the changes of this draft and those below. */
+  /** The application's charges and reservations, including the changes in this draft and those below it. */
   spendingOf(application: string): Spending {
     const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
     let { month, reserved, total } = before
@@ -635,7 +635,7 @@ export class Draft {
   }
 
   release(call: string): void {
-    // The draft below never sees a call that is reserved and released within one draft.
+    // A call that is reserved and released within one draft never reaches the draft below.
     if (!this.reserved.delete(call)) this.released.add(call)
   }
 
@@ -644,7 +644,7 @@ export class Draft {
     this.usage.push(record)
   }
 
-  /** Writes the account's next entry and returns its balance. `after` already includes the amount and counts the entry. */
+  /** Adds the account's next entry and returns the balance. `after` already includes the amount and counts the entry. */
   enter(
     after: Account,
     type: "credit" | "debit",
@@ -685,7 +685,7 @@ export class Draft {
   }
 }
 
-/** The ids of the accounts that a posting may touch. For `Settle`, the reservation names the account. */
+/** Returns the ids of the accounts that a posting may touch. For `Settle`, the reservation names the account. */
 export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
   switch (posting._tag) {
     case "Open":

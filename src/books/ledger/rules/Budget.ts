@@ -1,17 +1,17 @@
 /**
- * Budgets: their limits, their counters, and the calls that they count. A call's reservation is booked into every budget that counts the call, and
- * the settlement replaces it with the charge, each in its own transaction. The spending limit of an API key is also a budget.
+ * Budgets, with their limits, their counters, and the calls that they count. A call's reservation is booked into every budget that counts the call,
+ * and the settlement replaces it with the charge. Both are part of the call's own transactions. The spending limit of an API key is also a budget.
  *
  * Where the specification is silent:
- * - A budget counts the calls of its tenant's credentials and the calls that its tenant pays for. A budget of the operator may count the calls of all
- *   tenants.
- * - A budget counts from its creation. Only the spending limit of an API key counts earlier charges of its period.
- * - A request counts in the period of its admission, even if the call fails. A charge and its tokens count in the period of the settlement. The
- *   reservation of a call that is open at the end of a period counts in the next one.
- * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Any other limit refuses a call that needs
+ * - A budget counts the calls made with its tenant's credentials and the calls that its tenant pays for. An operator's budget may count the calls of
+ *   all tenants.
+ * - A budget starts counting when it is created. Only the spending limit of an API key counts earlier charges in its period.
+ * - A request counts in the period of its admission, even if the call fails. A charge and its tokens count in the period of the settlement. If a call
+ *   is open at the end of a period, its reservation counts in the next one.
+ * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Any other limit refuses calls that need
  *   more than is left.
- * - If several models and providers may serve a call, an exhausted budget of one of them excludes only that one. The call is refused if none remains.
- *   The charge counts against the budgets of the model and provider that served.
+ * - If several models and providers may serve a call, an exhausted budget for one of them excludes only that one. The call is refused if none
+ *   remains. The charge counts against the budgets for the model and provider that served it.
  */
 import type { Nano } from "../../../kernel/Money.ts"
 import { day, hour, monthOf, nextMonthOf } from "../../../kernel/Moment.ts"
@@ -19,7 +19,7 @@ import type { ClaimedFacts, Way } from "./Transaction.ts"
 
 export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
 
-/** The units of a limit, in the order in which they are checked. */
+/** The units that a limit may have, in the order in which they are checked. */
 export const units = ["usd", "tokens", "requests", "concurrent"] as const
 export type BudgetUnit = (typeof units)[number]
 
@@ -32,14 +32,14 @@ export interface BudgetLimit {
   readonly concurrent?: number | undefined
 }
 
-/** Conditions for the calls that a budget counts. A call must match all of them. */
+/** The conditions that a call must meet for the budget to count it. It must meet all of them. */
 export interface AppliesTo {
   /** The id of an account. */
   readonly member?: string | undefined
   readonly model?: string | undefined
   readonly provider?: string | undefined
   readonly capability?: string | undefined
-  /** `name=value`, or `name` for any value. */
+  /** A tag as `name=value`, or `name` for any value. */
   readonly tag?: string | undefined
   readonly end_user?: string | undefined
 }
@@ -55,18 +55,18 @@ export interface BudgetTerms {
   readonly limit: BudgetLimit
   readonly period: BudgetPeriod
   readonly applies_to: AppliesTo
-  /** `notify`: it counts calls but never refuses one. */
+  /** With `notify`, the budget counts calls but never refuses one. */
   readonly mode: "refuse" | "notify"
-  /** The notification thresholds, as fractions of the limit, ascending. */
+  /** The notification thresholds, as fractions of the limit in ascending order. */
   readonly notify_at: ReadonlyArray<number>
   readonly raises: ReadonlyArray<Raise>
-  /** Whether the operator created it. The tenant cannot change such a budget. */
+  /** Whether the operator created the budget. The tenant cannot change such a budget. */
   readonly by_operator: boolean
   readonly created_by: string
   readonly created_at: number
 }
 
-/** `key`: the spending limit of an API key, with the key's id. `run`: the limits of a run, with the run's id. */
+/** A `key` budget is the spending limit of an API key and has the key's id. A `run` budget is the limits of a run and has the run's id. */
 export type BudgetKind = "key" | "run" | "budget"
 
 export interface Budget {
@@ -74,25 +74,27 @@ export interface Budget {
   readonly kind: BudgetKind
   /** Absent if the budget counts all tenants. */
   readonly tenant_id: string | undefined
-  /** The property that its calls share: the tenant, the API key, the run, or `everyone`. */
+  /** What its calls have in common: the tenant, the API key, the run, or `everyone`. */
   readonly anchor: string
   readonly terms: BudgetTerms
   /** The start of the period, in milliseconds since 1970. */
   readonly start: number
   readonly spent: Nano
   readonly reserved: Nano
-  /** The maximum of `spent` + `reserved`: the limit, or more if it was lowered or a raise expired. Absent if credit is not limited. */
+  /**
+   * The most that `spent` + `reserved` may be: the limit, or more if it was lowered or a raise expired. Absent if the budget does not limit credit.
+   */
   readonly ceiling: Nano | undefined
   readonly tokens: number
   readonly tokens_reserved: number
   readonly requests: number
   /** The number of open calls. */
   readonly open: number
-  /** The number of thresholds in `notify_at` reached in this period. */
+  /** How many thresholds in `notify_at` were reached in this period. */
   readonly crossed: number
 }
 
-/** The anchor of budgets that count the calls of all tenants. */
+/** The anchor of the budgets that count the calls of all tenants. */
 export const everyone = "everyone"
 
 /** The start of the period that contains an instant. Weeks begin on Monday. */
@@ -123,7 +125,7 @@ export const renewsAt = (period: BudgetPeriod, at: number): number | undefined =
 
 const lengths = { minute: 60_000, hour, day, week: 7 * day }
 
-/** The limit in USD at an instant, including its raises. */
+/** The limit in USD at an instant, including the raises. */
 export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | undefined => {
   if (limit.usd === undefined || raises.length === 0) return limit.usd
   let usd = limit.usd
@@ -131,7 +133,7 @@ export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | und
   return usd
 }
 
-/** The budget at an instant. A new period starts with nothing spent. Open calls keep their reservations. */
+/** Returns the budget at an instant. A new period starts with nothing spent, but open calls keep their reservations. */
 export const standingAt = (budget: Budget, at: number): Budget => {
   const { terms } = budget
   const limit = usdLimit(terms, at)
@@ -155,7 +157,7 @@ const ceilingOf = (terms: BudgetTerms, at: number, used: Nano): Nano | undefined
   return limit === undefined || terms.mode === "notify" ? undefined : largest(limit, used)
 }
 
-/** A budget that has not counted a call yet. */
+/** Creates a budget that has not counted a call yet. */
 export const newBudget = (
   base: Pick<Budget, "anchor" | "id" | "kind" | "tenant_id" | "terms">,
   at: number
@@ -172,12 +174,12 @@ export const newBudget = (
   crossed: 0
 })
 
-/** The budget with new terms. It keeps its period, its conditions and its counters. */
+/** Returns the budget with new terms. Its period, conditions and counters are kept. */
 export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Budget => {
   const { applies_to, period } = budget.terms
   const terms = { ...changed, applies_to, period }
   const counted = standingAt(budget, at)
-  // The limits or thresholds may differ, so recompute the number reached.
+  // The limits or thresholds may be different, so count again which are reached.
   const { requests, reserved, spent, tokens } = counted
   const crossed = crossedBy(terms, spent, tokens, requests, 0)
   return { ...counted, terms, crossed, ceiling: ceilingOf(terms, at, spent + reserved) }
@@ -185,7 +187,7 @@ export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Bud
 
 const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)
 
-/** Whether the budget counts a call, apart from its conditions for model and provider. */
+/** Whether the budget counts a call, not considering its conditions for the model and provider. */
 export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): boolean => {
   const { capability, end_user, member, tag } = applies_to
   return (
@@ -201,21 +203,21 @@ export const countsWay = ({ terms: { applies_to } }: Budget, { model, provider }
   (applies_to.model === undefined || applies_to.model === model) &&
   (applies_to.provider === undefined || applies_to.provider === provider)
 
-/** Whether the budget has a condition for model or provider. */
+/** Whether the budget has a condition for the model or provider. */
 export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
   applies_to.model !== undefined || applies_to.provider !== undefined
 
-/** `tags`: one `name=value` per line. */
+/** Whether the tags, one `name=value` per line, include the tag. */
 const hasTag = (tags: string, tag: string): boolean =>
   `\n${tags}${tag.includes("=") ? "\n" : ""}`.includes(`\n${tag}${tag.includes("=") ? "\n" : "="}`)
 
-/** The minimum that a call needs. */
+/** The least that a call needs. */
 export interface Needs {
   readonly usd: Nano
   readonly tokens: number
 }
 
-/** The first unit in which the budget leaves too little for a call; `undefined` if it admits the call. */
+/** Returns the first unit in which the budget does not leave enough for a call; `undefined` if it admits the call. */
 export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): BudgetUnit | undefined => {
   const { limit, mode } = budget.terms
   if (mode === "notify") return undefined
@@ -229,7 +231,7 @@ export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): Bud
   return undefined
 }
 
-/** The rest of the budget in a unit that it limits, at least 0. */
+/** What is left of the budget in a unit that it limits; at least 0. */
 export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
   const { limit } = budget.terms
   switch (unit) {
@@ -250,7 +252,7 @@ export const usdLeft = (budget: Budget, at: number): Nano | undefined => {
   return limit === undefined ? undefined : largest(limit - budget.spent - budget.reserved, 0n)
 }
 
-/** The smallest credit left in any of the budgets; `undefined` if no budget limits credit. */
+/** The least credit that any of the budgets leaves; `undefined` if none of them limits credit. */
 export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | undefined => {
   let within: Nano | undefined
   for (const budget of budgets) {
@@ -261,7 +263,7 @@ export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | un
   return within
 }
 
-/** The fewest tokens left in any of the budgets; `undefined` if no budget limits tokens. */
+/** The fewest tokens that any of the budgets leaves; `undefined` if none of them limits tokens. */
 export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number | undefined => {
   let within: number | undefined
   for (const budget of budgets) {
@@ -272,7 +274,7 @@ export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number
   return within
 }
 
-/** The budget after a call's admission. A key's limit counts only credit, since it also covers calls from before it was set. */
+/** Returns the budget after a call's admission. A key's limit counts only credit, because it also covers calls from before it was set. */
 export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
   const { open, requests, reserved, spent, tokens: used, tokens_reserved } = budget
   return budget.kind === "key"
@@ -280,17 +282,17 @@ export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
     : counting(budget, spent, reserved + usd, used, tokens_reserved + tokens, requests + 1, open + 1)
 }
 
-/** A call's reservation and its final amounts. */
+/** A call's reservation and its final figures. */
 export interface Settling {
   readonly reserved: Nano
   readonly tokens_reserved: number
   readonly spent: Nano
   readonly tokens: number
-  /** Whether the call was open until now. A released call was not. */
+  /** Whether the call was open until now, which a released call was not. */
   readonly wasOpen: boolean
 }
 
-/** The budget after a call's settlement. */
+/** Returns the budget after a call's settlement. */
 export const settled = (budget: Budget, call: Settling): Budget => {
   const { open, requests, tokens, tokens_reserved } = budget
   const spent = budget.spent + call.spent
@@ -307,7 +309,7 @@ export const settled = (budget: Budget, call: Settling): Budget => {
   )
 }
 
-/** The budget with other counters. This runs twice per call and budget, and a literal takes a fifth of a spread's time. */
+/** Returns the budget with other counters. This runs twice per call and budget, and a literal takes a fifth of the time of a spread. */
 const counting = (
   budget: Budget,
   spent: Nano,
@@ -333,7 +335,7 @@ const counting = (
   crossed: crossedBy(budget.terms, spent, tokens, requests, budget.crossed)
 })
 
-/** The number of thresholds that these counters have reached. `crossed` is the number reached before. */
+/** Counts the thresholds that these counters have reached. `crossed` is how many were reached before. */
 const crossedBy = (
   { limit, notify_at }: BudgetTerms,
   spent: Nano,
@@ -355,7 +357,7 @@ const crossedBy = (
 const part = (used: number, limit: number | undefined): number =>
   limit === undefined || limit === 0 ? 0 : used / limit
 
-/** The tightest limit of a unit among a call's budgets, for rate limit headers. */
+/** The limit on a unit that leaves the least among a call's budgets, for rate limit headers. */
 export interface Rate {
   readonly limit: number
   readonly remaining: number
@@ -368,7 +370,7 @@ export interface Rates {
   readonly tokens?: Rate | undefined
 }
 
-/** The tightest limits among these budgets. */
+/** Finds the limits that leave the least among these budgets. */
 export const ratesOf = (budgets: ReadonlyArray<Budget>, at: number): Rates => ({
   requests: rateOf(budgets, "requests", at),
   tokens: rateOf(budgets, "tokens", at)
@@ -378,7 +380,7 @@ const rateOf = (budgets: ReadonlyArray<Budget>, unit: "requests" | "tokens", at:
   let rate: Rate | undefined
   for (const budget of budgets) {
     const { limit, mode, period } = budget.terms
-    // A budget of all tenants would reveal to a tenant how much the others use.
+    // Skip budgets that count all tenants, because they would reveal to a tenant how much the others use.
     if (mode === "notify" || limit[unit] === undefined || budget.anchor === everyone) continue
     const remaining = leftOf(budget, unit, at) as number
     if (rate === undefined || remaining < rate.remaining)

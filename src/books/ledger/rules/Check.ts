@@ -1,4 +1,7 @@
-/** Checks of the books: a rule, the query for its violations, and the text of a finding. Rooms define their checks; `app/Checks` lists them. */
+/**
+ * Checks of the books. A check is a rule, the query for its violations, and the sentence for a finding. Modules define their own checks, and
+ * `app/Checks` lists them all.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import type { Effect } from "effect"
@@ -8,7 +11,7 @@ import { toDecimal } from "../../../kernel/Money.ts"
 export interface Finding {
   /** The name of the check that found it. */
   readonly check: string
-  /** The subject: an account, an entry, a record, a key of a rollup. */
+  /** What the finding is about, such as an account, an entry, a record or a key of a rollup. */
   readonly id: string
   readonly expected: string
   readonly found: string
@@ -29,15 +32,15 @@ export interface CheckRow {
   readonly found: string
 }
 
-/** A rule that must hold, with the query that finds its violations, or a program if one query cannot. */
+/** A rule that must hold, with the query that finds its violations, or a program if one query is not enough. */
 export type Check = {
   readonly name: string
-  /** Whether its cost does not grow with the history. An audit since a checkpoint runs only these. */
+  /** Set if the cost of the check does not grow with the history. An audit since a checkpoint runs only these checks. */
   readonly isShort?: true
   readonly sentence: (row: CheckRow) => string
 } & (
   | {
-      /** Returns `id`, `expected` and `found`, all as text. */
+      /** Must return `id`, `expected` and `found`, all as text. */
       readonly query: string
     }
   | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }
@@ -46,8 +49,8 @@ export type Check = {
 /** The maximum number of findings that one check reports. */
 export const findingsMax = 100
 
-/** An amount of nano-USD in a sentence. */
+/** Formats an amount in nano-USD for a sentence. */
 export const usd = (nano: string): string => (/^-?\d+$/.test(nano) ? `${toDecimal(BigInt(nano))} USD` : nano)
 
-/** The expression as text, for the columns `id`, `expected` and `found`. */
+/** Casts an expression to text, for the columns `id`, `expected` and `found`. */
 export const text = (expression: string) => `CAST(${expression} AS TEXT)`

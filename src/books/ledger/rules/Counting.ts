@@ -28,10 +28,10 @@ import type {
   Within
 } from "./Transaction.ts"
 
-/** The budgets that a transaction may touch. */
+/** Access to the budgets that a transaction may touch. */
 export interface BudgetsAtHand {
   readonly budget: (id: string) => Budget | undefined
-  /** The ids of an anchor's budgets, of every kind. */
+  /** The ids of all budgets at an anchor, of every kind. */
   readonly budgetsAt: (anchor: string) => ReadonlyArray<string>
   readonly setBudget: (id: string, budget: Budget) => void
 }
@@ -39,7 +39,7 @@ export interface BudgetsAtHand {
 /** The budgets that count an admitted call. */
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
-  /** The indexes of the call's ways that budgets bar. */
+  /** The indexes of the call's ways that are barred by budgets. */
   readonly barred: ReadonlyArray<number>
   /** The refusal by the first budget that bars a way. */
   readonly refusal?: Shortage | undefined
@@ -48,7 +48,7 @@ export interface Counted {
 const none: ReadonlyArray<never> = []
 const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
 
-/** The budgets of the call's key, runs, tenant and payer, and those of all tenants, in their state at an instant. */
+/** Returns the budgets of the call's key, runs, tenant and payer, and those that count all tenants, in their state at an instant. */
 const budgetsOf = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -57,7 +57,7 @@ const budgetsOf = (
 ): ReadonlyArray<Budget> => {
   const { application_id, runs, tenant_id } = facts
   let found: ReadonlyArray<Budget> = none
-  // The key's limit comes first, so that its own refusal takes precedence.
+  // The key's limit comes first, so that its refusal takes precedence.
   if (application_id !== null) found = withThoseAt(atHand, application_id, facts, at, found)
   if (runs !== undefined) for (const run of runs) found = withThoseAt(atHand, run, facts, at, found)
   found = withThoseAt(atHand, tenant_id, facts, at, found)
@@ -65,7 +65,7 @@ const budgetsOf = (
   return withThoseAt(atHand, everyone, facts, at, found)
 }
 
-/** Appends an anchor's budgets to those found so far. Allocates nothing if the anchor has none. */
+/** Appends an anchor's budgets to those found so far. If there are none, nothing is allocated. */
 const withThoseAt = (
   atHand: BudgetsAtHand,
   anchor: string,
@@ -83,7 +83,7 @@ const withThoseAt = (
   return all
 }
 
-/** Returns the budgets that count a call, or the refusal of one that lacks room. `payer` is the paying tenant, if known. */
+/** Returns the budgets that count a call, or the refusal by one that does not leave enough. `payer` is the paying tenant, if known. */
 export const admit = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -107,7 +107,7 @@ export const admit = (
   return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
 }
 
-/** Bars the ways with too little left in a budget that counts them. */
+/** Bars the ways for which a budget does not leave enough. */
 const admitWays = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
@@ -153,7 +153,7 @@ const shortageOf = (budget: Budget, unit: BudgetUnit, at: number): Shortage => {
   }
 }
 
-/** Books an admitted call into its budgets. `usd` is its reservation. */
+/** Books an admitted call into its budgets. `usd` is the amount reserved for it. */
 export const book = (
   atHand: BudgetsAtHand,
   { barred, budgets, refusal }: Counted,
@@ -182,7 +182,7 @@ export const book = (
 const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
-/** The newest list, by its first id. Equal lists usually share one object, which crosses to another thread once. */
+/** The newest array of ids, by its first id. Equal arrays usually share one object, which is sent to another thread only once. */
 const lists = new Map<string, ReadonlyArray<string>>()
 const listsMax = 10_000
 
@@ -202,7 +202,7 @@ const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): b
   return true
 }
 
-/** The budgets that count an open call, in their state at an instant, including a key's limit set after the admission. */
+/** Returns the budgets that count an open call, in their state at an instant. They include a key's limit that was set after the admission. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
@@ -217,17 +217,19 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
   return found ?? none
 }
 
-/** Whether a budget with a reservation for a call counts its charge. It does not if another model or provider served the call. */
+/** Whether a budget that holds a reservation for a call counts the call's charge. It does not if another model or provider served the call. */
 export const countsServed = (budget: Budget, served: Dimensions): boolean =>
   !isOfWays(budget) || countsWay(budget, served)
 
-/** The budgets that count the charge of a call. */
+/** Returns the budgets that count a call's charge. */
 export const servedIn = (budgets: ReadonlyArray<Budget>, served: Dimensions): ReadonlyArray<Budget> =>
   budgets.every((budget) => countsServed(budget, served))
     ? budgets
     : budgets.filter((budget) => countsServed(budget, served))
 
-/** The budgets named in a usage record: those with a reservation for the call, except those of other models and providers. */
+/**
+ * Returns the budgets to name in a usage record, which are those that hold a reservation for the call, except those for other models and providers.
+ */
 export const namedIn = (
   ids: ReadonlyArray<string> | undefined,
   budgets: ReadonlyArray<Budget>,
@@ -238,7 +240,7 @@ export const namedIn = (
   return ids.filter(isServed)
 }
 
-/** Replaces a settled call's reservation in its budgets by the charge and the tokens used. */
+/** Replaces a settled call's reservation in its budgets with the charge and the tokens used. */
 export const correct = (
   atHand: BudgetsAtHand,
   budgets: ReadonlyArray<Budget>,

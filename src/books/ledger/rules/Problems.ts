@@ -1,19 +1,20 @@
-/** Refusals of the ledger. Money is in nano-USD. */
+/** The refusals of the ledger. Money is in nano-USD. */
 import { Schema } from "effect"
 import { toDecimal } from "../../../kernel/Money.ts"
 import { Problem } from "../../../kernel/Problem.ts"
 import { units } from "./Budget.ts"
 import type { Posting, Refusal } from "./Transaction.ts"
 
-/** The database cannot be written at the moment: another process holds its lock, the disk is full, or the disk fails. The caller may retry later. */
+/** The database cannot be written right now, because another process holds its lock or the disk is full or fails. The caller may retry later. */
 export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavailable", {
   status: 503,
   error: "the books cannot be written at the moment, try again shortly",
   code: "books_unavailable",
   fields: {
     /**
-     * `false`: nothing was written. `true`: the transaction may have been written, or may be written later. No reply came in time, the writer ended
-     * before it replied, or the disk failed during the commit. Not part of the HTTP body, so a client always reads `false`.
+     * `false` means that nothing was written. `true` means that the transaction may have been written or may yet be, because no reply came in time,
+     * the writer ended before it replied, or the disk failed during the commit. The HTTP body does not contain this, so a client always reads
+     * `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },
@@ -51,7 +52,7 @@ export class BalanceTooLarge extends Schema.TaggedError<BalanceTooLarge>()("Bala
   }
 }
 
-/** `available` is the account's unreserved credit. For a call, it is the largest among the sources. */
+/** `available` is the account's unreserved credit or, for a call, the highest among the sources. */
 export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>()("InsufficientCredits", {
   available: Nano
 }) {
@@ -60,7 +61,7 @@ export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>
   }
 }
 
-/** The balance suffices, but the limit of the API key (`application`) leaves only `available`. */
+/** The balance is sufficient, but the limit of the API key (`application`) leaves only `available`. */
 export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReached", {
   application: Schema.String,
   available: Nano
@@ -70,7 +71,7 @@ export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReach
   }
 }
 
-/** The balance suffices, but a budget leaves too little. `limit` and `left` are in `unit`, with USD as nano-USD. */
+/** The balance is sufficient, but a budget does not leave enough. `limit` and `left` are in `unit`, with USD as nano-USD. */
 export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetReached", {
   budget: Schema.String,
   name: Schema.String,
@@ -87,7 +88,7 @@ export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetRe
   }
 }
 
-/** The balance suffices, but only `giftable` of it may be sent. */
+/** The balance is sufficient, but only `giftable` of it may be sent. */
 export class InsufficientGiftable extends Schema.TaggedError<InsufficientGiftable>()("InsufficientGiftable", {
   giftable: Nano
 }) {
@@ -123,7 +124,7 @@ const refusals = {
   Conflict
 }
 
-/** Every reason to refuse a transaction. Its encoded side is `Refusal`. */
+/** All reasons to refuse a transaction. The encoded side is `Refusal`. */
 export const LedgerRefusal = Schema.Union(
   AccountMissing,
   AccountInactive,
@@ -138,11 +139,11 @@ export const LedgerRefusal = Schema.Union(
 )
 export type LedgerRefusal = typeof LedgerRefusal.Type
 
-/** The error for a refusal. */
+/** Creates the error for a refusal. */
 export const errorOf = (refusal: Refusal): LedgerRefusal =>
   new (refusals[refusal._tag] as new (fields: object, noValidation: boolean) => LedgerRefusal)(refusal, true)
 
-/** The refusals of each posting. */
+/** The refusals that each posting can cause. */
 export interface RefusalByPosting {
   readonly Open: AccountExists
   readonly SetStatus: AccountMissing
@@ -157,5 +158,5 @@ export interface RefusalByPosting {
   readonly Settle: never
 }
 
-/** The refusals of a transaction's postings. */
+/** The refusals that a transaction's postings can cause. */
 export type RefusalsOf<P extends ReadonlyArray<Posting>> = RefusalByPosting[P[number]["_tag"]]

@@ -1,13 +1,13 @@
 /**
- * The renewal of an allowance takes back the unused part of the last period and grants the next amount. A charge spends granted credit before
- * purchased credit, and the allowance before other granted credit. The unused part is therefore the last grant minus the charges since then, limited
- * by the unreserved granted credit.
+ * Renews an allowance, which takes back the unused part of the last period and grants the next amount. A charge spends granted credit before
+ * purchased credit, and the allowance before other granted credit. The unused part is therefore the last grant minus the charges since then, and at
+ * most the unreserved granted credit.
  *
- * Credit that is taken back (a refund, a mistaken grant) comes from other granted credit first, then from the allowance. A renewal never takes credit
- * that was granted later.
+ * When credit is taken back (a refund, a mistaken grant), it comes from other granted credit first, then from the allowance. A renewal never takes
+ * credit that was granted later.
  *
- * The charges since a grant are computed: the balance after the grant plus all other movements, minus the current balance. Movements other than
- * charges are few and have an index, so an allowance adds no cost to a charge.
+ * The charges since a grant are computed as the balance after the grant, plus all other movements, minus the current balance. Movements other than
+ * charges are few and have an index, so an allowance adds nothing to the cost of a charge.
  */
 import { Either } from "effect"
 import { amountMax } from "../../../kernel/Money.ts"
@@ -18,7 +18,7 @@ import type { Account, Entry, LastAllowance, Posting, Refusal } from "./Transact
 
 type Renew = Extract<Posting, { readonly _tag: "Renew" }>
 
-/** Takes the unused part back and grants the amount plus the kept part. Returns both parts. */
+/** Takes back the unused part, and grants the amount plus the part to keep. Returns both parts. */
 export const renew = (
   draft: Draft,
   found: Account,
@@ -47,7 +47,7 @@ const unusedOf = (draft: Draft, account: Account, last: LastAllowance): Nano => 
   return unusedAt(account, { ...last, chargeless, others: moved.reduce(othersAfter, last.others) })
 }
 
-/** The unused part of the last grant. `last` must have been read at the same moment as the account. */
+/** Computes the unused part of the last grant. `last` must have been read at the same moment as the account. */
 export const unusedAt = (account: Account, { amount, chargeless, others }: LastAllowance): Nano => {
   const left = amount - (chargeless - balanceOf(account))
   const unused = [left, account.granted - account.reserved, account.granted - others].reduce(smaller)
@@ -62,8 +62,8 @@ export type Moved = Pick<Entry, "type" | "source" | "amount">
 export const signed = ({ amount, type }: Moved): Nano => (type === "credit" ? amount : -amount)
 
 /**
- * The other granted credit after a movement. A refund counts as taken from other granted credit, although it takes giftable credit first, so the sum
- * is never too high. For a grant that is taken back, the sum is exact.
+ * Computes the other granted credit after a movement. A refund counts as taken from other granted credit although it takes giftable credit first, so
+ * the sum is never too high. If a grant is taken back, the sum is exact.
  */
 export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano => {
   if (source === null || source === "transfer_escrow") return others
@@ -71,7 +71,7 @@ export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano
   return others > amount ? others - amount : 0n
 }
 
-/** The current batch's movements other than charges, after the entry with this number, oldest first. */
+/** Returns the current batch's movements other than charges that follow the entry with this number, oldest first. */
 const movedIn = (draft: Draft | undefined, account: string, after: number): ReadonlyArray<Moved> =>
   draft === undefined
     ? []

@@ -1,6 +1,6 @@
 /**
- * The operations on the books: postings that move or reserve credit, and statements of other rooms that commit or fail with them. A transaction is
- * plain data, so it can be sent to a thread. It commits as a whole or has no effect.
+ * The operations on the books, which are postings that move or reserve credit, and other modules' statements that commit or fail with them. A
+ * transaction is plain data, so it can be sent to a thread. It either commits as a whole or has no effect.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -8,7 +8,7 @@ import type { TokenDetails } from "../../../kernel/TokenDetails.ts"
 import type { BudgetKind, BudgetTerms, BudgetUnit, Rates } from "./Budget.ts"
 import { storable } from "../../../storage/database/Text.ts"
 
-/** The origin or destination of credit: the `source` of a ledger entry. Charges have no source. */
+/** Where credit comes from or goes to, which is the `source` of a ledger entry. Charges have no source. */
 export type CreditSource =
   | "purchase"
   | "registration_bonus"
@@ -20,7 +20,7 @@ export type CreditSource =
   | "transfer_release"
   | "transfer_return"
 
-/** Credit from these sources is giftable: it may be sent in a transfer. Other credit is granted, and may only be spent. */
+/** Credit from these sources is giftable, so it may be sent in a transfer. All other credit is granted and may only be spent. */
 export const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
 
 /** The part of a refunded or disputed payment that an account could not give back. */
@@ -31,24 +31,24 @@ export interface Debt {
 
 export type AccountStatus = "active" | "suspended" | "closed"
 
-/** A billing account. Its balance is giftable + granted. Calls may still reserve `availableOf`. */
+/** A billing account. Its balance is giftable + granted, and calls may still reserve `availableOf`. */
 export interface Account {
   readonly id: string
   readonly tenant_id: string
   readonly status: AccountStatus
-  /** Purchased or received credit. */
+  /** Credit that was purchased or received. */
   readonly giftable: Nano
   /** Promotional and admin credit, which is spent first. */
   readonly granted: Nano
-  /** In escrow for transfers that the account sent. Not part of the balance. */
+  /** Credit in escrow for transfers that the account sent. It is not part of the balance. */
   readonly held: Nano
-  /** Reserved by open calls. Part of the balance. */
+  /** Credit that open calls have reserved. It is part of the balance. */
   readonly reserved: Nano
   /** Whether credit was ever purchased or received. */
   readonly funded: boolean
   /** The number of its ledger entries, which are numbered from 1 without a gap. */
   readonly entries: number
-  /** Its debts, oldest first; absent if it has none. They are paid as soon as credit becomes free or arrives. */
+  /** Its debts, oldest first; absent if there are none. They are paid as soon as credit is freed or added. */
   readonly debts?: ReadonlyArray<Debt> | undefined
 }
 
@@ -60,7 +60,7 @@ export const freeOf = (account: Account): Nano => balanceOf(account) - account.r
 /** The account's debts for refunds and disputes. */
 export const owedOf = ({ debts }: Account): Nano => debts?.reduce((sum, { amount }) => sum + amount, 0n) ?? 0n
 
-/** Credit that calls may still reserve: free and not owed. */
+/** Credit that calls may still reserve, which is free and not owed. */
 export const availableOf = (account: Account): Nano => {
   const free = freeOf(account)
   if (account.debts === undefined) return free
@@ -68,7 +68,7 @@ export const availableOf = (account: Account): Nano => {
   return left > 0n ? left : 0n
 }
 
-/** Facts of a call known at its admission and copied to its usage record. */
+/** The facts about a call that are known at its admission and copied to its usage record. */
 export interface CallFacts {
   readonly account_id: string
   /** The tenant of the caller's credential. */
@@ -78,11 +78,11 @@ export interface CallFacts {
   readonly endpoint: string
   readonly model: string
   readonly provider: string
-  /** The version of the price for the charge (`books/prices/PriceVersions`). */
+  /** The version of the price that the charge uses (`books/prices/PriceVersions`). */
   readonly price?: string | undefined
-  /** The run, if its key called. `application_id` is then the API key from which the run descends. */
+  /** The run, if the call was made with a run's key. `application_id` is then the API key that the run descends from. */
   readonly run_id?: string | undefined
-  /** One `name=value` per line, ascending. */
+  /** One `name=value` per line, in ascending order. */
   readonly tags?: string | undefined
   /** The caller's own user, as named in the request. */
   readonly end_user?: string | undefined
@@ -94,19 +94,19 @@ export interface Way {
   readonly provider: string
 }
 
-/** Facts of a call at its admission, including those that only budgets need. */
+/** The facts about a call at its admission, including those that only budgets need. */
 export interface ClaimedFacts extends CallFacts {
   /** Its capability, such as `chat`. */
   readonly capability?: string | undefined
   /** Its run and that run's ancestors. */
   readonly runs?: ReadonlyArray<string> | undefined
-  /** The models and providers that may serve it, `model` and `provider` first. Absent if no others may serve it. */
+  /** The models and providers that may serve it, beginning with `model` and `provider`. Absent if no others may serve it. */
   readonly ways?: ReadonlyArray<Way> | undefined
 }
 
 /**
- * The reason for a source's position in the order of charging: it is the caller's own, the caller pinned it, the token charges the team first, or
- * the earlier sources could not pay.
+ * Why a source has its position in the order of charging: it is the caller's own, the caller pinned it, the token charges the team first, or the
+ * earlier sources could not pay.
  */
 export type Why = "own" | "pinned" | "team_first" | "fall_through"
 
@@ -116,43 +116,45 @@ export interface Source {
   readonly tenant_id: string
   readonly kind: "own" | "team"
   readonly why: Why
-  /** It pays nothing, because the tenant does not let its members spend. If it is the caller's own account, it must still be active. */
+  /**
+   * Set if the source pays nothing because the tenant does not let its members spend. If it is the caller's own account, it must still be active.
+   */
   readonly barred?: true
 }
 
 /**
- * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, which serves as
- * the cache key.
+ * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, which serves as a
+ * cache key.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
   readonly billing_source_tenant_id: string
   readonly billing_source_kind: "own" | "team"
-  /** The reason for the payer's position in the order of charging. */
+  /** Why the payer has its position in the order of charging. */
   readonly billing_source_why: Why
 }
 
-/** Credit reserved for one call. `id` is the call's id. */
+/** The credit reserved for one call. `id` is the call's id. */
 export interface Reservation {
   readonly id: string
   readonly dimensions: Dimensions
   readonly amount: Nano
   /** When the call was admitted. */
   readonly at: number
-  /** The run of the process that admitted the call. A later run releases the reservations of ended runs. */
+  /** The run of the process that admitted the call. A later run releases the reservations of runs that have ended. */
   readonly run: string
   /** The ids of the budgets that count the call; absent if there are none. */
   readonly budgets?: ReadonlyArray<string> | undefined
   /** The tokens reserved for the call in its budgets. */
   readonly tokens?: number | undefined
-  /** Whether it was released because its run had ended (`interrupted`). It then reserves nothing, and the usage record has cost 0. */
+  /** Set if it was released because its run had ended (`interrupted`). It then reserves nothing, and the usage record states a cost of 0. */
   readonly released?: true
 }
 
 /** The `error_type` of a call that was released because its run had ended. */
 export const interrupted = "interrupted"
 
-/** The period of a limit: a calendar month (UTC), or all time. */
+/** The period of a limit, which is a calendar month (UTC) or all time. */
 export type LimitPeriod = "month" | "total"
 
 /** The spending limit of an API key. `spent` + `reserved` is never above `ceiling`. */
@@ -161,7 +163,7 @@ export interface Limit {
   readonly tenant_id: string
   readonly amount: Nano
   readonly period: LimitPeriod
-  /** The time from which charges count: the beginning of the month, or 0 for all time. */
+  /** When charges begin to count, which is the beginning of the month, or 0 for all time. */
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano
@@ -171,7 +173,7 @@ export interface Limit {
   readonly ceiling: Nano
 }
 
-/** The origin of a charge's figures: the provider's count, our own count of the received data, an estimate, or no figures. */
+/** Where a charge's figures come from: the provider's count, our own count of the data received, an estimate, or nowhere because there are none. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
 /** How a call ended. */
@@ -180,9 +182,9 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served the call, if known. Default: the upstream expected at admission. */
+  /** The upstream that served the call, if known. The default is the upstream that was expected at admission. */
   readonly provider?: string | null | undefined
-  /** The model that served the call instead of the claimed one, with its price version. */
+  /** The model that served the call in place of the claimed one, with its price version. */
   readonly served?: { readonly model: string; readonly price: string } | undefined
   readonly success: boolean
   readonly error_type: string | null
@@ -190,7 +192,7 @@ export interface CallOutcome {
   readonly latency_ms: number
   /** The tokens that are billed separately. */
   readonly token_details?: TokenDetails | undefined
-  /** The response's `X-Request-Id`. Absent for calls of an embedder. */
+  /** The response's `X-Request-Id`. Absent for calls by an embedder. */
   readonly request_id?: string | undefined
   /** The vendors' ids of its requests (`kernel/VendorRequests`). Absent if the vendors named none. */
   readonly vendor_request?: string | undefined
@@ -201,9 +203,9 @@ export interface CallOutcome {
 /** The last grant of an allowance, read before the transaction (`Renewing`). */
 export interface LastAllowance {
   readonly amount: Nano
-  /** The balance without the charges since that grant: the balance after the grant plus all other movements since then. */
+  /** What the balance would be without the charges since that grant, which is the balance after the grant plus all other movements since then. */
   readonly chargeless: Nano
-  /** Credit granted since then and not taken back, which is not part of the allowance (`othersAfter`). */
+  /** Other credit that was granted since then and not taken back (`othersAfter`). It is not part of the allowance. */
   readonly others: Nano
   /** The number of the newest entry included here. */
   readonly entries: number
@@ -213,7 +215,7 @@ export type Posting =
   /** Opens an empty billing account. */
   | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
   | { readonly _tag: "SetStatus"; readonly account: string; readonly status: AccountStatus }
-  /** Adds credit. With `payment`, the amount first cancels the debt for that payment, and only the rest is credited. */
+  /** Adds credit. With `payment`, the amount first cancels the debt for that payment, and only the remainder is credited. */
   | {
       readonly _tag: "Credit"
       readonly account: string
@@ -223,7 +225,7 @@ export type Posting =
       readonly description: string
       readonly payment?: string | undefined
     }
-  /** Moves giftable credit into escrow for a transfer. Reserved credit is not touched. An account that is inactive or in debt cannot send. */
+  /** Moves giftable credit into escrow for a transfer, without touching reserved credit. An account that is inactive or in debt cannot send. */
   | {
       readonly _tag: "Escrow"
       readonly account: string
@@ -232,8 +234,8 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Ends a transfer's escrow. The credit goes to the recipient (`transfer_release`), which may be the sender's own account, or returns to the sender
-   * (`transfer_return`). The accompanying statement must ensure that a transfer ends only once.
+   * Ends a transfer's escrow. The credit either goes to the recipient (`transfer_release`), which may be the sender's own account, or returns to the
+   * sender (`transfer_return`). The statement submitted with this posting must ensure that a transfer ends only once.
    */
   | {
       readonly _tag: "EndEscrow"
@@ -245,8 +247,8 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Takes back unreserved credit, giftable credit first, for a purchase with a reversed payment. With the source `admin` it takes back a mistaken
-   * grant, from granted credit only. A balance never goes below zero. With `payment`, the account owes the rest for that payment. Each later
+   * Takes back unreserved credit, giftable credit first, for a purchase whose payment was reversed. With the source `admin`, it takes back a mistaken
+   * grant, and only from granted credit. The balance never goes below zero. With `payment`, the account owes the rest for that payment. Each later
    * transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
    */
   | {
@@ -260,22 +262,22 @@ export type Posting =
       readonly payment?: string | undefined
     }
   /**
-   * Begins a period of an allowance: takes back the unused part of the last one (`last`), then grants `amount` plus the part that may be kept. It
-   * takes back only unreserved granted credit. An amount of 0 ends the allowance.
+   * Begins a period of an allowance. It takes back the unused part of the last one (`last`), but only from unreserved granted credit, then grants
+   * `amount` plus the part that may be kept. An amount of 0 ends the allowance.
    */
   | {
       readonly _tag: "Renew"
       readonly account: string
       readonly amount: Nano
       readonly last?: LastAllowance | undefined
-      /** The maximum of the unused credit that is granted again. */
+      /** The most of the unused credit that is granted again. */
       readonly keep: Nano
       readonly reference: string
       readonly description: string
     }
   /**
-   * Sets or removes (`null`) the spending limit of an API key (`application`). The key's earlier charges in the period and its open reservations
-   * count. `tenant` is the key's tenant, `account` that tenant's billing account.
+   * Sets the spending limit of an API key (`application`), or removes it (`null`). The key's earlier charges in the period and its open reservations
+   * count against the limit. `tenant` is the key's tenant, and `account` is that tenant's billing account.
    */
   | {
       readonly _tag: "SetLimit"
@@ -285,8 +287,8 @@ export type Posting =
       readonly limit: Pick<Limit, "amount" | "period"> | null
     }
   /**
-   * Creates a budget, changes its terms, or removes it (`null`). `tenant` and `account` are its tenant and that tenant's billing account. Both are
-   * absent for a budget that counts all tenants.
+   * Creates a budget, changes its terms, or removes it (`null`). `tenant` is the budget's tenant, and `account` is that tenant's billing account.
+   * Both are absent if the budget counts all tenants.
    */
   | {
       readonly _tag: "SetBudget"
@@ -298,9 +300,9 @@ export type Posting =
       readonly terms: BudgetTerms | null
     }
   /**
-   * Reserves between `least` and `most` on the first source with `enough` available, otherwise on the first with `least`. `enough` is `least` by
-   * default. If a source of kind `own`, at any position, is missing or inactive, the posting is refused. A team's source is skipped instead. The
-   * reservation does not exceed what the call's budgets leave.
+   * Reserves between `least` and `most` on the first source that has `enough` available, or else on the first that has `least`. `enough` is `least`
+   * by default. If a source of the kind `own` is missing or inactive, at whatever position, the posting is refused. A team's source is skipped
+   * instead. The reservation never exceeds what the call's budgets leave.
    */
   | {
       readonly _tag: "Reserve"
@@ -311,14 +313,14 @@ export type Posting =
       readonly most: Nano
       readonly run: string
       readonly facts: ClaimedFacts
-      /** The tokens that the call may use, for token budgets. Absent if it uses none. */
+      /** The tokens that the call may use, which token budgets limit. Absent if it uses none. */
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
-   * Ends a call: releases the reservation, charges the cost within the payer's credit and the call's budgets, and writes the usage record. A
-   * settled call does not change. A call that was released because its run had ended (`interrupted`) is still settled if it succeeded or has a cost.
-   * It is charged from available credit and gets a second usage record. `payer` is the charged billing account, for the listeners of `Writer.watch`.
-   * The books read it from the reservation.
+   * Ends a call by releasing its reservation, charging its cost within the payer's credit and the call's budgets, and writing its usage record. If
+   * the call is already settled, nothing changes. A call that was released because its run had ended (`interrupted`) is still settled if it succeeded
+   * or has a cost. It is charged from available credit and gets a second usage record. `payer` is the billing account charged. Only the listeners of
+   * `Writer.watch` need it, because the books read it from the reservation.
    */
   | {
       readonly _tag: "Settle"
@@ -328,8 +330,8 @@ export type Posting =
     }
 
 /**
- * A statement of another room. It must not write to the tables of the books, because the writer caches their rows. If `rows` is set, the statement's
- * `RETURNING` must return that number of rows, or the whole transaction is refused.
+ * A statement from another module. It must not write to the tables of the books, because the writer caches their rows. If `rows` is set, the
+ * statement's `RETURNING` must return that number of rows, or the entire transaction is refused.
  */
 export interface Statement {
   readonly text: string
@@ -337,7 +339,7 @@ export interface Statement {
   readonly rows?: number
 }
 
-/** Its type lists the postings, which determine the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
+/** A transaction. Its type lists the postings, which determine the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
 export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Posting>> {
   readonly postings: P
   readonly statements: ReadonlyArray<Statement>
@@ -345,7 +347,7 @@ export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Po
 
 const textAsStored = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
 
-/** The statement of a `sql` template. Changes texts to ones that both engines can store (`storage/database/Text`). */
+/** Creates a statement from a `sql` template. Strings are changed to ones that both engines can store (`storage/database/Text`). */
 export const statement = <A>(template: SqlStatement<A>, rows?: number): Statement => {
   const [text, values] = template.compile()
   const params = values.map(textAsStored)
@@ -355,20 +357,20 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
 /** The balance of an account after a posting. */
 interface Balances {
   readonly balance: Nano
-  /** The balance before the posting. Present if a debt was paid or cancelled, because the amount then does not determine it. */
+  /** The balance before the posting. It is present if a debt was paid or cancelled, because the amount alone does not determine it then. */
   readonly before?: Nano | undefined
 }
 
-/** The result of each posting. Balances are those of its account after the posting. */
+/** The result of each posting. A balance is that of the posting's account after it. */
 export interface ResultByPosting {
   readonly Open: { readonly _tag: "Opened" }
   readonly SetStatus: { readonly _tag: "Changed" }
   readonly Credit: { readonly _tag: "Credited" } & Balances
   readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano } & Balances
-  /** The unused part of the last period that was taken back, and the part of it that was granted again. */
+  /** The unused part of the last period that was taken back, and how much of it was granted again. */
   readonly Renew: { readonly _tag: "Renewed"; readonly unused: Nano; readonly kept: Nano } & Balances
   readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
-  /** The amount that counts against the limit; 0 if the limit was removed. */
+  /** The amounts that count against the limit; 0 if the limit was removed. */
   readonly SetLimit: { readonly _tag: "LimitSet"; readonly spent: Nano; readonly reserved: Nano }
   readonly SetBudget: { readonly _tag: "BudgetSet" }
   /** The balance is the recipient's. */
@@ -385,30 +387,30 @@ export interface ResultByPosting {
     | { readonly _tag: "AlreadySettled" }
 }
 
-/** A reservation within budgets. */
+/** What budgets allow a reserved call. */
 export interface Within {
-  /** The tokens that budgets leave to the call; `undefined` if no budget limits tokens. */
+  /** The tokens that budgets leave for the call; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
   readonly rates: Rates
-  /** The indexes of the `ways` that budgets bar. */
+  /** The indexes of the `ways` that are barred by budgets. */
   readonly barred: ReadonlyArray<number>
   /** The refusal by the first of these budgets; absent if all ways are open. */
   readonly refusal?: Shortage | undefined
 }
 
-/** The balance suffices, but a budget leaves too little. */
+/** The balance is sufficient, but a budget does not leave enough. */
 export interface Shortage {
   readonly _tag: "BudgetReached"
   readonly budget: string
   readonly name: string
   readonly unit: BudgetUnit
   readonly period: BudgetTerms["period"]
-  /** The limit and its rest, in `unit`, with USD as nano-USD. */
+  /** The limit and what is left of it, in `unit`, with USD as nano-USD. */
   readonly limit: Nano
   readonly left: Nano
-  /** In milliseconds since 1970; absent if the budget never renews. */
+  /** In milliseconds since 1970; absent if the budget never resets. */
   readonly renews_at?: number | undefined
-  /** Present if the budget counts all tenants. A tenant must not learn how much the others leave. */
+  /** Present if the budget counts all tenants. A tenant must not learn how much the others have left. */
   readonly of_everyone?: true | undefined
 }
 
@@ -417,13 +419,13 @@ export type Result = ResultByPosting[Posting["_tag"]]
 /** The results of a transaction's postings, in order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
-/** The reason why a transaction was refused and had no effect, as data. The writer fails with the matching error (`Problems`). */
+/** Why a transaction was refused and had no effect, as data. The writer fails with the matching error (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
-  /** The balance suffices, but the API key's limit leaves too little. */
+  /** The balance is sufficient, but the API key's limit does not leave enough. */
   | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
   | Shortage
-  /** The balance suffices, but too little of it is giftable. */
+  /** The balance is sufficient, but not enough of it is giftable. */
   | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
   /** The account has less in escrow than the amount. */
   | { readonly _tag: "NotHeld"; readonly account: string }
@@ -441,10 +443,10 @@ export type Outcome =
 /** An entry in a billing account's ledger. */
 export interface Entry {
   readonly billing_account_id: string
-  /** Its position in the account's ledger, starting at 1. */
+  /** The position in the account's ledger, starting at 1. */
   readonly number: number
   readonly type: "credit" | "debit"
-  /** Positive; `type` gives the direction. */
+  /** Always positive; `type` states the direction. */
   readonly amount: Nano
   /** The account's balance after the entry, and the giftable part of it. */
   readonly balance: Nano
@@ -458,12 +460,12 @@ export interface Entry {
 /** The usage record of an admitted call. */
 export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   readonly id: string
-  /** Its position among the calling tenant's records, starting at 1. */
+  /** The position among the calling tenant's records, starting at 1. */
   readonly number: number
   readonly at: number
-  /** `provider` and `model` are those that served the call. */
+  /** The `provider` and `model` in it are those that served the call. */
   readonly dimensions: Dimensions
-  /** The unpaid part of the cost; `cost` is the paid part. */
+  /** The part of the cost that was not paid. `cost` is the part that was. */
   readonly uncollected: Nano
   readonly reserved: Nano
   /** The ids of the budgets that counted the call; absent if there are none. */

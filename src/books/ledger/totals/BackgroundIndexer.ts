@@ -1,5 +1,5 @@
 /**
- * Writes an index over a tenant's records in the background, in short slices. All indexes share this code. A run is due when all its records exist.
+ * Writes an index of a tenant's records in the background, in short slices. All indexes share this code. A run is due once all its records exist.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -12,9 +12,9 @@ import { due, runSize } from "./SortedIndex.ts"
 import type { Run, Written } from "./SortedIndex.ts"
 
 export interface BackgroundIndexerContract {
-  /** Writes up to `most` of the due runs. Returns their number. */
+  /** Writes up to `most` of the runs that are due. Returns the number written. */
   readonly write: (most: number) => Effect.Effect<number, BooksUnavailable | Conflict>
-  /** Writes due runs repeatedly. `layerJobs` runs it. */
+  /** Writes the runs that are due, repeatedly. `layerJobs` runs this job. */
   readonly job: Loop.Job
 }
 
@@ -25,17 +25,17 @@ export interface Indexing {
   readonly writeRun: (tenant: string, run: Run) => Effect.Effect<void, BooksUnavailable | Conflict | SqlError>
 }
 
-/** The number of tenants, and of records, read at a time. */
+/** How many tenants, and how many records, are read at a time. */
 const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * The maximum duration of a batch, in milliseconds. With several writers, one may commit records with lower numbers than those already checked, so a
- * range is checked again after this time.
+ * The longest time that a batch takes, in milliseconds. If there are several writers, one may commit records with lower numbers than those already
+ * checked, so a range is checked again after this time.
  */
 const batchMillis = 60_000
 
-/** The maximum number of runs per iteration of the job, and the pauses after an iteration with and without runs. */
+/** The maximum number of runs written per iteration of the job, and the pauses after an iteration that wrote runs and after one that did not. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
@@ -52,11 +52,11 @@ interface Parts extends Indexing {
 }
 
 interface State {
-  /** Tenants that may have a due run. */
+  /** The tenants that may have a run that is due. */
   readonly waiting: Set<string>
-  /** The last checked record; `undefined` until all tenants were checked. */
+  /** The last record that was checked; `undefined` until all tenants have been checked. */
   seen: number | undefined
-  /** The ranges of records to check again, and when. */
+  /** The ranges of records to check again, and when to do so. */
   again: Array<{ readonly from: number; readonly last: number; readonly at: number }>
 }
 
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* (indexing: Indexing) {
     Effect.suspend(() => write(runsInTurn)),
     (made) => (made > 0 ? pauseBusy : pauseIdle)
   )
-  // Other nodes' records may have become visible in another order, so check all tenants again.
+  // Records of other nodes may have become visible in another order, so check all tenants again.
   const takeOver = Effect.sync(() => {
     state.seen = undefined
     state.again = []
@@ -95,7 +95,7 @@ const writeOf = (parts: Parts): BackgroundIndexerContract["write"] =>
     return most - left
   })
 
-/** Finds the tenants that may have a due run since the last check. */
+/** Finds the tenants for which a run may have become due since the last check. */
 const find = Effect.fnUntraced(function* (parts: Parts) {
   const { hasCompany, sql, state } = parts
   const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
@@ -127,7 +127,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
   }
 })
 
-/** Finds the tenants with a run completed by one of these records. */
+/** Finds the tenants for which one of these records completes a run. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
   inPieces(
     { from: from + 1, to: last + 1 },

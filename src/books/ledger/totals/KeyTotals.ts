@@ -1,7 +1,7 @@
 /**
- * Totals of each API key, by UTC day and hour, model and endpoint, for a key's own usage view. They include the records of all tenants up to a row,
- * their end. A reader adds the key's records after it (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in the
- * transaction that moves the end, for the same reasons as `ProviderTotals`.
+ * Totals for each API key, by UTC day and hour, model and endpoint, which the key's own usage view reads. They include the records of all tenants up
+ * to a row called their end. A reader adds the key's later records (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in
+ * the transaction that moves the end, for the same reasons as in `ProviderTotals`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -27,20 +27,20 @@ const measures = {
 const names = Object.keys(measures) as ReadonlyArray<keyof typeof measures>
 const columns = names.join(", ")
 
-/** A query for the last row that the totals include. */
+/** The query for the last row that the totals include. */
 export const selectEnd = "SELECT COALESCE((SELECT record FROM tollgate_usage_by_key_end), 0)"
 
 export const endOf = (sql: SqlClient) =>
   Effect.map(sql<{ readonly record: number }>`SELECT (${sql.literal(selectEnd)}) AS record`, ([row]) => row!.record)
 
-/** The totals of the records `r` after the row `from`, up to the row `to`. */
+/** Builds the query for the totals of the records `r` after the row `from` and up to the row `to`. */
 const ofRecords = (from: string, to: string): string => `SELECT d.application_id AS application_id, g.grain AS grain,
     r.at - r.at % g.grain AS start, d.model AS model, d.endpoint AS endpoint,
     ${names.map((name) => `${measures[name]} AS ${name}`).join(", ")}
   FROM tollgate_usage_records r ${withDimensions} CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g ON 1 = 1
   WHERE r.seq > ${from} AND r.seq <= ${to} AND d.application_id <> '' GROUP BY 1, 2, 3, 4, 5`
 
-/** Adds the records after `end` up to the row `to`. Refused if another node has moved the end. */
+/** Builds the statements that add the records after `end` and up to the row `to`. They are refused if another node has moved the end. */
 export const adding = (end: number, to: number): ReadonlyArray<Statement> => [
   {
     text: `INSERT INTO tollgate_usage_by_key_end (id, record) VALUES (1, ?)
@@ -55,7 +55,7 @@ const add = `INSERT INTO tollgate_usage_by_key (${keys}, ${columns}) ${ofRecords
   ON CONFLICT (${keys}) DO UPDATE SET
     ${names.map((name) => `${name} = tollgate_usage_by_key.${name} + excluded.${name}`).join(", ")}`
 
-/** Complete periods of a grain. */
+/** A range of complete periods of a grain. */
 export interface Periods {
   readonly grain: number
   readonly start: number
@@ -73,7 +73,7 @@ export interface KeySum {
   readonly latency_ms: number
 }
 
-/** A key's stored totals over some periods, by model and endpoint, and their end. One statement reads both. */
+/** Reads a key's stored totals over some periods, by model and endpoint, together with their end, in one statement. */
 export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyArray<Periods>) => {
   const within: ReadonlyArray<Fragment> = periods.map(
     ({ end, grain, start }) => sql`SELECT model, endpoint, ${sql.literal(columns)} FROM tollgate_usage_by_key
@@ -89,14 +89,14 @@ export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyAr
     ) s ON 1 = 1`
   return Effect.map(rows, (found) => ({
     end: found[0]!.record,
-    // Without totals, the result is one row with only the end.
+    // If there are no totals, the result is one row that contains only the end.
     sums: found.filter(({ model }) => model !== null)
   }))
 }
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** Totals that differ from the records up to their end. Those records never change, so the check works while more are added. */
+/** Finds totals that differ from the records up to their end. Those records never change, so the check works while more are added. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const end = yield* endOf(sql)
   const last = yield* lastRow(sql)

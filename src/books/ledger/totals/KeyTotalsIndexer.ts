@@ -1,4 +1,4 @@
-/** Adds records to the totals of keys (`KeyTotals`), shortly after the charge. */
+/** Adds records to the totals of keys (`KeyTotals`) shortly after the charge. */
 import { Context, Layer } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"
 import * as KeyTotals from "./KeyTotals.ts"
@@ -13,5 +13,5 @@ export class KeyTotalsIndexer extends Context.Tag("tollgate/ledger/KeyTotalsInde
   static readonly layerJobs = Loop.layer(KeyTotalsIndexer, ({ job }) => [job])
 }
 
-/** A key's holder may query often, so readers should have few records to add. */
+/** The holder of a key may query often, so readers should not have to add many records. */
 const make = RowsIndexer.make({ name: "sums by key", enough: 2048, ...KeyTotals })

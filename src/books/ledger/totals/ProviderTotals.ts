@@ -1,15 +1,16 @@
 /**
- * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row, their end. A reader adds the later
- * records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction fails
- * if the end has changed since it was read, so only one of two nodes succeeds.
+ * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row called their end, and a reader adds the
+ * later records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction
+ * fails if the end has changed since it was read, so only one of two nodes succeeds.
  *
- * - A batch folds only a tenant's own rollups. These rows belong to all tenants, so the batches of all nodes would wait for each other.
- * - Totals of runs (`Totals`) are per tenant, and most tenants of a large service have fewer records than one run.
- * - The end is a row and not a finished day, since no clock can tell that a day is over: a node's clock may be slow, a batch commits after its rows
- *   are dated, and the sandbox moves its time. A late record of any day comes after the end and is added to its day. Each record is added once, so
- *   the totals need no correction later. `verify` still compares them.
- * - The end must not pass a row that may still be committed (`SafeHorizon`), or the last existing row. After copying to the other engine,
- *   the next row gets the number after the last one.
+ * - Batches fold only a tenant's own rollups. These rows belong to all tenants, so if batches folded them, the batches of all nodes would wait for
+ *   each other.
+ * - The totals of runs (`Totals`) are per tenant, but most tenants of a large service have fewer records than one run.
+ * - The end is a row instead of a finished day, because no clock can tell that a day is over: a node's clock may be slow, a batch commits after its
+ *   rows are dated, and the sandbox moves its clock. A late record comes after the end and is added to its own day. Each record is added once, so the
+ *   totals never need correcting. `verify` still compares them.
+ * - The end must not pass a row that may still be committed (`SafeHorizon`), nor the last existing row, because after a copy to the other engine the
+ *   next row gets the number after the last one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -31,18 +32,18 @@ export interface DailySum {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The charged amount, followed by the amount that balances could not pay. */
+  /** The amount charged, followed by the amount that balances could not cover. */
   readonly charged: Nano
   readonly uncollected: Nano
 }
 
-/** The days from `first` to `last`, inclusive, given by their starts. */
+/** The days from `first` to `last`, inclusive. A day is given by its start. */
 export interface Days {
   readonly first: number
   readonly last: number
 }
 
-/** The columns besides the key, each as an SQL expression over records. */
+/** The columns that are not part of the key, each as an SQL expression over records. */
 const measures = {
   requests: "COUNT(*)",
   successes: "SUM(r.success)",
@@ -53,7 +54,7 @@ const measures = {
   uncollected: "SUM(r.uncollected)"
 } as const
 
-/** Amounts are read as text, because a sum may exceed the exact range of a number. */
+/** Whether the measure is an amount. Amounts are read as text, because a sum may exceed the range in which a number is exact. */
 const isAmount = (measure: string): boolean => measure === "cost" || measure === "uncollected"
 
 const columns = (expressionOf: (measure: keyof typeof measures) => string): string =>
@@ -99,25 +100,25 @@ const selectKept = `SELECT e.record, s.start, s.provider, s.model, ${columns((me
   FROM (SELECT COALESCE((SELECT record FROM tollgate_usage_by_provider_end), 0) AS record) e
     LEFT JOIN tollgate_usage_by_provider s ON s.start >= ? AND s.start <= ?`
 
-/** The last row included in the totals. */
+/** Reads the last row that the totals include. */
 export const endOf = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly record: number }>`SELECT COALESCE((SELECT record FROM tollgate_usage_by_provider_end), 0) AS record`,
     ([row]) => row!.record
   )
 
-/** The stored totals and their end, read in one statement. */
+/** Reads the stored totals and their end in one statement. */
 export const kept = (sql: SqlClient, { first, last }: Days) =>
   Effect.map(sql.unsafe(selectKept, [first, last]).values, (found) => {
     const rows = found as ReadonlyArray<ReadonlyArray<unknown>>
     return {
       end: rows[0]![0] as number,
-      // Without totals the join returns one row of nulls.
+      // If there are no totals, the join returns one row of nulls.
       sums: rows.filter(([, start]) => start !== null).map(([, ...row]) => sumOf(row as unknown as SumRow))
     }
   })
 
-/** The last existing row, at most `most`. */
+/** Finds the last existing row up to `most`. */
 export const lastRow = (sql: SqlClient, most: number = Number.MAX_SAFE_INTEGER) =>
   Effect.map(
     sql<{
@@ -126,12 +127,12 @@ export const lastRow = (sql: SqlClient, most: number = Number.MAX_SAFE_INTEGER) 
     ([row]) => row!.last
   )
 
-/** Totals of the records in a range of rows, on these days. */
+/** Computes the totals of the records in a range of rows on these days. */
 export const among = (sql: SqlClient, rows: Range, { first, last }: Days) =>
   Effect.suspend(() => {
     const found: Found = new Map()
     const read = ({ from, to }: Range) =>
-      // For the driver, lists cost less than half as much as objects.
+      // Arrays cost the driver less than half as much as objects.
       Effect.map(sql.unsafe(selectAmong, [from, to, first, last + day]).values, (rows) => {
         for (const row of rows) put(found, sumOf(row as unknown as SumRow))
       })
@@ -142,7 +143,7 @@ const selectAmong = `SELECT ${keyOfRecord}, ${columns((measure) => asRead(measur
   FROM tollgate_usage_records r ${withDimensions}
   WHERE r.seq >= ? AND r.seq < ? AND r.at >= ? AND r.at < ? GROUP BY 1, 2, 3`
 
-/** Merges sums of the same day, provider and model. */
+/** Merges the sums for the same day, provider and model. */
 export const together = (sums: ReadonlyArray<DailySum>): ReadonlyArray<DailySum> => {
   const found: Found = new Map()
   for (const sum of sums) put(found, sum)
@@ -172,7 +173,7 @@ const plus = (sum: DailySum, more: DailySum): DailySum => ({
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Adds the records after `end` up to the row `to`. Refused if the end has changed. */
+/** Builds the statements that add the records after `end` and up to the row `to`. They are refused if the end has changed. */
 export const adding = (end: number, to: number): ReadonlyArray<Statement> => [
   {
     text: `INSERT INTO tollgate_usage_by_provider_end (id, record) VALUES (1, ?)
@@ -194,7 +195,7 @@ const add = `INSERT INTO tollgate_usage_by_provider (start, provider, model, ${c
 
 const always: Days = { first: 0, last: 8.64e15 }
 
-/** Totals that differ from the records up to their end. These records never change, so the check works while others add more. */
+/** Finds totals that differ from the records up to their end. These records never change, so the check works while others add more. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const { end, sums } = yield* kept(sql, always)
   const last = yield* lastRow(sql)
@@ -214,7 +215,7 @@ export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
 })
 
 const isSame = (made: DailySum, sum: DailySum): boolean =>
-  // Units may be fractions, and a floating-point sum depends on its order.
+  // Units may be fractions, and a floating-point sum depends on the order of its terms.
   Math.abs(sum.units - made.units) <= 1e-9 * (1 + Math.abs(made.units)) &&
   inWords({ ...made, units: 0 }) === inWords({ ...sum, units: 0 })
 

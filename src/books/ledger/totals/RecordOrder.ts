@@ -1,19 +1,19 @@
 /**
- * Records in the order of a value, as pairs of value and `seq` (places). If values are equal, the later record is greater. Encodes blocks of places
- * as bytes, and merges several orders into one.
+ * Keeps records in the order of a value, as pairs of value and `seq` called places. Of records with equal values, the later one is greater. Blocks of
+ * places are encoded as bytes, and several orders can be merged into one.
  */
 import { exactMax, valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
 
 export type Direction = "asc" | "desc"
 
-/** Places in ascending order: the value and `seq` of each. */
+/** Places in ascending order, as the value and the `seq` of each. */
 export interface RecordOrder {
   readonly values: ReadonlyArray<Value>
   readonly seqs: ReadonlyArray<number>
 }
 
-/** Adds two values. The result is a number if that is exact. */
+/** Adds two values. The result is a number if a number is exact. */
 export const plus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
   return valueOf(BigInt(a) + BigInt(b))
@@ -37,8 +37,8 @@ export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
 // ---- bytes --------------------------------------------------------------------------------------------------------------
 
 /**
- * A block as bytes: the lowest `seq`, then two differences for each place. The first is its value minus the previous value (for the first place,
- * minus `first`). The second is its `seq` minus the lowest.
+ * Encodes a block as bytes: the lowest `seq`, then two differences for each place. The first is the place's value minus the previous value (for the
+ * first place, minus `first`). The second is its `seq` minus the lowest.
  */
 export const encode = ({ seqs, values }: RecordOrder): Uint8Array => {
   const numbers = new VarintWriter()
@@ -54,7 +54,7 @@ export const encode = ({ seqs, values }: RecordOrder): Uint8Array => {
   return numbers.written()
 }
 
-/** The places of a block. `first` is its first value. */
+/** Decodes the places of a block. `first` is its first value. */
 export const decode = (bytes: Uint8Array, first: Value): RecordOrder => {
   const values: Array<Value> = []
   const seqs: Array<number> = []
@@ -71,18 +71,18 @@ export const decode = (bytes: Uint8Array, first: Value): RecordOrder => {
 
 // ---- several orders as one ----------------------------------------------------------------------------------------------
 
-/** An order during a merge: its current block, and the position in it. */
+/** An order during a merge, with its current block and the position in it. */
 interface Head {
   places: RecordOrder
   at: number
 }
 
 /**
- * Merges orders that are added block by block. `drain` yields places until a block is used up. The caller then adds that order's next block, if there
- * is one, and calls `drain` again.
+ * Merges orders that are added block by block. `drain` yields places until a block is used up. The caller then adds the next block of that order, if
+ * there is one, and calls `drain` again.
  */
 export class Merge<Order> {
-  // A binary heap. The children of the element at `i` are at `2 * i + 1` and `2 * i + 2`.
+  // A binary heap, in which the children of the element at `i` are at `2 * i + 1` and `2 * i + 2`.
   private readonly heap: Array<Head & { readonly order: Order }> = []
   private readonly descending: boolean
 
@@ -106,7 +106,7 @@ export class Merge<Order> {
     return this.heap.length === 0
   }
 
-  /** Yields up to `count` places, in order. Returns the order with an exhausted block; `undefined` if `count` was reached first. */
+  /** Yields up to `count` places, in order. Returns the order whose block is used up; `undefined` if `count` was reached first. */
   drain(count: number, give: (value: Value, seq: number) => void): Order | undefined {
     const step = this.descending ? -1 : 1
     for (let left = count; left > 0; left--) {
@@ -128,7 +128,7 @@ export class Merge<Order> {
     return undefined
   }
 
-  /** Restores the heap after its first element changed. */
+  /** Restores the heap after its first element has changed. */
   private sink(): void {
     const { length } = this.heap
     for (let place = 0; ;) {

@@ -1,4 +1,4 @@
-/** Adds records of all tenants to totals, in row order and shortly after the charge. All totals with an end share this code. */
+/** Adds the records of all tenants to totals, in row order and shortly after the charge. All totals that have an end share this code. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -12,25 +12,25 @@ import { Writer } from "../write/Writer.ts"
 import * as ProviderTotals from "./ProviderTotals.ts"
 
 export interface RowsIndexerContract {
-  /** Adds the available records, or part of a long history. Returns whether it added any. */
+  /** Adds the records that are available, or part of them if the history is long. Returns whether it added any. */
   readonly add: Effect.Effect<boolean, BooksUnavailable>
-  /** Adds records when there are `enough`. `layerJobs` runs it. */
+  /** Adds records once there are `enough`. `layerJobs` runs this job. */
   readonly job: Loop.Job
 }
 
 export interface RowTotals {
   readonly name: string
   /**
-   * The minimum number of new records to add. A reader takes a microsecond for each record not yet added. With several writers, each run makes all of
-   * them wait a few milliseconds until running batches end (`SafeHorizon`).
+   * The number of new records from which it is worth adding them. A reader takes a microsecond for each record that was not added yet. On the other
+   * hand, if there are several writers, each run makes all of them wait a few milliseconds until the running batches end (`SafeHorizon`).
    */
   readonly enough: number
   readonly endOf: (sql: SqlClient) => Effect.Effect<number, SqlError>
-  /** Adds the records after `end` up to the row `to`. Refused if another node has moved the end. */
+  /** Builds the statements that add the records after `end` and up to the row `to`. They are refused if another node has moved the end. */
   readonly adding: (end: number, to: number) => ReadonlyArray<Statement>
 }
 
-/** The maximum number of transactions per iteration, each with `pieceSize` records. One takes the writer a millisecond or two. */
+/** The maximum number of transactions per iteration. Each adds `pieceSize` records, which takes the writer a millisecond or two. */
 const piecesMax = 64
 
 /** The pauses after an iteration that added records, and after one that did not. */
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  /** The last row before the safe horizon; 0 if the horizon cannot be found at the moment. */
+  /** The last row before the safe horizon; 0 if the horizon cannot be determined right now. */
   const settledRow = sql.onDialectOrElse({
     pg: () => Effect.flatMap(SafeHorizon.find(sql, 0), (end) => ProviderTotals.lastRow(sql, end?.record ?? 0)),
     orElse: () => ProviderTotals.lastRow(sql)

@@ -1,11 +1,11 @@
 /**
- * The sorted index: a tenant's records in the order of a value, for sorted pages. An index by value would make every charge touch a random page.
- * Instead, each `runSize` records of a tenant form a sorted run, written when all of them exist, and each `fanOut` runs are merged into a run of the
- * next level. A run never changes. The reader sorts the records after the last run, and partial runs at the ends of a window. `SortedIndexer` writes
- * the runs.
+ * The sorted index, which keeps a tenant's records in the order of a value for sorted pages. A database index by value would make every charge touch
+ * a random page. Instead, every `runSize` records of a tenant form a sorted run, which is written once all of them exist, and every `fanOut` runs are
+ * merged into a run of the next level. A run never changes. Readers themselves sort the records after the last run and the partial runs at the ends
+ * of a window. `SortedIndexer` writes the runs.
  *
- * Run `i` of a level with runs of `n` records has the numbers from `i * n + 1`. Its places (value and row) are stored in blocks, which are found by
- * their first place.
+ * On a level whose runs contain `n` records, run `i` begins with the record number `i * n + 1`. Its places (value and row) are stored in blocks,
+ * which are found by their first place.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -31,12 +31,12 @@ const sorts = Object.keys(values) as ReadonlyArray<Sort>
 
 export const runSize = 2048
 export const fanOut = 16
-/** The records per run, by level. */
+/** The number of records per run, by level. */
 export const sizes: ReadonlyArray<number> = [runSize, runSize * fanOut, runSize * fanOut ** 2]
-/** The places per block. A run consists of full blocks. */
+/** The number of places per block. A run consists of full blocks. */
 export const blockSize = 1024
 
-/** A run of one tenant. */
+/** One of a tenant's runs. */
 export interface Run {
   readonly level: number
   readonly run: number
@@ -45,7 +45,7 @@ export interface Run {
 /** The number of a tenant's runs, by level. */
 export type Written = ReadonlyArray<number>
 
-/** Selects an INTEGER column or expression for `valueRead`: as text if a JavaScript number would not be exact. */
+/** Selects an INTEGER column or expression in the form that `valueRead` takes, which is text if a JavaScript number would not be exact. */
 export const exact = (expression: string): string =>
   `CASE WHEN abs(${expression}) > ${Number.MAX_SAFE_INTEGER} THEN CAST(${expression} AS TEXT) ELSE ${expression} END`
 
@@ -58,7 +58,7 @@ export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, 
     (rows) => sizes.map((_, level) => rows.find((row) => row.level === level)?.runs ?? 0)
   )
 
-/** Covers a range of numbers with as few runs as possible. `rest` has the ranges that no run covers. */
+/** Covers a range of numbers with as few runs as possible. `rest` contains the ranges that no run covers. */
 export const cover = (range: Range, has: Written): { runs: ReadonlyArray<Run>; rest: ReadonlyArray<Range> } => {
   const runs: Array<Run> = []
   const rest: Array<Range> = []
@@ -95,7 +95,7 @@ interface BlockRow {
   readonly places: Uint8Array
 }
 
-/** Reads the blocks of a tenant's runs, for one sort key. */
+/** Creates a reader for the blocks of a tenant's runs, for one sort key. */
 export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Direction) => {
   const order = sql.literal(direction)
   const beyondSign = sql.literal(direction === "desc" ? "<" : ">")
@@ -108,7 +108,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
     return { first: { value, seq: row.seq }, places: RecordOrder.decode(row.places, value) }
   }
 
-  /** The next block in the reader's direction after the one that begins with `first`; without `first`, the run's first block. */
+  /** Reads the next block in the reader's direction after the one that begins with `first`, or the run's first block if there is no `first`. */
   const next = (run: Run, first?: After) =>
     Effect.map(
       sql<BlockRow>`${read} ${ofRun(run)} ${
@@ -117,7 +117,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
       block
     )
 
-  /** The block that contains `after`, or the first block if `after` is before all of them. */
+  /** Reads the block that contains `after`, or the first block if `after` precedes all of them. */
   const from = (run: Run, after: After) =>
     Effect.flatMap(
       sql<BlockRow>`${read} ${ofRun(run)} AND (value, seq) <= (${after.value}, ${after.seq})
@@ -128,9 +128,9 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
   return { next, from }
 }
 
-/** The index of the first place after `after` in the direction; outside the block if there is none. */
+/** Finds the index of the first place after `after` in the direction; outside the block if there is none. */
 const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, direction: Direction): number => {
-  // The first place greater than `after` or, if descending, the last one less than it.
+  // Search for the first place greater than `after` or, if descending, the last one less than it.
   let [low, high] = [0, seqs.length]
   const isLow = (i: number) => {
     const value = values[i]!
@@ -146,8 +146,8 @@ const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, dire
 }
 
 /**
- * Passes the places of the runs and of `rest` to `give`, merged into one order, until `give` returns false. Begins after `after`, if given. Reads one
- * block of each run at a time.
+ * Merges the places of the runs and of `rest` into one order, and passes them to `give` until it returns false. Begins after `after`, if it is given.
+ * One block of each run is read at a time.
  */
 export const walk = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -177,7 +177,7 @@ export const walk = Effect.fnUntraced(function* (
     const found = yield* start === undefined ? blocks.next(run, first) : blocks.from(run, start)
     if (found === undefined) return
     const at = start === undefined ? undefined : beginning(found.places, start, direction)
-    // The whole block is before `after`.
+    // The entire block precedes `after`.
     if (at !== undefined && (at < 0 || at >= found.places.seqs.length)) return yield* follow(run, found.first)
     merge.add({ run, first: found.first }, found.places, at)
   })
@@ -199,15 +199,15 @@ export const walk = Effect.fnUntraced(function* (
   }
 })
 
-/** The number of blocks, and of records, to read before yielding to other fibers. */
+/** How many blocks, and how many records, to read before yielding to other fibers. */
 const readsInTurn = 16
 const recordsInTurn = 512
 
-/** The missing runs of a tenant with this many records. Each comes after the runs that it merges. */
+/** Returns the missing runs of a tenant with this many records. Each run comes after the runs that it merges. */
 export const due = (records: number, has: Written): ReadonlyArray<Run> => {
   const runs: Array<Run> = []
   const next = [...has]
-  /** Adds the next run of a level, and the runs that it completes on higher levels. */
+  /** Adds the next run of a level, and the runs on higher levels that it completes. */
   const add = (level: number): void => {
     runs.push({ level, run: next[level]! })
     next[level]! += 1
@@ -229,16 +229,16 @@ export interface Block extends After {
   readonly places: Uint8Array
 }
 
-/** The `seq` of a record and its values, in the order of `sorts`. */
+/** A record's `seq` and its values, in the order of `sorts`. */
 type MeasuresRow = readonly [seq: number, ...values: ReadonlyArray<number | string>]
 
-/** The blocks of a run of the lowest level, from its records. */
+/** Builds the blocks of a run on the lowest level from its records. */
 const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { run }: Run) {
   const columns = sql.literal(sorts.map((sort) => `${exact(values[sort])} AS ${sort}`).join(", "))
   const from = run * runSize + 1
   const pieces = yield* inPieces(
     { from, to: from + runSize },
-    // For the driver, lists cost less than half as much as objects.
+    // Arrays cost the driver less than half as much as objects.
     (piece) => sql`SELECT r.seq, ${columns} FROM ${recordsAmong(sql, tenant, piece)} ORDER BY r.seq`.values,
     recordsInTurn
   )
@@ -257,7 +257,7 @@ const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
   return blocks
 })
 
-/** The blocks of a run of a higher level, from the runs of the level below. */
+/** Builds the blocks of a run on a higher level from the runs of the level below. */
 const blocksOfRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { level, run }: Run) {
   const runs = Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
   const blocks: Array<Block> = []
@@ -286,18 +286,18 @@ const blockOf = (sort: Sort, places: RecordOrder.RecordOrder): Block => ({
   places: RecordOrder.encode(places)
 })
 
-/** The blocks of a run, for all sort keys. The result is deterministic. */
+/** Builds the blocks of a run, for all sort keys. The result is deterministic. */
 export const blocksOf = (sql: SqlClient, tenant: string, run: Run) =>
   run.level === 0 ? blocksOfRecords(sql, tenant, run) : blocksOfRuns(sql, tenant, run)
 
-/** Writes a block of a run. An existing block is equal and stays. */
+/** Writes a block of a run. If the block already exists, it is equal and is left alone. */
 export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, sort, value }: Block): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq, places)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   params: [tenant, sort, level, run, value, seq, places]
 })
 
-/** Records that this run and all runs before it are written. */
+/** Records that this run and all earlier ones are written. */
 export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_runs (tenant_id, level, runs) VALUES (?, ?, ?)
     ON CONFLICT (tenant_id, level) DO UPDATE SET runs = excluded.runs WHERE tollgate_usage_sorted_runs.runs < excluded.runs`,
@@ -306,14 +306,14 @@ export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** A run's sort order with wrong blocks. Holds the expected and found number of blocks, and their digest. */
+/** A sort order of a run whose blocks are wrong, with the expected and the actual number of blocks and their digests. */
 export interface Fault {
   readonly id: string
   readonly expected: string
   readonly found: string
 }
 
-/** The sort orders of a run that do not match the records. Runs never change, so the check works during writes. */
+/** Finds the sort orders of a run that do not match the records. Runs never change, so the check works during writes. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* blocksOf(sql, tenant, run)
   const faults: Array<Fault> = []
@@ -335,7 +335,7 @@ const digest = (blocks: ReadonlyArray<Omit<Block, "sort">>): string => {
   return `${blocks.length} blocks ${hash.digest("hex").slice(0, 16)}`
 }
 
-/** All written runs. */
+/** Lists all runs that are written. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant_id: string; readonly level: number; readonly runs: number }>`

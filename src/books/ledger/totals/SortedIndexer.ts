@@ -18,14 +18,17 @@ export class SortedIndexer extends Context.Tag("tollgate/ledger/SortedIndexer")<
   static readonly layerJobs = Loop.layer(SortedIndexer, ({ job }) => [job])
 }
 
-/** The number of blocks per transaction. */
+/** The number of blocks written per transaction. */
 const blocksInPiece = 24
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const { submit } = yield* Writer
 
-  /** A run is used after its last transaction commits. Blocks left by a crash are not read until they are written again. */
+  /**
+   * Writes a run. It is used only once its last transaction has committed, so blocks that a crash left behind are not read until the run has been
+   * written again.
+   */
   const writeRun = Effect.fnUntraced(function* (tenant: string, run: Run) {
     const blocks = yield* SortedIndex.blocksOf(sql, tenant, run)
     const statements = blocks.map((block) => SortedIndex.writeBlock(tenant, run, block))

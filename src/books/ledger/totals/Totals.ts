@@ -1,13 +1,12 @@
 /**
- * Pre-aggregated totals of each run of a tenant's records, for sums by any dimension and for finding filtered records. The runs are those of the
- * lower two levels of `SortedIndex`. A run's totals are one row, written once when all its records exist (`TotalsIndexer`), and never change. Records
- * after the last run are read directly.
+ * Pre-aggregated totals for each run of a tenant's records. They serve sums by any dimension and help to find filtered records. The runs are those on
+ * the lower two levels of `SortedIndex`. A run's totals are one row, which is written once all its records exist (`TotalsIndexer`) and never changes.
+ * Records after the last run are read directly.
  *
- * The row has three byte strings:
+ * The row contains three byte strings:
  * - `sums`: the sums by hour and dimensions;
  * - `totals`: the sums by dimensions alone;
- * - `kinds`, on the lowest level only: for each record, in the order of numbers, the index of its dimensions in `totals`, and whether it
- *   succeeded.
+ * - `kinds`, only on the lowest level: for each record, in the order of numbers, the index of its dimensions in `totals` and whether it succeeded.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -24,7 +23,7 @@ import type { Statement } from "../rules/Transaction.ts"
 import { valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
 
-/** The sums of an hour's calls with the same dimensions. */
+/** The sums of an hour's calls that have the same dimensions. */
 export interface Sum {
   /** Hours since 1970. */
   readonly hour: number
@@ -33,11 +32,11 @@ export interface Sum {
   readonly requests: number
   readonly failures: number
   readonly tokens: number
-  /** Nano-USD. */
+  /** In nano-USD. */
   readonly cost: Value
 }
 
-/** Receives a sum as arguments, because millions of objects would be slow. */
+/** Receives a sum as separate arguments, because millions of objects would be slow. */
 export type Give = (
   hour: number,
   dimensions: number,
@@ -51,7 +50,7 @@ export const hourOf = (at: number): number => Math.floor(at / hour)
 
 // ---- bytes --------------------------------------------------------------------------------------------------------------
 
-/** Encodes sums, ordered by hour, then dimensions. Hours and dimensions are stored as differences from the previous ones. */
+/** Encodes sums that are ordered by hour, then dimensions. Hours and dimensions are stored as differences from the previous ones. */
 const encode = (sums: ReadonlyArray<Sum>): Uint8Array => {
   const numbers = new VarintWriter()
   let hour = 0
@@ -70,7 +69,7 @@ const encode = (sums: ReadonlyArray<Sum>): Uint8Array => {
   return numbers.written()
 }
 
-/** Yields the sums of `sums` or `totals` (where all hours are 0), in order. */
+/** Yields the sums in `sums`, or in `totals` (where all hours are 0), in order. */
 export const decode = (bytes: Uint8Array, give: Give): void => {
   const numbers = new VarintReader(bytes)
   let hour = 0
@@ -87,7 +86,7 @@ export const decode = (bytes: Uint8Array, give: Give): void => {
   }
 }
 
-/** Yields the number of calls by dimensions in `totals`, without their cost. */
+/** Yields the number of calls for each of the dimensions in `totals`, without their cost. */
 export const decodeCounts = (
   totals: Uint8Array,
   give: (dimensions: number, requests: number, failures: number) => void
@@ -104,7 +103,7 @@ export const decodeCounts = (
   }
 }
 
-/** Adds up sums of the same hour and dimensions. */
+/** Adds up the sums for the same hour and dimensions. */
 class Adding {
   private readonly hours = new Map<number, Map<number, { -readonly [Name in keyof Sum]: Sum[Name] }>>()
 
@@ -126,7 +125,7 @@ class Adding {
   }
 }
 
-/** The sums by dimensions alone, without hours. */
+/** Sums by dimensions alone, without hours. */
 const totalsOf = (sums: ReadonlyArray<Sum>): ReadonlyArray<Sum> => {
   const adding = new Adding()
   for (const { cost, dimensions, failures, requests, tokens } of sums) {
@@ -135,7 +134,7 @@ const totalsOf = (sums: ReadonlyArray<Sum>): ReadonlyArray<Sum> => {
   return adding.sums()
 }
 
-/** A kind is twice the index in the totals, plus one if the call succeeded. */
+/** Encodes kinds. A kind is twice the index in the totals, plus one if the call succeeded. */
 const encodeKinds = (records: ReadonlyArray<RecordRow>, totals: ReadonlyArray<Sum>): Uint8Array => {
   const places = new Map(totals.map(({ dimensions }, place) => [dimensions, place]))
   const numbers = new VarintWriter()
@@ -147,7 +146,7 @@ const encodeKinds = (records: ReadonlyArray<RecordRow>, totals: ReadonlyArray<Su
 
 type Part = "totals" | "sums"
 
-/** The number of a tenant's runs with totals, by level. */
+/** Counts a tenant's runs that have totals, by level. */
 export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, SqlError> => {
   const count = (level: number) =>
     sql`SELECT COALESCE(MAX(run) + 1, 0) FROM tollgate_usage_tallies WHERE tenant_id = ${tenant} AND level = ${level}`
@@ -159,7 +158,10 @@ export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, 
 
 const numbersOf = ({ level, run }: Run): Range => ({ from: run * sizes[level]! + 1, to: (run + 1) * sizes[level]! + 1 })
 
-/** The runs that overlap the range, in order. `isWhole`: the range contains the whole run. `rest`: the numbers that no run covers. */
+/**
+ * Finds the runs that overlap the range, in order. `isWhole` tells whether the range contains the entire run, and `rest` is the numbers that no run
+ * covers.
+ */
 export const touching = (range: Range, has: Written) => {
   const end = has[0]! * runSize + 1
   const whole = (number: number): number => Math.floor((number - 1) / runSize) * runSize + 1
@@ -175,10 +177,10 @@ export const touching = (range: Range, has: Written) => {
   }
 }
 
-/** The number of runs that a statement reads, by level: a millisecond or two of work. */
+/** How many runs one statement reads, by level. This is a millisecond or two of work. */
 const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [8, 1] }
 
-/** Reads one part of the runs' totals, in order, and yields to other fibers in between. */
+/** Reads one part of the runs' totals, in order, yielding to other fibers in between. */
 export const each = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -200,7 +202,7 @@ export const each = Effect.fnUntraced(function* (
   }
 })
 
-/** Sums of records that no run covers, encoded like `sums`: one byte string for each few thousand records. */
+/** Sums the records that no run covers. The result is encoded like `sums`, with one byte string for every few thousand records. */
 export const sumsAmong = (sql: SqlClient, tenant: string, range: Range) =>
   inPieces(range, (piece) =>
     Effect.map(
@@ -232,7 +234,7 @@ type GroupRow = readonly [
   cost: string
 ]
 
-/** The numbers of the wanted records in a run of the lowest level, in order. */
+/** Finds the numbers of the wanted records in a run on the lowest level, in order. */
 export const numbersWhere = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -253,7 +255,7 @@ export const numbersWhere = Effect.fnUntraced(function* (
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** The totals of a run as stored. */
+/** A run's totals as stored. */
 export interface RunTotals extends Run {
   readonly totals: Uint8Array
   readonly kinds: Uint8Array | null
@@ -262,13 +264,13 @@ export interface RunTotals extends Run {
 
 type RecordRow = readonly [at: number, dimensions: number, success: number, tokens: number, cost: number | string]
 
-/** The number of records to read before yielding to other fibers. */
+/** How many records to read before yielding to other fibers. */
 const recordsInTurn = 512
 
 const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const pieces = yield* inPieces(
     numbersOf(run),
-    // For the driver, lists cost less than half as much as objects.
+    // Arrays cost the driver less than half as much as objects.
     (piece) =>
       sql`SELECT r.at, r.dimensions, r.success, r.prompt_tokens + r.completion_tokens,
         ${sql.literal(exact("r.cost"))} AS cost
@@ -294,11 +296,11 @@ const ofRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run:
   return { ...run, totals: encode(totalsOf(sums)), kinds: null, sums: encode(sums) } satisfies RunTotals
 })
 
-/** The totals of a run, computed from its records or from the runs of the level below. The result is deterministic. */
+/** Computes a run's totals from its records or from the runs of the level below. The result is deterministic. */
 export const tallyOf = (sql: SqlClient, tenant: string, run: Run): Effect.Effect<RunTotals, SqlError> =>
   run.level === 0 ? ofRecords(sql, tenant, run) : ofRuns(sql, tenant, run)
 
-/** Writes the totals of a run. If they exist already, they are equal. */
+/** Writes a run's totals. If they already exist, they are equal. */
 export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTotals): Statement => ({
   text: `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`,
@@ -307,7 +309,7 @@ export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTo
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** The parts of stored totals that differ from the records. They never change, so the check works during writes. */
+/** Finds the parts of stored totals that differ from the records. They never change, so the check works during writes. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* tallyOf(sql, tenant, run)
   const [found] = yield* sql<RunTotals>`SELECT totals, kinds, sums FROM tollgate_usage_tallies
@@ -325,7 +327,7 @@ export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
 const digest = (bytes: Uint8Array | null): string =>
   bytes === null ? "nothing" : createHash("sha256").update(bytes).digest("hex").slice(0, 16)
 
-/** All runs that should have totals, up to each tenant's last one. */
+/** Lists all runs that should have totals, up to each tenant's last one. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant: string; readonly level: number; readonly runs: number }>`

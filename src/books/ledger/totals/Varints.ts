@@ -1,6 +1,9 @@
-/** Lists of non-negative integers as bytes: seven bits per byte, lowest first. The highest bit means that more bytes follow. */
+/**
+ * Encodes sequences of non-negative integers as bytes, with seven bits per byte, lowest first. The highest bit of a byte means that more bytes
+ * follow.
+ */
 
-/** A number if that is exact, otherwise a bigint. Numbers and bigints can be compared. */
+/** A number if that is exact, or else a bigint. Numbers and bigints can be compared with each other. */
 export type Value = number | bigint
 
 export const exactMax = Number.MAX_SAFE_INTEGER
@@ -69,7 +72,7 @@ export class VarintReader {
     while (this.bytes[this.at++]! >= 128);
   }
 
-  /** The next number, which must be exact as a JavaScript number. */
+  /** Reads the next value, which must be exact as a JavaScript number. */
   number(): number {
     return this.next() as number
   }

@@ -1,6 +1,6 @@
 /**
- * A batch of transactions as one database transaction: load the touched rows, apply the transactions in order, write the changes. `Books` has the
- * rules, `Rows` the format of rows.
+ * Runs a batch of transactions as one database transaction. It loads the rows that they touch, applies the transactions in order, and writes the
+ * changes. `Books` contains the rules, and `Rows` the format of rows.
  */
 import { Either } from "effect"
 import { change, insert, query, run as runStatement } from "../rows/SqlEffect.ts"
@@ -21,8 +21,8 @@ import { everyone } from "../rules/Budget.ts"
 import type { Account, Dimensions, Outcome, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
 /**
- * The writer's cache: rows that earlier batches read or wrote. It is valid while no other writer changes the tables of the books and every batch that
- * used it was committed. Otherwise it must `forget`.
+ * The writer's cache of rows that earlier batches read or wrote. It is valid as long as no other writer changes the tables of the books and every
+ * batch that used it was committed. Otherwise it must `forget`.
  */
 export class Memory {
   readonly accounts = new Map<string, Account>()
@@ -30,24 +30,24 @@ export class Memory {
   readonly records = new Map<string, number>()
   /** `undefined` if there is no such budget. */
   readonly budgets = new Map<string, Budget | undefined>()
-  /** The ids of each anchor's budgets. */
+  /** The ids of the budgets at each anchor. */
   readonly anchors = new Map<string, ReadonlyArray<string>>()
-  /** By tenant. */
+  /** The tails, by tenant. */
   readonly tails = new Map<string, Tail>()
-  /** The newest entry of each cached account, and the newest record of each cached tenant with records. */
+  /** The newest entry of each cached account, and the newest record of each cached tenant that has records. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
-  /** The latest start of a budget's period. Rows are not booked before it. */
+  /** The latest start of any budget's period. No row is booked before it. */
   begun = 0
   /** The row numbers of dimensions. */
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
   readonly tailMax: number
-  /** With concurrent writers: the cache of rows that never change. */
+  /** If there are concurrent writers, the cache of rows that never change. */
   readonly known: ConcurrentBatch.Known | undefined
   #written: Books.Draft | undefined
 
-  /** A rollup lag of `tailMax` records is folded (`RollupLag`). */
+  /** A rollup lag is folded at `tailMax` records (`RollupLag`). */
   constructor(tailMax: number, known?: ConcurrentBatch.Known) {
     this.tailMax = tailMax
     this.known = known
@@ -108,7 +108,10 @@ export class Memory {
   }
 }
 
-/** The cache is cleared when it holds more accounts, tenants or applications. Its reservations are limited to open ones. */
+/**
+ * The cache is cleared when it contains more accounts, tenants or applications than this. Reservations need no limit, because only open ones are
+ * cached.
+ */
 const rememberedMax = 10_000
 
 /** The sequence numbers of new entries and records. */
@@ -125,7 +128,10 @@ interface End {
   readonly usage_at: number
 }
 
-/** Runs the transactions at the time `now`. The caller has begun a database transaction. It then commits, or rolls back and forgets the memory. */
+/**
+ * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards it must commit, or roll back and make the
+ * memory forget.
+ */
 export function* run(
   transactions: ReadonlyArray<Transaction>,
   now: number,
@@ -172,13 +178,13 @@ function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction
 
 interface Loaded {
   readonly books: Books.Books
-  /** `undefined` if the batch has no postings. */
+  /** `undefined` if the batch contains no postings. */
   readonly end: End | undefined
-  /** The numbers of new rows. Default: the numbers after `end`. */
+  /** The numbers of new rows. By default, these are the numbers after `end`. */
   readonly seqs?: Seqs
 }
 
-/** With concurrent writers: locks the touched rows. */
+/** Locks the rows that the batch touches and loads them. This is for concurrent writers. */
 function* loadLocked(
   transactions: ReadonlyArray<Transaction>,
   now: number,
@@ -197,7 +203,7 @@ function* loadLocked(
 
 const noSpending: Books.Books["spending"] = new Map()
 
-/** Loads the spending of applications that get a limit in this batch. */
+/** Loads the spending of the applications that get a limit in this batch. */
 function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): SqlSteps<Books.Books["spending"]> {
   let spending: Map<string, Books.Spending> | undefined
   for (const { postings } of transactions) {
@@ -228,13 +234,13 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
     const [row] = yield* query(Rows.selectEnd)
     end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
   }
-  // Pages and windows need times that never decrease with the row number, even if the clock is set back.
+  // Pages and windows require times that never decrease with the row number, even if the clock is set back.
   const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
   const spending = yield* loadSpending(transactions, at)
   return { books: { accounts, reservations, records, budgets, anchors, spending, at }, end }
 }
 
-/** The touched rows that are not cached. */
+/** The rows that the batch touches but the cache does not contain. */
 class Unknown {
   readonly calls: Array<string> = []
   readonly accounts = new Set<string>()
@@ -295,7 +301,7 @@ class Unknown {
   }
 }
 
-/** Loads the reservations of unknown calls, and adds the rows that they touch. */
+/** Loads the reservations of unknown calls and adds the rows that they touch. */
 function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
   const { reservations } = memory
   const known = new Map<number, Dimensions>()
@@ -438,7 +444,7 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSt
     const { booked_at = 0, newest, owner } = memory.accountHeads.get(account.id)!
     const { entries, giftable, granted, reserved } = account
     const before = memory.accounts.get(account.id)
-    // A reservation is not an entry, so it does not change the time of the newest one.
+    // A reservation is not an entry, so it does not change the time of the newest entry.
     const bookedAt = entries === (before?.entries ?? 0) ? booked_at : books.at
     moved.push(
       booked
@@ -456,7 +462,7 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSt
   yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
 }
 
-/** Inserts tenants that have their first records, and assigns their numbers. */
+/** Inserts the tenants that get their first records, and assigns their numbers. */
 function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: Memory): SqlSteps<void> {
   const fresh = [...written.keys()].filter((tenant) => !tenantHeads.has(tenant))
   if (fresh.length === 0) return
@@ -477,7 +483,7 @@ function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: M
   )
 }
 
-/** Folds long rollup lags. With concurrent writers, only some tenants' lags were read (`ConcurrentBatch`). */
+/** Folds long rollup lags. If there are concurrent writers, only the lags of some tenants were read (`ConcurrentBatch`). */
 function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): SqlSteps<void> {
   for (const { dimensions } of usage) {
     if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue

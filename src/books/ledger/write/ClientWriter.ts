@@ -1,4 +1,4 @@
-/** The writer over any `SqlClient`, in the main thread. */
+/** The writer that works with any `SqlClient`, on the main thread. */
 import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
@@ -22,7 +22,7 @@ interface Waiting {
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const reserved = Effect.scoped(sql.reserve)
-  /** The single connection of SQLite's client. It identifies this client's transactions. */
+  /** The only connection of SQLite's client, which identifies this client's transactions. */
   const own = yield* Effect.flatMap(
     Effect.serviceOption(TransactionConnection),
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
@@ -37,7 +37,7 @@ export const make = Effect.gen(function* () {
   const watch = CommitWatch.make({
     limit: Duration.toMillis(yield* CommitLimit),
     isAnyoneWaiting: () => waiting.length > 0 || committing.length > 0,
-    // The callers stay in the queue, because their transactions may still be committed.
+    // Leave the callers in the queue, because their transactions may still be committed.
     onStall: () => {
       for (const { answer } of [...committing, ...waiting])
         Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
@@ -67,14 +67,14 @@ export const make = Effect.gen(function* () {
   }
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
-    // Other connections may write between two batches, so nothing is cached.
+    // Cache nothing, because other connections may write between two batches.
     const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
     let step = body.next([])
     while (step.done !== true) step = body.next(yield* ask(step.value))
     return step.value
   })
 
-  /** Whether the last batch failed because of the database. If so, the writer does not wait for locks. */
+  /** Whether the last batch failed because of the database. While this is set, the writer does not wait for locks. */
   let down = false
 
   /** Runs a batch as a database transaction. A failure never leaves the connection inside a transaction. */
@@ -87,13 +87,13 @@ export const make = Effect.gen(function* () {
       Effect.exit
     )
     if (Exit.isFailure(exit)) {
-      // The rollback may fail: after some errors SQLite has already rolled back.
+      // The rollback may fail, because SQLite rolls back by itself after some errors.
       yield* Effect.ignore(Effect.sandbox(connection.executeUnprepared("ROLLBACK", [], undefined)))
     }
     return yield* exit
   }, Effect.scoped)
 
-  /** Releases the connection between two attempts, so that others can read. */
+  /** Retries while the database is locked. The connection is released between two attempts, so that others can read. */
   const patiently = (transactions: ReadonlyArray<Transaction>) => {
     const began = performance.now()
     const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>
@@ -136,7 +136,7 @@ export const make = Effect.gen(function* () {
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
     batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
-  // Transactions submitted before closing are committed. Later ones are refused.
+  // Transactions that were submitted before closing are committed, and later ones are refused.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
@@ -150,7 +150,7 @@ export const make = Effect.gen(function* () {
     Effect.forkScoped
   )
 
-  /** A single synchronous step, so no transaction enters the queue after closing. */
+  /** Queues a transaction in a single synchronous step, so that none enters the queue after closing. */
   const outside = (transaction: Transaction): Submitted =>
     Effect.suspend(() => {
       if (closed || watch.isStalled()) return new BooksUnavailable()
@@ -186,8 +186,8 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * IMMEDIATE takes the write lock first, so rows cannot change between reading and writing. SQLite's own wait for the lock is off here, because it
- * would block this thread.
+ * Begins with IMMEDIATE, which takes the write lock first, so that rows cannot change between reading and writing. SQLite's own wait for the lock is
+ * turned off here, because it would block this thread.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
   // SQLite applies this pragma when it is prepared, so do not prepare it early.
@@ -203,7 +203,7 @@ const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError
 
 const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
 
-/** A commit with an unknown outcome. */
+/** A commit whose outcome is unknown. */
 class FailedCommit {
   readonly cause: SqlError
 
@@ -218,7 +218,7 @@ const failedCommit = (error: SqlError): SqlError | FailedCommit =>
 const isFailedCommit = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause)].some((error) => error instanceof FailedCommit)
 
-/** Waits in real time, independent of the test clock, because another process must act. */
+/** Waits in real time, independently of the test clock, because another process has to act. */
 const realSleep = (millis: number): Effect.Effect<void> =>
   Effect.async((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
@@ -228,7 +228,7 @@ const realSleep = (millis: number): Effect.Effect<void> =>
 const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
 
-/** A transaction that breaks the database's rules is a defect of its caller. */
+/** Turns a failure into a defect, because a transaction that breaks the database's rules is its caller's fault. */
 const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
   if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
   const error = Cause.squash(cause)

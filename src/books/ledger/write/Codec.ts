@@ -1,9 +1,10 @@
 /**
- * Encodes transactions and outcomes as a tape for the writer's thread: numbers in one array, strings in another, read in the order of writing. Every
- * call needs this twice. A tape takes half the time of positional JSON and a sixth of a structured clone. The postings of a call are encoded field by
- * field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
+ * Encodes transactions and outcomes as a tape for the writer's thread. A tape holds numbers in one array and strings in another, which are read in
+ * the order in which they were written. Every call needs this twice, and a tape takes half the time of positional JSON and a sixth of that of a
+ * structured clone. The postings of a call are encoded field by field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as
+ * `{ bytes: "…" }`.
  *
- * Payers, facts and error types repeat. Such a term is sent once, and later by its number.
+ * Payers, facts and error types recur. Such a term is sent once, and after that only its number is sent.
  */
 import { detailNames } from "../../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
@@ -12,9 +13,9 @@ import type { ClaimedFacts, Outcome, Source, Transaction, UsageSource, Within } 
 
 export type Answered =
   | Outcome
-  /** The transaction broke a rule of the database, or the database rejected its SQL. */
+  /** The transaction broke one of the database's rules, or the database rejected its SQL. */
   | { readonly _tag: "Broken"; readonly reason: string }
-  /** The database could not be written. Nothing was written, unless the disk failed during the commit. */
+  /** The database could not be written. Nothing was written unless the disk failed during the commit. */
   | { readonly _tag: "Unavailable"; readonly reason: string; readonly maybe_written: boolean }
 
 export interface Tape {
@@ -32,7 +33,7 @@ export interface Sender<A> {
   readonly encode: (items: ReadonlyArray<A>) => Tape
 }
 
-/** Decodes the tapes of one sender, in the order of sending. */
+/** Decodes the tapes of one sender, in the order in which they were sent. */
 export interface Receiver<A> {
   readonly decode: (tape: Tape) => ReadonlyArray<A>
 }
@@ -40,8 +41,8 @@ export interface Receiver<A> {
 type Term = object | string | null
 
 /**
- * The number of terms after which numbering restarts: eight for each of four thousand callers. With more active callers, the same terms are sent
- * repeatedly, and the thread looks up their dimensions in the database each time.
+ * The number of terms after which numbering restarts, which allows eight for each of four thousand callers. If more callers are active, the same
+ * terms are sent repeatedly, and the thread looks up their dimensions in the database each time.
  */
 const termsMax = 32_768
 
@@ -68,7 +69,7 @@ class Encoder {
     this.texts.push(value)
   }
 
-  /** Writes a number, or NaN and a string if a number is not exact. */
+  /** Writes a number, or NaN and a string if a number would not be exact. */
   money(amount: bigint): void {
     if (amount <= numberMax && amount >= -numberMax) return this.number(Number(amount))
     this.number(Number.NaN)
@@ -98,7 +99,7 @@ class Encoder {
     return tape
   }
 
-  /** Clears the tape. With `terms`, the numbering of terms restarts too. */
+  /** Clears the tape. `terms` restarts the numbering of terms as well. */
   clear(terms: boolean): void {
     if (terms) this.known.clear()
     this.length = 0
@@ -178,7 +179,7 @@ export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcom
 const spelled = 0
 const reserve = 1
 const settle = 2
-/** A settlement with token details at its end. */
+/** A settlement that ends with token details. */
 const settleWithDetails = 3
 /** A reservation within budgets. */
 const reserveWithin = 4
@@ -203,7 +204,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       return pen.number(posting.tokens.most)
     case "Settle": {
       const { outcome } = posting
-      // A fallback served the call, which is rare.
+      // It is rare that a fallback served the call.
       if (outcome.served !== undefined) return spell(transaction, pen)
       const details = outcome.token_details
       pen.number(details === undefined ? settle : settleWithDetails)
@@ -217,7 +218,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       pen.term(outcome.error_type)
       pen.term(outcome.usage_source)
       pen.number(outcome.latency_ms)
-      // A string on the tape cannot be null, and no request has an empty id.
+      // A string on the tape cannot be null, but no request has an empty id.
       pen.text(outcome.request_id ?? "")
       pen.text(outcome.vendor_request ?? "")
       pen.number(outcome.vendor_cost === undefined ? 0 : 1)
@@ -229,7 +230,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
   }
 }
 
-/** Writes a bit mask of the present kinds, then each kind's number of tokens. */
+/** Writes a bit mask of the kinds that are present, then the number of tokens of each. */
 const writeDetails = (details: TokenDetails, pen: Encoder): void => {
   let kinds = 0
   for (let i = 0; i < detailNames.length; i++) if (details[detailNames[i]!] !== undefined) kinds |= 1 << i
@@ -293,7 +294,7 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
   switch (result?._tag) {
     case "Reserved":
-      // A budget bars a way to serve the call, which is rare.
+      // It is rare that a budget bars a way to serve the call.
       if (result.within?.refusal !== undefined) return spell(outcome, pen)
       pen.number(result.within === undefined ? reserve : reserveWithin)
       pen.term(result.source)

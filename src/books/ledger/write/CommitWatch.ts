@@ -1,6 +1,6 @@
 /**
- * Detects a stalled writer, which has not replied for the limit while a caller waits. The waiting callers get `BooksUnavailable`, and new
- * transactions are refused immediately until the writer replies again. It uses real time, independent of the test clock.
+ * Detects a stalled writer, which is one that has not replied within the limit while a caller waits. The waiting callers get `BooksUnavailable`, and
+ * new transactions are refused immediately until the writer replies again. The watch uses real time, independently of the test clock.
  */
 import { Effect } from "effect"
 
@@ -24,10 +24,10 @@ export interface CommitWatchSettings {
 
 export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettings): CommitWatch => {
   let stalled = false
-  /** When the last reply arrived, or when waiting began if that was later. */
+  /** When the last reply arrived, or when the wait began if that was later. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
-  // The awaited commit keeps the process alive, but the timer must not.
+  // The commit being awaited keeps the process alive. The timer must not.
   const wait = (millis: number) => {
     timer = setTimeout(look, millis).unref()
   }

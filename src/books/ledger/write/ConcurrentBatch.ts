@@ -1,11 +1,12 @@
 /**
- * A batch with concurrent writers of the same books (PostgreSQL, several nodes). It locks the rows that it touches, always in one order:
- * reservations, tenants, accounts, budgets, each by number or id. Rows read under the lock stay valid until the commit. A batch with statements of
- * other rooms first takes one more lock. Only one such batch runs at a time across all nodes, as on SQLite. Charges do not take that lock.
+ * Runs a batch while other writers may write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
+ * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock stay valid until the commit. A batch that
+ * contains statements from other modules first takes one more lock, so only one such batch runs at a time across all nodes, as on SQLite. Charges do
+ * not take that lock.
  *
- * Locking and reading take one round trip. This needs the numbers of the rows, which never change, so a node caches them (`Known`). Only budgets and
- * debts need a second round trip. Each tenant's head and account are locked in any case. They store the number of the tenant's budgets, and setting a
- * budget locks both. Every batch that reserves looks up the budgets that count all tenants.
+ * Locking and reading take a single round trip. This requires the numbers of the rows, which never change, so a node caches them (`Known`). Only
+ * budgets and debts need a second round trip. Each tenant's head and account, which are locked in any case, store the number of the tenant's budgets,
+ * and setting a budget locks both. Every batch that reserves looks up the budgets that count all tenants.
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
@@ -22,14 +23,14 @@ import { pooledMax, tailColumns } from "../rows/RollupLag.ts"
 import { everyone } from "../rules/Budget.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
-/** This node's lease lapsed and another node has ended its run. The run can admit no more calls. */
+/** This node's lease has lapsed and another node has ended its run, which can admit no more calls. */
 export class LeaseLost extends Error {
   constructor() {
     super("this node's lease has lapsed")
   }
 }
 
-/** An open call's reservation, and the number of its dimensions. */
+/** The reservation of an open call, and the number of its dimensions. */
 interface OpenCall {
   readonly reservation: Reservation
   readonly number: number
@@ -40,22 +41,22 @@ interface KnownAccount {
   readonly tenant_id: string
 }
 
-/** A node's cache of rows that never change once committed, shared by its connections. Only committed rows enter it. */
+/** A node's cache of rows that never change once they are committed. Its connections share it, and only committed rows enter it. */
 export class Known {
   readonly accounts = new Map<string, KnownAccount>()
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
   readonly numbers = new WeakMap<Dimensions, number>()
-  /** Calls that this node has reserved. A call settled by another node stays here until the cache is cleared. */
+  /** The calls that this node has reserved. If another node settles a call, it stays here until the cache is cleared. */
   readonly calls = new Map<string, OpenCall>()
   readonly select = selectNumbers
 
-  /** Makes room for the rows of a batch. Concurrent batches hold references to the entries that they have read. */
+  /** Makes room for the rows of a batch. Concurrent batches hold their own references to the entries they have read. */
   trim(): void {
     for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
   }
 
-  /** Caches the committed writes of a batch. */
+  /** Caches what a committed batch has written. */
   keep({ released, reserved }: Books.Draft, numbers: WeakMap<Dimensions, number>): void {
     for (const reservation of reserved.values()) {
       const number = numbers.get(reservation.dimensions)!
@@ -108,7 +109,8 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
         touched.reserves = true
         touched.runs.add(nodeRunOf(posting.run))
         tenants.set(call, facts.tenant_id)
-        // Locking the tenant's account reveals a concurrent change of its budgets. Without that account, lock the tenant's head.
+        // Locking the tenant's account reveals concurrent changes to its budgets. If the account is not among the sources, lock the tenant's head
+        // instead.
         if (!sources.some(({ tenant_id }) => tenant_id === facts.tenant_id)) touched.tenants.add(facts.tenant_id)
       }
       if (posting._tag === "SetLimit" || posting._tag === "SetBudget") {
@@ -126,17 +128,17 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   return touched
 }
 
-/** The run of a node, without the prefix of a held call (`books/gate/Gate`). */
+/** Returns a node's run without the prefix of a held call (`books/gate/Gate`). */
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
-/** The maximum number of entries that a posting writes, not counting payments of debts. */
+/** The maximum number of entries that a posting writes, not counting the payment of debts. */
 const entriesAtMost = ({ _tag }: Posting): number => {
   if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve")
     return 0
   return _tag === "Renew" ? 2 : 1
 }
 
-/** The anchors and ids of budgets that the batch may touch. Tenants without budgets are skipped. */
+/** Finds the anchors and ids of the budgets that the batch may touch. Tenants without budgets are skipped. */
 const budgetsOf = (
   transactions: ReadonlyArray<Transaction>,
   limited: ReadonlySet<string>,
@@ -168,8 +170,8 @@ const budgetsOf = (
 }
 
 /**
- * Locks the rows that the transactions touch, and reads them into the memory. `bookedAt` is the time of the owners' newest row, and later rows must
- * not have an earlier time. `seqs` are the numbers of the new rows. They are taken under the locks, so they ascend within an account or a tenant.
+ * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row, and no later row may
+ * have an earlier time. `seqs` contains the numbers of the new rows. They are taken under the locks, so they ascend within an account or a tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
@@ -184,7 +186,7 @@ export function* load(
   const tenants = yield* learnTenants(touched.tenants, known)
 
   const questions: Array<Query> = []
-  /** Adds a query if it is needed. Returns a function that returns its rows. */
+  /** Adds a query if it is needed, and returns a function that gets its rows. */
   const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
     if (!isNeeded) return () => []
     const place = questions.push(asked(text, params)) - 1
@@ -196,9 +198,9 @@ export function* load(
   const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
-  // A batch that only opens accounts locks no rows, but must lock the table before it takes numbers (`SafeHorizon`).
+  // A batch that only opens accounts has no rows to lock, but it must lock the table before it takes numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
-  // A separate statement after the lock sees commits from the time of waiting for it.
+  // Use a separate statement after the lock, because it sees what was committed during the wait for the lock.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const ofEveryone = ask(touched.reserves, selectOfEveryone)
@@ -207,7 +209,7 @@ export function* load(
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
   for (const { id } of reservations()) remember(calls.get(id)!, memory)
-  // Read after locking the tenants, because a late settlement holds these locks until it commits.
+  // Read these after locking the tenants, because a late settlement holds these locks until it commits.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
   for (const released of yield* Released.load(ended)) remember(released, memory)
   const seen: Seen = { bookedAt: 0, debts: 0, limited: new Set() }
@@ -226,18 +228,18 @@ export function* load(
   const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
   const { bookedAt, debts } = seen
   if (debts === 0 && !touched.takesBack) return { bookedAt, seqs }
-  // Each posting may pay several debts in full and one in part, and may leave a debt.
+  // Each posting may pay several debts in full and one in part, and may leave a new debt.
   const [more] = yield* query(nextSeqs, [debts + 2 * entries, 0])
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
 
-/** Facts read from the rows of a batch's owners. */
+/** What the rows of a batch's owners show. */
 interface Seen {
   /** The time of the owners' newest row. */
   bookedAt: number
-  /** The number of debts of the accounts. */
+  /** How many debts the accounts have. */
   debts: number
-  /** Tenants with budgets or key limits, and `everyone` if there are budgets that count all tenants. */
+  /** The tenants with budgets or key limits, and `everyone` if there are budgets that count all tenants. */
   readonly limited: Set<string>
 }
 
@@ -275,7 +277,7 @@ const rememberAccounts = (
   }
 }
 
-/** Updates the counts of tenants that gained or lost budgets. The tenants' rows are locked. */
+/** Updates the number of budgets of the tenants that gained or lost some. The tenants' rows are locked. */
 export function* countBudgets({ budgets }: Books.Draft, memory: Memory): SqlSteps<void> {
   const gained = new Map<string, number>()
   for (const [id, budget] of budgets) {
@@ -298,7 +300,7 @@ const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = m.limits +
 
 const selectOfEveryone = `SELECT id FROM tollgate_ledger_budgets WHERE anchor = '${everyone}' LIMIT 1`
 
-/** The calls to settle that were open when last read. Adds the rows that they touch to `touched`. */
+/** Returns the calls to settle that were open when they were last read, and adds the rows that they touch to `touched`. */
 function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
   const calls = new Map<string, OpenCall>()
   const unknown: Array<string> = []
@@ -342,7 +344,7 @@ function* learnDimensions(numbers: ReadonlySet<number>, known: Known): SqlSteps<
   return found
 }
 
-/** The existing accounts, by number. */
+/** Returns the accounts that exist, by number. */
 function* learnAccounts(
   ids: ReadonlySet<string>,
   known: Known
@@ -362,7 +364,7 @@ function* learnAccounts(
   return accounts
 }
 
-/** The tenants, by number. A tenant without records gets its number and head here. */
+/** Returns the tenants, by number. A tenant without records gets its number and head here. */
 function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<ReadonlyMap<number, string>> {
   const tenants = new Map<number, string>()
   const unknown: Array<string> = []
@@ -380,12 +382,12 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<Readonl
   if (tenants.size === ids.size) return tenants
   yield* run(insertTenants, list)
   yield* run(insertHeads, list)
-  // Do not cache these, because this batch is not committed yet.
+  // Do not cache these yet, because this batch is not committed.
   for (const { id, number } of yield* query(selectTenantNumbers, list)) tenants.set(number, id)
   return tenants
 }
 
-/** The numbers of dimensions that exist, in the order of `rows`. */
+/** Returns the numbers of dimensions that exist, in the order of `rows`. */
 function* selectNumbers(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<ReadonlyArray<number>> {
   const found = yield* query(
     selectByDimensions,
@@ -436,11 +438,11 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
-/** The rollup lag of tenants with a record count that passes a multiple of `step` after `added` more. Only these are folded. */
+/** Selects the rollup lag of the tenants whose record count passes a multiple of `step` with `added` more records. Only these are folded. */
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
-/** Numbers for a number of new accounts. */
+/** Draws numbers for new accounts. */
 export const nextAccounts = "SELECT nextval('tollgate_ledger_accounts_seq') AS number FROM generate_series(1, ?::int)"
 
 const nextSeqs = `SELECT
@@ -450,10 +452,10 @@ const nextSeqs = `SELECT
 const numbersOf = (list: string | null | undefined): ReadonlyArray<number> =>
   list === null || list === undefined ? [] : list.split(",").map(Number)
 
-/** A list as one array parameter. */
+/** Writes numbers as a single array parameter. */
 const numberArray = (numbers: Iterable<number>): string => `{${[...numbers].join(",")}}`
 
 const textArray = (texts: ReadonlyArray<string>): string => `{${texts.map(quoted).join(",")}}`
 
-/** An element of a text array. */
+/** Quotes an element of a text array. */
 export const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, "\\$&")}"`

@@ -1,8 +1,8 @@
-/** Failures of the database itself, which affect any transaction. */
+/** Recognizes failures of the database itself, which affect any transaction. */
 import { isConnectionFault, isFault } from "../../../storage/postgres/Faults.ts"
 
 /**
- * SQLite's codes for: locked by another process, disk full, disk failure, file not writable or missing, out of memory. Corruption
+ * SQLite's codes for a lock held by another process, a full or failing disk, a file that is missing or not writable, and a lack of memory. Corruption
  * (`SQLITE_CORRUPT`) is not included, because it may affect only some transactions.
  */
 const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
@@ -10,8 +10,8 @@ const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROT
 const kinds = { any: fault, lock: /^SQLITE_(BUSY|LOCKED)(_|$)/, commit: /^SQLITE_IOERR(_|$)/ }
 
 /**
- * Whether an error or its cause means that the database cannot be written now. `lock`: another process has locked it. `commit`: the failed COMMIT may
- * have succeeded, because the disk or the connection failed during it.
+ * Whether an error or its cause means that the database cannot be written right now. `lock` asks whether another process has locked it. `commit` asks
+ * whether the failed COMMIT may have succeeded, because the disk or the connection failed during it.
  */
 export const isStorageFault = (error: unknown, which: keyof typeof kinds = "any"): boolean => {
   const codes = kinds[which]

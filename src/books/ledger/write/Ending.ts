@@ -1,11 +1,11 @@
-/** A room's cleanup when a new secret replaces the deployment's secret. */
+/** What a module must clean up when a new secret replaces the deployment's secret. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Statement } from "../rules/Transaction.ts"
 
 /**
- * Rows that the old secret protected can no longer be matched or decrypted. `count` counts these rows, `statements` end them, and `notice` reports
- * their number to the operator.
+ * Rows that the old secret protected can no longer be matched or decrypted. `count` counts these rows, `statements` invalidates them, and `notice`
+ * reports their number to the operator.
  */
 export interface Ending {
   readonly count: (sql: SqlClient, now: number) => SqlStatement<{ readonly n: number }>

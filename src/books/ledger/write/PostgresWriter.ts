@@ -1,15 +1,15 @@
 /**
- * The writer of a node over PostgreSQL, where other nodes write too. Transactions that arrive while a batch commits form the next batch. The node has
- * a few connections, each with one batch at a time. A batch locks the rows that it touches (`ConcurrentBatch`), so it makes no difference whether two
+ * A node's writer for PostgreSQL, to which other nodes write too. Transactions that arrive while a batch commits form the next batch. The node has a
+ * few connections, each with one batch at a time. A batch locks the rows that it touches (`ConcurrentBatch`), so it makes no difference whether two
  * batches run on one node or on two.
  *
  * Where the specification is silent:
- * - A batch that loses against another (deadlock, serialization failure, an account that both open) has no effect and is retried as a whole.
- * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection queries PostgreSQL for the
- *   transaction's outcome, and everything is refused until then. Unless the transaction was rolled back, it may have been written. Settlements are
- *   then submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
+ * - A batch that loses against another (a deadlock, a serialization failure, an account that both open) has no effect and is retried as a whole.
+ * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection asks PostgreSQL for the transaction's
+ *   outcome, and everything is refused until it is known. Unless the transaction was rolled back, it may have been written. Settlements are then
+ *   submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
  * - A stalled batch may still reserve calls that have already been refused. Such a call is not settled on another connection until the batch has
- *   ended. Otherwise the settlement would find no reservation, and the reservation would then stay.
+ *   ended. Otherwise the settlement would not find the reservation, which would then never be released.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -35,32 +35,32 @@ interface Waiting {
   readonly resume: Resume
 }
 
-/** A writing connection and the cache of its batches. */
+/** A connection that writes, with the cache for its batches. */
 interface Lane {
   client: Client | undefined
   /** The client's statement groups. */
   groups: Groups | undefined
   memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
-  /** Calls that a stalled batch may still reserve. */
+  /** The calls that a stalled batch may still reserve. */
   late: ReadonlySet<string>
 }
 
 /** The pause between connection attempts, in milliseconds. */
 const reconnectPause = 200
 
-/** The driver's timeout exceeds the server's by this many milliseconds. */
+/** How much longer the driver's timeout is than the server's, in milliseconds. */
 const graceMillis = 1_000
 
 /**
- * The share of the limit for which a node may be silent during a batch. After that the server treats the node as frozen and releases the batch's
- * locks, before other batches reach their limit.
+ * The share of the limit for which a node may be silent during a batch. After that, the server treats the node as frozen and releases the batch's
+ * locks before other batches reach their limit.
  */
 const silentShare = 0.5
 
 /**
- * Each statement of a batch is planned once per connection. By default the server plans most of them every time, which took two fifths of its work. A
- * cached plan must stay good as the tables grow, so it must look up rows one by one with an index.
+ * Plan each statement of a batch only once per connection. By default, the server plans most of them every time, which took two fifths of its work. A
+ * cached plan must stay good as the tables grow, so it must look up rows one by one through an index.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -71,17 +71,17 @@ const planning = [
   .map((setting) => `-c ${setting}`)
   .join(" ")
 
-/** A second batch starts during another if at least this many transactions wait. Fewer wait, and form one batch afterwards. */
+/** A second batch starts during another if at least this many transactions are waiting. If there are fewer, they form one batch afterwards. */
 const companyMin = 32
 
 /**
- * After a batch of at least `gatherMin` began, the next one waits `gatherMillis`. Under load this results in fewer and larger batches, which cost
- * node and server less. With few callers there is no wait.
+ * After a batch of at least `gatherMin` transactions begins, the next one waits `gatherMillis`. Under load, this makes for fewer and larger batches,
+ * which cost the node and the server less. With few callers, there is no wait.
  */
 const gatherMin = 8
 const gatherMillis = 3
 
-/** The maximum number of retries after losing against another batch, and after inserting a row that another batch had just inserted. */
+/** The maximum number of retries after losing against another batch, and after inserting a row that another batch has just inserted. */
 const racesMax = 20
 const duplicatesMax = 2
 
@@ -118,7 +118,7 @@ const make = Effect.gen(function* () {
     limit,
     isAnyoneWaiting: isBusy,
     onStall: () => {
-      // Running batches continue, because their transactions may still be committed.
+      // Let running batches continue, because their transactions may still be committed.
       for (const lane of lanes) {
         lane.late = reservedBy(lane.batch)
         for (const { resume } of lane.batch) resume(new BooksUnavailable({ maybe_written: true }))
@@ -148,7 +148,7 @@ const make = Effect.gen(function* () {
       options: planning,
       idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
       connectionTimeoutMillis: limit,
-      // The driver ends the connection if the server fails to report its own timeout.
+      // If the server fails to report its own timeout, the driver ends the connection.
       query_timeout: limit + graceMillis
     })
     client.on("error", () => {
@@ -177,7 +177,7 @@ const make = Effect.gen(function* () {
       while (step.done !== true) step = body.next(await pipe.run(step.value))
       await pipe.commit(async (id, error) => {
         forget(lane)
-        // The server may have committed despite the error.
+        // The server may have committed in spite of the error.
         throw (await mayBeCommitted(id, error)) ? new MaybeWritten() : error
       })
       lane.memory.committed()
@@ -185,7 +185,7 @@ const make = Effect.gen(function* () {
     } catch (error) {
       lane.memory.forget()
       if (isConnectionFault(error)) {
-        // The next connection may reach another server that lacks the last commits, so drop the cache.
+        // Drop the cache, because the next connection may reach another server that lacks the last commits.
         known = new Known()
         forget(lane)
       } else if (lane.client === client) {
@@ -196,8 +196,8 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Whether a transaction may have been committed although its commit was not confirmed. Asks until the server knows. A committed transaction with
-   * this number is not proof, because a crashed server reuses numbers that were not on disk.
+   * Whether a transaction may have been committed although its commit was not confirmed. This asks until the server knows. A committed transaction
+   * with this number is no proof, because a server that crashed reuses numbers that were not on disk.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not confirmed; looking up its outcome", String(why)))
@@ -252,7 +252,7 @@ const make = Effect.gen(function* () {
         await pause(early)
         continue
       }
-      // Divide a long queue among the idle lanes, so that one batch is built while another commits.
+      // Divide a long queue among the idle lanes, so that one batch can be built while another commits.
       const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
       const size = Math.min(share, batchMax)
       gatherUntil = size < gatherMin ? 0 : performance.now() + gatherMillis
@@ -278,7 +278,7 @@ const make = Effect.gen(function* () {
   let scheduled = false
   let onIdle: (() => void) | undefined
 
-  // Without a first connection there is no writer.
+  // If the first connection fails, so does the writer.
   yield* Effect.orDie(Effect.tryPromise(() => clientOf(lanes[0]!)))
   yield* Effect.addFinalizer(() =>
     Effect.promise(async () => {
@@ -323,7 +323,7 @@ const reservedBy = (batch: ReadonlyArray<Waiting>): ReadonlySet<string> =>
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 
-/** A batch's use of a connection. Statements without a result are sent with the next query or with the commit. */
+/** How a batch uses a connection. Statements without a result are sent together with the next query or the commit. */
 class Pipe {
   readonly #groups: Groups
   readonly #texts: Texts
@@ -344,9 +344,9 @@ class Pipe {
     return found
   }
 
-  /** Commits, or fails with the statement's error. `onLost` runs if the commit was not confirmed. */
+  /** Commits, or fails with a statement's error. `onLost` runs if the commit was not confirmed. */
   async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
-    // Without the id the outcome could not be looked up.
+    // Get the id first, because the outcome could not be looked up without it.
     if (this.#id === undefined) await this.#send()
     this.#groups.add("COMMIT", [])
     try {
@@ -378,7 +378,7 @@ class Pipe {
   }
 }
 
-/** A cache of the SQL of inserts and updates. */
+/** Caches the SQL of inserts and updates. */
 class Texts {
   readonly #types: ColumnTypes
   readonly #texts = new Map<string, string>()
@@ -387,7 +387,7 @@ class Texts {
     this.#types = types
   }
 
-  /** A table has few such statements, which differ only in the number of columns. */
+  /** Returns the SQL. There are only a few such statements for a table, and they differ only in the number of columns. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)
@@ -417,7 +417,7 @@ const readTypes = async (client: Client): Promise<ColumnTypes> => {
   return tables
 }
 
-/** The rows as one array per column, the cheapest form for PostgreSQL to unnest. */
+/** Writes the rows as one array per column, which is the cheapest form for PostgreSQL to unnest. */
 const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): ReadonlyArray<string> =>
   columns.map((_, i) => {
     let list = "{"

@@ -1,4 +1,4 @@
-/** Transactions without postings, for rooms that write to their own tables. */
+/** Submits transactions without postings, for modules that write to their own tables. */
 import { Effect } from "effect"
 import type { BooksUnavailable } from "../rules/Problems.ts"
 import type { Statement } from "../rules/Transaction.ts"
@@ -11,7 +11,7 @@ export const write = (
 ): Effect.Effect<void, BooksUnavailable> =>
   Effect.asVoid(Effect.catchTag(submit({ postings: [], statements }), "Conflict", Effect.die))
 
-/** Writes statements. If one does not match its rows, writes nothing and returns `false`. */
+/** Writes statements. If one of them does not match its rows, nothing is written and the result is `false`. */
 export const tryWrite = (
   { submit }: WriterContract,
   ...statements: ReadonlyArray<Statement>

@@ -1,20 +1,20 @@
-/** Limits and results of commits, common to all writers. */
+/** The limits and results of commits that all writers share. */
 import { Context, Duration, Effect } from "effect"
 import { BooksUnavailable, errorOf } from "../rules/Problems.ts"
 import type { LedgerRefusal } from "../rules/Problems.ts"
 import type { Result } from "../rules/Transaction.ts"
 import type { Answered } from "./Codec.ts"
 
-/** The outcome of a transaction: its results, a refusal of the books, or `BooksUnavailable`. */
+/** The outcome of a transaction, which is its results, a refusal by the books, or `BooksUnavailable`. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
 
-/** The maximum number of transactions in one commit: enough to share the cost of an fsync, few enough to keep the commit short. */
+/** The maximum number of transactions in one commit. They are enough to share the cost of an fsync and few enough to keep the commit short. */
 export const batchMax = 512
 
 /** How long a healthy writer waits for another process's lock on the database, in milliseconds. */
 export const patience = 1_000
 
-/** The maximum duration of a commit. After that, its callers get `BooksUnavailable`. */
+/** How long a commit may take before its callers get `BooksUnavailable`. */
 export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}

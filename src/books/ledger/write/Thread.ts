@@ -1,8 +1,8 @@
-/** Threads for the writer. A thread loads its code when it starts, then waits for its task. */
+/** Starts threads for the writer. A thread loads its code when it starts, then waits for its task. */
 import type { MessagePort, Worker } from "node:worker_threads"
 import { start } from "./ThreadCode.ts"
 
-/** The start data of a thread. The thread waits until `signal` is not 0. Its task is then in its port. */
+/** The data that a thread starts with. It waits until `signal` is not 0, at which point its task is in its port. */
 export interface Start {
   readonly signal: Int32Array
 }
@@ -12,11 +12,11 @@ export interface Task {
   readonly file: string
   /** Receives transactions and sends their outcomes. */
   readonly port: MessagePort
-  /** The maximum number of transactions in a batch, unless one message contains more. */
+  /** The maximum number of transactions in a batch, unless a single message contains more. */
   readonly batchMax: number
   /** How long to wait for another process's lock, in milliseconds. */
   readonly patience: number
-  /** A rollup lag of this many records is folded. */
+  /** The number of records at which a rollup lag is folded. */
   readonly tailMax: number
 }
 
@@ -29,11 +29,11 @@ let prepared: Waiting | undefined
 const make = (): Waiting => {
   const signal = new Int32Array(new SharedArrayBuffer(4))
   const workerData: Start = { signal }
-  // Objects do not outlive their batch, so the process's larger young generation would waste memory here.
+  // Objects do not outlive their batch, so a young generation as large as the process's would waste memory here.
   return { worker: start({ workerData, resourceLimits: { maxYoungGenerationSizeMb: 12 } }), signal }
 }
 
-/** Starts the thread for the next `open`, to load its code while the process starts. It does not keep the process alive. */
+/** Starts the thread for the next `open`, so that its code loads while the process starts. The thread does not keep the process alive. */
 export const prepare = (): void => {
   prepared = make()
   prepared.worker.unref()

@@ -1,4 +1,4 @@
-/** The writer on a separate thread, over a SQLite file. If the thread ends, it is restarted. */
+/** The writer for a SQLite file, on a separate thread that is restarted if it ends. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect, Runtime } from "effect"
 import { MessageChannel } from "node:worker_threads"
@@ -13,14 +13,14 @@ import { batchMax, CommitLimit, patience, resolve } from "./Submitting.ts"
 import type { Submitted } from "./Submitting.ts"
 import * as Thread from "./Thread.ts"
 
-/** A message to the thread: transactions that arrived close together, and the time of sending. */
+/** A message to the thread, with transactions that arrived close together and the time at which it was sent. */
 export interface Submission {
   readonly now: number
   /** Encoded by `Codec.transactionSender`. */
   readonly transactions: Tape
 }
 
-/** A reply: the outcomes of the next transactions in the queue, encoded by `Codec.outcomeSender`. */
+/** A reply with the outcomes of the next transactions in the queue, encoded by `Codec.outcomeSender`. */
 export type Answer = Tape
 
 type Resume = (effect: Submitted) => void
@@ -33,7 +33,7 @@ interface Connected {
   readonly receiver: Receiver<Answered>
 }
 
-/** The pause before an ended thread is restarted, in milliseconds. It doubles from the first value to the last. */
+/** The pause before a thread that ended is restarted, in milliseconds. It doubles from the first value to the last. */
 const restartFirst = 100
 const restartLast = 5_000
 
@@ -49,15 +49,15 @@ export const make = Effect.fnUntraced(function* (file: string) {
   /** The running thread; `undefined` during a restart. */
   let thread: Connected | undefined
   let closing = false
-  /** Set while closing waits for the thread. */
+  /** Set while the writer is closing and waits for the thread. */
   let onClosed: (() => void) | undefined
   let restartPause = restartFirst
   let restart: NodeJS.Timeout | undefined
 
   let outbox: Array<Transaction> = []
   let outboxWaiting: Array<Resume> = []
-  // Replies arrive in the order of the requests, so waiting callers form a queue. (With a busy `Map`, garbage would keep whole calls alive until the
-  // next full collection.)
+  // Replies arrive in the order of the requests, so the waiting callers form a queue. (A busy `Map` would leave garbage that keeps entire calls alive
+  // until the next full collection.)
   let waiting: Array<Resume | undefined> = []
   let answered = 0
 
@@ -108,7 +108,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     try {
       post(thread, transactions, resumes)
     } catch {
-      // One of the transactions cannot be encoded. Send each one individually.
+      // One of the transactions cannot be encoded, so send them one by one.
       for (const [i, transaction] of transactions.entries()) {
         try {
           post(thread, [transaction], [resumes[i]!])
@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }
   }
 
-  /** Starts a thread. Calls `onReady` when it is ready, and `onEnd` with the reason when it has ended. */
+  /** Starts a thread. `onReady` is called when the thread is ready, and `onEnd` with the reason when it has ended. */
   const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
     const { port1: port, port2 } = new MessageChannel()
     const worker = Thread.open({ file, port: port2, batchMax, patience, tailMax })
@@ -141,7 +141,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     let opened = false
     port.on("message", (answer: Answer) => {
       const outcomes = connected.receiver.decode(answer)
-      // The first message only means that the file is open. Ignore replies of an ended thread, because its callers have failed already.
+      // The first message only means that the file is open. Ignore replies from a thread that has ended, because its callers have already failed.
       if (opened && thread === connected) heard(outcomes)
       if (!opened) onReady()
       opened = true
@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // Under load, `exit` arrives before the last replies. The thread counts as ended only after `exit` and the port's `close`.
+    // Under load, `exit` arrives before the last replies, so the thread counts as ended only after both `exit` and the port's `close`.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)
@@ -167,7 +167,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }, ended)
   }
 
-  /** Handles the end of a thread. Its open transactions may have been written. Another thread replaces it. */
+  /** Handles the end of a thread, whose open transactions may have been written. Another thread replaces it. */
   const ended = (reason: string) => {
     thread = undefined
     tellAll(new BooksUnavailable({ maybe_written: true }))
@@ -185,8 +185,8 @@ export const make = Effect.fnUntraced(function* (file: string) {
     Effect.async((resume) => {
       if (thread === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
-      // One message carries the transactions of this event loop iteration and the next. Iterations are short under little load. Under high load, a
-      // larger commit saves a sixth of every call.
+      // One message carries the transactions of this iteration of the event loop and the next. Iterations are short while there is little load. Under
+      // high load, a larger commit saves a sixth of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
@@ -202,7 +202,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
     )
   })
-  // Commit earlier transactions before the thread ends, unless it is silent for longer than a commit may take.
+  // Commit earlier transactions before the thread ends, unless it stays silent for longer than a commit may take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()

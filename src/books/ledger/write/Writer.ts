@@ -1,6 +1,6 @@
 /**
- * The one writer. Every change of the database is a transaction submitted here. Waiting transactions are committed together, and each caller gets its
- * result only after the commit. No other connection writes.
+ * The only writer. Every change to the database is a transaction submitted here, and no other connection writes. Waiting transactions are committed
+ * together, and each caller gets its result only after the commit.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -15,34 +15,34 @@ import * as ThreadWriter from "./ThreadWriter.ts"
 export interface WriterContract {
   /**
    * Commits the transaction durably, or refuses it as a whole. Returns the results of the postings in order. Fails with a posting's refusal
-   * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation of `Ledger`. If the caller is
-   * interrupted while it waits, the transaction may still commit. Code that acquires a resource this way must wait uninterruptibly.
+   * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation on `Ledger`. If the caller is
+   * interrupted while it waits, the transaction may still commit, so code that acquires a resource this way must wait uninterruptibly.
    *
-   * `BooksUnavailable` means that the database cannot be written (locked, full or failing). It comes within ten seconds. With `maybe_written`, the
-   * transaction may have been committed, or may still be committed before any transaction submitted later.
+   * `BooksUnavailable` means that the database cannot be written because it is locked, full or failing. It arrives within ten seconds. With
+   * `maybe_written`, the transaction may have been committed, or may yet be committed before any transaction submitted later.
    *
-   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes part of the caller's. Its result is returned when its
-   * statements have run. It becomes durable when the caller's transaction commits, and is rolled back with it. Do not publish its results before that
-   * commit.
+   * Inside a `withTransaction` of the same client (only with `Writer.layer`), the transaction becomes part of the caller's. Its result is returned
+   * once its statements have run. It becomes durable when the caller's transaction commits, and is rolled back with it, so do not publish its results
+   * before that commit.
    */
   readonly submit: <const P extends ReadonlyArray<Posting>>(
     transaction: Transaction<P>
   ) => Effect.Effect<ResultsOf<P>, RefusalsOf<P> | Conflict | BooksUnavailable>
   /**
-   * Calls the listener for every balance that a committed posting changed, until the scope closes. It runs during calls, so it must return
-   * immediately.
+   * Calls the listener for every balance that a committed posting has changed, until the scope closes. The listener runs during calls, so it must
+   * return immediately.
    */
   readonly watch: (listener: BalanceMoved) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Called with a balance before and after a posting. */
+/** Called with the balance before and after a posting. */
 export type BalanceMoved = (billing_account: string, before: Nano, after: Nano) => void
 
 export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, WriterContract>() {
-  /** Over any `SqlClient`, in this thread: for embedding, tests, and databases other than SQLite files. */
+  /** Works with any `SqlClient`, on this thread. It is meant for embedding, tests, and databases other than SQLite files. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(ClientWriter.make, watched)))
 
-  /** On a separate thread over a SQLite file, so an fsync never blocks the main thread. */
+  /** Writes a SQLite file on a separate thread, so that an fsync never blocks the main thread. */
   static readonly layerThread = (file: string) => Layer.scoped(Writer, Effect.map(ThreadWriter.make(file), watched))
 }
 
@@ -69,7 +69,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
   }
 }
 
-/** Reservations, the most frequent postings, change no balance. */
+/** Whether a posting changes no balance. Reservations, which are the most frequent postings, do not. */
 const movesNothing = ({ _tag }: Posting): boolean => _tag === "Reserve"
 
 const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
@@ -122,7 +122,7 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
   return attempt(pauseFirst)
 }
 
-/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. For updating caches and waking loops. */
+/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. Use it to update caches and wake loops. */
 export const afterCommit = <A, E, R>(
   commit: Effect.Effect<A, E, R>,
   after: Effect.Effect<void>

@@ -1,6 +1,6 @@
 /**
- * The writer's thread: runs the received transactions as one batch on its connection, and replies after the commit. The code is synchronous, so
- * nothing else can happen here between BEGIN and COMMIT.
+ * The writer's thread. It runs the transactions that it has received as one batch on its connection, and replies after the commit. The code is
+ * synchronous, so nothing else can happen here between BEGIN and COMMIT.
  */
 import Sqlite from "better-sqlite3"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
@@ -14,25 +14,25 @@ import type { Start, Task } from "./Thread.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
 import type { Answer, Submission } from "./ThreadWriter.ts"
 
-// The thread may start before its file is known. Wait for the task.
+// Wait for the task, because the thread may start before its file is known.
 Atomics.wait((workerData as Start).signal, 0, 0)
 const { batchMax, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
 
 const db = new Sqlite(file, { timeout: patience })
 db.pragma("journal_mode = WAL")
-// In WAL mode the default of NORMAL may lose the last commits in a power failure.
+// In WAL mode, the default of NORMAL may lose the last commits in a power failure.
 db.pragma("synchronous = FULL")
 if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
-// Checkpoint the WAL when it reaches 16 MB. This keeps it small and costs little.
+// Checkpoint the WAL when it reaches 16 MB, which keeps it small and costs little.
 db.pragma("wal_autocheckpoint = 4000")
 
 const { decode } = transactionReceiver()
 const { encode } = outcomeSender()
 
 const prepared = new Map<string, Sqlite.Statement>()
-/** The number of rows per insert statement, which takes a third less time than single rows. */
+/** The number of rows per insert statement. Inserting this many at once takes a third less time than inserting single rows. */
 const rowsAtOnce = 8
-/** Keyed by table, since every insert into a table has the same columns. */
+/** Keyed by table, because every insert into a table has the same columns. */
 const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
 
 const prepare = (text: string): Sqlite.Statement => {
@@ -76,7 +76,7 @@ const put = (insert: Insert): void => {
 }
 
 const memory = new Batch.Memory(tailMax)
-/** Changes with every commit of another connection, for example an operator's command in another process. */
+/** Changes with every commit by another connection, such as an operator's command in another process. */
 const version = db.prepare("PRAGMA data_version").pluck()
 let versionSeen: unknown
 
@@ -99,7 +99,7 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
   }
 }
 
-/** The disk failed during the commit. The complete batch may be in the log, and reappear after a restart. */
+/** The disk failed during the commit. The complete batch may be in the log and reappear after a restart. */
 class CommitFailed extends Error {}
 
 const end = (): void => {
@@ -114,8 +114,8 @@ const end = (): void => {
 let down = false
 
 /**
- * While the database is healthy, a batch waits for another process's lock. After a failure, batches do not wait for it
- * until one is written.
+ * Records whether the database is down. While it is healthy, a batch waits for another process's lock. After a failure, batches do not wait for it
+ * until one has been written.
  */
 const became = (nowDown: boolean): void => {
   if (nowDown === down) return

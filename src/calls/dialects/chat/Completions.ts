@@ -1,4 +1,4 @@
-/** OpenAI's chat and text completions as protocols of the engine. */
+/** OpenAI's chat and text completion protocols, as the engine uses them. */
 import { usageOf } from "../../../protocols/chat/Usage.ts"
 import { isObject, listOf } from "../../../protocols/conversation/Json.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
@@ -20,7 +20,7 @@ const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFo
   // Some upstreams report an error with status 200.
   faultIn: (answer) =>
     isFailure(answer) || !Array.isArray(answer.choices)
-      ? `its answer has an error or no choices: ${messageOf(answer) ?? "no reason given"}`
+      ? `the answer contains an error or no choices: ${messageOf(answer) ?? "no reason given"}`
       : undefined,
   usageIn: ({ id, usage }) => usageOf(usage, id) ?? noUsage,
   countIn: ({ choices }) => tokensIn(latin1(choices)),
@@ -37,7 +37,7 @@ const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFo
   reader
 }
 
-/** Converts a whole answer's choice to a chunk's choice. Text completions use one form for both. */
+/** Converts a choice of a complete answer to a choice of a chunk. Text completions use the same form for both. */
 const pieceOf = (choice: unknown): unknown => {
   if (!isObject(choice) || !isObject(choice.message)) return choice
   const { message, ...others } = choice
@@ -46,7 +46,7 @@ const pieceOf = (choice: unknown): unknown => {
   return { ...others, delta: Array.isArray(calls) ? { ...message, tool_calls } : message }
 }
 
-/** The JSON of a value as Latin-1, one character per byte. */
+/** Returns the JSON of a value as Latin-1, one character per byte. */
 const latin1 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("latin1")
 
 export const chat: Protocol = {

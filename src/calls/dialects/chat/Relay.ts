@@ -1,8 +1,8 @@
 /**
- * The streams of chat and text completions. The reader looks for the usage, an error and the end.
+ * Reads the streams of chat and text completions, looking for the usage, an error and the end.
  *
  * Where the specification is silent:
- * - A stream's last event, `[DONE]`, is sent after the charge is committed. A client that receives it can read the charge.
+ * - The last event, `[DONE]`, is sent once the charge is committed, so a client that receives it can read the charge.
  * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
  * - Unless the client requested usage, the member `usage` is removed from each chunk. All other bytes are unchanged.
  */
@@ -22,23 +22,23 @@ import {
 import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
-/** The usual end of an event without usage. It is removed without parsing. */
+/** How an event without usage usually ends. This is removed without parsing. */
 const noUsage = `,"usage":null}${blankLine}`
-/** The end of such an event after the removal. */
+/** How such an event ends after the removal. */
 const withoutNoUsage = `}${blankLine}`
-/** Matches an event that ends an answer. Earlier events have null or an empty string. */
+/** Matches an event that ends an answer. In earlier events, the value is null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
 
 /** The last event of a stream. */
 export const done = "data: [DONE]\n\n"
-/** The end of a broken stream. */
+/** How a broken stream ends. */
 const brokenOff = `data: ${JSON.stringify({
   error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
 })}\n\n${done}`
 export const broken = (): string => brokenOff
 
-/** A reader of one stream's events. */
+/** Creates a reader of one stream's events. */
 export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let usage: unknown
   let id: unknown
@@ -106,27 +106,27 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
   }
 }
 
-/** Whether an answer or event reports an error. Some vendors write `"error":null` without an error. */
+/** Whether an answer or event reports an error. Some vendors write `"error":null` if there is none. */
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
-/** Consecutive events that contain only deltas. */
+/** A sequence of events that contain only deltas. */
 interface PlainRun extends Run {
   /** Whether one of the events ends the answer. */
   readonly finishes: boolean
 }
 
-/** Matches names of generated strings, a `finish_reason`, the `usage` of `noUsage`, and each mark of an event that needs inspection. */
+/** Matches the names of generated strings, a `finish_reason`, the `usage` in `noUsage`, and everything that marks an event to inspect. */
 const marks =
   /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
 
 /**
- * The run that begins at `from`. It ends before an event that contains more than deltas or has unusual formatting. Scanning a run takes about half
- * the time of inspecting each event. `returns`: the text contains carriage returns.
+ * Finds the run that begins at `from`. It ends before an event that contains more than deltas or is formatted unusually. Scanning a run takes about
+ * half as long as inspecting each event. `returns` tells whether the string contains carriage returns.
  */
 const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0
-  /** The tokens of the event from `start` to `end`. They count only if the event belongs to the run. */
+  /** The tokens in the event from `start` to `end`. They count only if the event belongs to the run. */
   let ofEvent = 0
   let start = from
   let end = from
@@ -142,7 +142,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
     }
     const name = mark[1]
     if (name !== undefined) {
-      // An event may repeat one thought under several names. It counts once.
+      // An event may repeat the same thought under several names. It counts only once.
       if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
       const piece = marks.lastIndex
       const pieceEnd = endOfString(text, piece)
@@ -157,7 +157,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
 
 const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"
 
-/** The event without its usage. All other bytes are unchanged, except line ends inside its JSON. */
+/** Removes the usage from an event. All other bytes are unchanged, except for line ends inside its JSON. */
 const withoutUsage = (event: string): string => {
   const lines = event.split(/(?<=\n)/)
   const data = lines.filter((line) => line.startsWith("data:"))
@@ -166,10 +166,10 @@ const withoutUsage = (event: string): string => {
   return `${others}data: ${withoutMember(dataOf(event).replaceAll("\n", " ").trim())}${blankLine}`
 }
 
-/** Removes the member `usage` from the JSON object that begins at the first brace of the text. */
+/** Removes the member `usage` from the JSON object that begins at the first brace in the string. */
 const withoutMember = (json: string): string => {
   let depth = 0
-  /** The start of the current member: its comma, or the byte after the brace. */
+  /** Where the current member starts: at its comma, or at the byte after the brace. */
   let member = 0
   let found: number | undefined
   for (let at = 0; at < json.length; at++) {

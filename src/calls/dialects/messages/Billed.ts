@@ -1,4 +1,4 @@
-/** Fields of a messages request that change the vendor's bill beyond the model's price. Each has a reason. */
+/** The fields of a Messages request that change the vendor's bill beyond the model's price, each with the reason. */
 import {
   anything,
   otherLimits,
@@ -10,18 +10,18 @@ import {
 } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
-/** Tools defined by the vendor and run by the client. They cost only tokens. The client's own tools need no type. */
+/** Whether a tool is run by the client, even if the vendor defines it. Such tools cost only tokens. A tool that the client defines needs no type. */
 const isClients = (type: unknown): boolean =>
   type === undefined || /^(?:custom$|bash_|text_editor_|computer_|memory_)/.test(String(type))
 
-/** Context edits that make a model write a summary. */
+/** Finds context edits that have a model write a summary. */
 const summaries: AsksFor = (value) => {
   const edits: unknown = (value as { readonly edits?: unknown } | null)?.edits
   const types = Array.isArray(edits) ? edits.map((edit: { readonly type?: unknown } | null) => String(edit?.type)) : []
   return types.filter((type) => type.startsWith("compact"))
 }
 
-/** Preview features in the beta header that change the price. */
+/** Finds preview features in the beta header that change the price. */
 const dearBetas: AsksFor = (value) =>
   String(value)
     .split(",")
@@ -39,8 +39,11 @@ export const billed: Billed = new Map<string, Rule>([
   ["tools", { asksFor: toolsOtherThan(isClients), why: vendorTools }],
   ["mcp_servers", { asksFor: anything, why: vendorTools }],
   ["plugins", { asksFor: anything, why: vendorTools }],
-  ["container", { asksFor: anything, why: "the vendor bills the time of a container in addition to the tokens" }],
+  ["container", { asksFor: anything, why: "the vendor bills container time in addition to the tokens" }],
   ["web_search_options", { asksFor: anything, why: searches }],
-  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed in addition to the answer" }],
+  [
+    "context_management",
+    { asksFor: summaries, why: "the vendor bills a summary of the prompt in addition to the answer" }
+  ],
   ...otherLimits("max_tokens", ["max_completion_tokens", "max_output_tokens"])
 ])

@@ -1,11 +1,11 @@
 /**
- * A request for a message, in Anthropic's protocol. Only the fields that clients expect to be validated are validated. All others pass unchanged.
- * This file also determines the figures that bound the cost.
+ * Reads a request in Anthropic's Messages protocol and computes what bounds its cost. Only the fields that clients expect to be validated are
+ * validated. All others are sent unchanged.
  *
  * Where the specification is silent:
- * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image of any size counts as
- *   `max_attachment_tokens`, including an image in a tool result. A text document additionally counts by its bytes. Any other document, an
- *   attachment by URL or id, and a video count as the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as
+ *   `max_attachment_tokens`, even in a tool result. A text document counts by its bytes as well. Any other document, an attachment by URL or id, and
+ *   a video count as the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
@@ -23,12 +23,12 @@ const isBlock = (block: unknown): boolean =>
   typeof block === "object" && block !== null && typeof (block as { readonly type?: unknown }).type === "string"
 
 const Content = Schema.Unknown.pipe(
-  Schema.filter(isContent, { message: () => "a string or an array of content blocks, each with its type" })
+  Schema.filter(isContent, { message: () => "must be a string or an array of content blocks, each with its type" })
 )
 
 const Message = Schema.Struct({ role: Schema.String, content: Content })
 
-/** Checks each message like the schema `Message`. */
+/** Does the same checks as the schema `Message`. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -40,7 +40,7 @@ const areMessages = (messages: unknown): boolean =>
 const conversation = {
   model: ModelName,
   messages: Schema.Array(Message)
-    .pipe(Schema.minItems(1, { message: () => "at least one message" }))
+    .pipe(Schema.minItems(1, { message: () => "must contain at least one message" }))
     .annotations({ [byHand]: areMessages })
 } as const
 
@@ -50,11 +50,11 @@ const areObjects = (value: unknown): boolean =>
 const Typed = Schema.Struct({ type: Schema.String })
 
 const options = {
-  /** The instructions before the messages. */
+  /** Instructions that precede the messages. */
   system: optional(Content.annotations({ [byHand]: isContent })),
   thinking: optional(Typed),
   tool_choice: optional(Typed),
-  /** Tools that the client runs. The model's `extras` price the vendor's tools. */
+  /** Tools that the client runs. The vendor's own tools are priced by the model's `extras`. */
   tools: optional(
     Schema.Array(
       Schema.Struct({ name: Schema.optional(Schema.String), type: Schema.optional(Schema.NullOr(Schema.String)) })
@@ -89,7 +89,7 @@ export const CountTokensRequest = Schema.extend(
 ).annotations({ identifier: "CountTokensRequest" })
 export type CountTokensRequest = typeof CountTokensRequest.Type
 
-/** A request for a message. Other fields reach the model unchanged. */
+/** A Messages request. Other fields are sent to the model unchanged. */
 export interface MessagesPrompt extends Omit<MessagesRequest, "messages" | "system" | "tools"> {
   readonly messages: ReadonlyArray<MessageParam>
   readonly system?: string | ReadonlyArray<Block> | null | undefined
@@ -103,7 +103,7 @@ export interface MessageParam {
   readonly [field: string]: unknown
 }
 
-/** A content block: text, an image, a tool's call or result. */
+/** A content block: text, an image, a tool call or a tool result. */
 export interface Block {
   readonly type: string
   readonly [field: string]: unknown
@@ -114,7 +114,7 @@ export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
 
 // ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** The block types with tokens bounded by their bytes. */
+/** Block types whose bytes bound their tokens. */
 const textual: ReadonlySet<string> = new Set([
   "text",
   "thinking",
@@ -147,7 +147,7 @@ const attach = (type: string, source: Source, attached: Attached): void => {
   else addImage(attached, source.url ?? "")
 }
 
-/** Whether a container is given only by its id. */
+/** Whether a container is identified only by its id. */
 const isNamed = (container: unknown): boolean =>
   typeof container === "string" ||
   (typeof container === "object" &&
@@ -182,7 +182,7 @@ const reads = (
         names_kept: attached.by_id,
         prompts: 1,
         answers: 1,
-        // A request to count tokens has no answer.
+        // A request to count tokens gets no answer.
         answer_tokens_max: request.max_tokens ?? 0
       }
     })

@@ -1,4 +1,4 @@
-/** Anthropic's messages as a protocol of the engine. */
+/** Anthropic's Messages protocol, as the engine uses it. */
 import { written } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Protocol } from "../../prompts/Protocol.ts"
@@ -10,7 +10,7 @@ import { billed } from "./Billed.ts"
 import { readMessages } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
-/** The protocol version. Every request names it. */
+/** The protocol version, which every request states. */
 export const version = "2023-06-01"
 
 export const messages: Protocol = {
@@ -28,7 +28,7 @@ export const messages: Protocol = {
   faultIn: (answer) =>
     answer.type === "message" && Array.isArray(answer.content)
       ? undefined
-      : `its answer has an error or no content: ${messageOf(answer) ?? "no reason given"}`,
+      : `the answer contains an error or no content: ${messageOf(answer) ?? "no reason given"}`,
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ content }) =>
     (content as ReadonlyArray<unknown>).reduce<number>((sum, block) => sum + tokensOf(block), 0),
@@ -36,7 +36,7 @@ export const messages: Protocol = {
   reader
 }
 
-/** The token count of a block's text, thoughts or tool call arguments. */
+/** Estimates the tokens in a block's text, thoughts and tool call arguments. */
 const tokensOf = (block: unknown): number => {
   const { input, text, thinking } = (block ?? {}) as Readonly<Record<string, unknown>>
   const generated = text ?? thinking ?? JSON.stringify(input)

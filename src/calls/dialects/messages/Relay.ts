@@ -1,10 +1,10 @@
 /**
- * The streams of messages. Most events are deltas and pass immediately. The reader inspects the events with usage (`message_start`,
- * `message_delta`), an error, and the last event, `message_stop`, which is sent after the charge is committed.
+ * Reads Messages streams. Most events are deltas, which are passed on immediately. The reader inspects the events that report usage (`message_start`
+ * and `message_delta`), errors, and the last event, `message_stop`, which waits until the charge is committed.
  *
  * Where the specification is silent:
- * - `message_delta` counts an answer's tokens. `message_start` counts only the first. A stream that breaks before `message_delta` costs its prompt
- *   tokens, if they were reported.
+ * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first ones. A stream that breaks before `message_delta`
+ *   costs its prompt tokens, if they were reported.
  * - A broken stream ends with an event `error` instead of `message_stop`.
  */
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
@@ -19,36 +19,36 @@ const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
   error: { type: "api_error", message: "the model broke off", code: "upstream_error" }
 })}${blankLine}`
-/** The end of a broken stream. */
+/** Ends a stream that broke. */
 export const broken = (): string => brokenOff
 
-/** Matches the names of generated strings, and the events to inspect. */
+/** Matches the names of generated strings, and the events that must be inspected. */
 const marks =
   /"(?:(text|thinking|partial_json)"\s*:\s*"|type"\s*:\s*"(message_start|message_delta|message_stop|error)")/g
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Copies the usage of `message_start`, except the count of the answer's first tokens. */
+/** Copies the usage from `message_start`, except for the count of the answer's first tokens. */
 const noteStart = (usage: Record<string, unknown>, { message }: Json): void => {
   const said = ((message as Json | undefined)?.usage ?? {}) as Json
   for (const name in said) if (name !== "output_tokens") usage[name] = said[name]
 }
 
-/** Copies the usage of `message_delta`. Its figures replace earlier ones. */
+/** Copies the usage from `message_delta`, which replaces earlier figures. */
 const noteDelta = (usage: Record<string, unknown>, delta: Json): void => {
   const said = (delta.usage ?? {}) as Json
   for (const name in said) if (said[name] !== null) usage[name] = said[name]
 }
 
-/** A reader of one stream's events. */
+/** Creates a reader of one stream's events. */
 export const reader = (): Reader => {
-  /** It has no prototype, because a vendor may give a field any name. */
+  /** It has no prototype, because a vendor may use any name for a field. */
   const usage = Object.create(null) as Record<string, unknown>
   let tokens_counted = 0
   let finished = false
   let last: string | undefined
 
-  /** Inspects an event and returns the text to send to the client now. */
+  /** Inspects an event and returns what to send to the client now. */
   const look = (event: string): string | undefined => {
     if (last !== undefined) {
       last += event
@@ -96,7 +96,7 @@ export const reader = (): Reader => {
       if (last !== undefined) return true
       tokens_counted += tokens
       if (look(text) === undefined) return false
-      // A client recognizes an event by its blank line. The last event's blank line waits for the charge.
+      // A client recognizes the end of an event by the blank line. That of the last event waits for the charge.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true

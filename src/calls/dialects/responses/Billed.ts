@@ -1,4 +1,4 @@
-/** Fields of a responses request that change the vendor's bill beyond the model's price. Each has a reason. */
+/** The fields of a Responses request that change the vendor's bill beyond the model's price, each with the reason. */
 import { anything, otherLimits, otherModels, otherThan, toolsOtherThan, vendorTools } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
@@ -15,7 +15,7 @@ const clients: ReadonlySet<unknown> = new Set([
 
 const otherTools = toolsOtherThan((type) => clients.has(type))
 
-/** All tools, including those in namespaces. */
+/** Returns all tools, including those inside namespaces. */
 const everyTool = (tools: unknown): unknown =>
   Array.isArray(tools)
     ? tools.flatMap((tool: { readonly type?: unknown; readonly tools?: unknown } | null) =>
@@ -23,7 +23,7 @@ const everyTool = (tools: unknown): unknown =>
       )
     : tools
 
-/** Tools inside input items. Tool searches return such items. */
+/** Finds tools inside input items. The results of a tool search contain them. */
 const toolsOfItems: AsksFor = (input) => {
   if (!Array.isArray(input)) return []
   for (const item of input as ReadonlyArray<{ readonly tools?: unknown } | null>) {
@@ -33,7 +33,7 @@ const toolsOfItems: AsksFor = (input) => {
   return []
 }
 
-/** Context management that makes a model summarize the prompt. */
+/** Finds context management that has a model summarize the prompt. */
 const summaries: AsksFor = (value) => (Array.isArray(value) ? anything(value) : [])
 
 export const billed: Billed = new Map<string, Rule>([
@@ -41,15 +41,18 @@ export const billed: Billed = new Map<string, Rule>([
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
   ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
-  ["prompt", { asksFor: anything, why: "a prompt that the vendor keeps may use other models and tools" }],
-  ["background", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
+  ["prompt", { asksFor: anything, why: "a prompt stored by the vendor may use other models and tools" }],
+  ["background", { asksFor: anything, why: "a response that is fetched later cannot be charged", never: true }],
   [
     "service_tier",
     { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "another tier has another price" }
   ],
   ["tools", { asksFor: (tools) => otherTools(everyTool(tools)), why: vendorTools }],
-  ["input", { asksFor: toolsOfItems, why: "tools that the vendor runs are named in tools", never: true }],
+  ["input", { asksFor: toolsOfItems, why: "tools that the vendor runs must be listed in tools", never: true }],
   ["plugins", { asksFor: anything, why: vendorTools }],
-  ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed in addition to the answer" }],
+  [
+    "context_management",
+    { asksFor: summaries, why: "the vendor bills a summary of the prompt in addition to the response" }
+  ],
   ...otherLimits("max_output_tokens", ["max_tokens", "max_completion_tokens"])
 ])

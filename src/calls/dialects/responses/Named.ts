@@ -1,4 +1,4 @@
-/** Ids of objects that a vendor keeps, in requests and responses of the responses protocol. */
+/** Finds the ids of objects that a vendor stores, in requests and responses of the Responses protocol. */
 import { inAnyCase } from "../../prompts/Extras.ts"
 import type { Named } from "../../prompts/Kept.ts"
 
@@ -8,10 +8,13 @@ const isObject = (value: unknown): value is Json => typeof value === "object" &&
 
 const conversationOf = (conversation: unknown): unknown => (isObject(conversation) ? conversation.id : conversation)
 
-/** Id fields of an input item: its own id, and the id of the request that it approves. */
+/** Fields of an input item that contain ids: the item's own id, and the id of the request that it approves. */
 const ofItem = new Set(["id", "approval_request_id"])
 
-/** The ids of all objects in a request that the vendor may keep. This includes items sent in full, because the vendor reads its own copy. */
+/**
+ * Returns the ids of all objects in a request that the vendor may have stored. Items sent in full are included, because the vendor reads its own
+ * copy.
+ */
 export const namedIn = ({ conversation, input, previous_response_id }: Json): ReadonlyArray<Named> => {
   const named: Array<Named> = []
   const add = (id: unknown, field: string) => {
@@ -26,14 +29,14 @@ export const namedIn = ({ conversation, input, previous_response_id }: Json): Re
   return named
 }
 
-/** The ids of a response, complete or partial. */
+/** Returns the ids in a response, whether complete or partial. */
 export const handedOutIn = ({ conversation, id, output }: Json): ReadonlyArray<string> => {
   const items = Array.isArray(output) ? (output as ReadonlyArray<unknown>).filter(isObject) : []
   const ids = [id, conversationOf(conversation), ...items.map((item) => item.id)]
   return ids.filter((one) => typeof one === "string")
 }
 
-/** The ids in a stream event. */
+/** Returns the ids in a stream event. */
 export const handedOutBy = ({ item, response }: Json): ReadonlyArray<string> => [
   ...(isObject(response) ? handedOutIn(response) : []),
   ...(isObject(item) && typeof item.id === "string" ? [item.id] : [])

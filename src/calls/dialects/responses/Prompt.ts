@@ -1,11 +1,11 @@
 /**
- * A request for a response, in OpenAI's protocol. Only the fields that clients expect to be validated are validated. All others pass unchanged.
- * This file also determines the figures that bound the cost.
+ * Reads a request in OpenAI's Responses protocol and computes what bounds its cost. Only the fields that clients expect to be validated are
+ * validated. All others are sent unchanged.
  *
  * Where the specification is silent:
- * - The bound is computed as for chat (`calls/prompts/Prompt`): a token is at least a byte of the request. An image of any size counts as
- *   `max_attachment_tokens`, including an image in a tool's output. Text and some audio additionally count by their bytes. Any other file, an
- *   attachment by URL or id (except an image), an earlier answer and a summary in a vendor's own format count as the whole context.
+ * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as
+ *   `max_attachment_tokens`, even in a tool's output. Text and some audio count by their bytes as well. Any other file, an attachment by URL or id
+ *   (except an image), an earlier answer, and a summary in a vendor's own format count as the whole context.
  */
 import { Schema } from "effect"
 import { addData, addImage, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
@@ -19,7 +19,7 @@ const isInput = (input: unknown): boolean =>
   (Array.isArray(input) && input.length > 0 && input.every((item) => typeof item === "object" && item !== null))
 
 const Input = Schema.Unknown.pipe(
-  Schema.filter(isInput, { message: () => "a string or an array of items, at least one" })
+  Schema.filter(isInput, { message: () => "must be a string or a non-empty array of items" })
 ).annotations({ [byHand]: isInput })
 
 const areObjects = (value: unknown): boolean =>
@@ -34,7 +34,7 @@ const request = {
     max_output_tokens: optional(whole(1, 1_000_000_000)),
     metadata: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
     parallel_tool_calls: optional(Flag),
-    /** Refused if the upstream does not keep responses. */
+    /** Refused if the upstream does not store responses. */
     previous_response_id: optional(Schema.String),
     reasoning: optional(Schema.Struct({ effort: Schema.optional(Schema.NullOr(Schema.String)) })),
     store: optional(Flag),
@@ -54,13 +54,13 @@ export const ResponsesRequest = Schema.extend(
 ).annotations({ identifier: "ResponsesRequest" })
 export type ResponsesRequest = typeof ResponsesRequest.Type
 
-/** A message, a tool's call or output, a thought, or another vendor-specific item. */
+/** A message, a tool's call or output, a thought, or another item that the vendor defines. */
 export interface Item {
   readonly type?: string
   readonly [field: string]: unknown
 }
 
-/** A request for a response. Other fields reach the model unchanged. */
+/** A Responses request. Other fields are sent to the model unchanged. */
 export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
   readonly input: string | ReadonlyArray<Item>
   readonly [field: string]: unknown
@@ -94,7 +94,7 @@ const attach = (part: Item, attached: Attached): void => {
 
 const kept = /"(?:file_ids?|vector_store_ids?|container_ids?)":(?!\[\]|null)|"container":"/i
 
-/** Notes the files, file stores and containers that the vendor's tools name. */
+/** Records the files, file stores and containers that the vendor's tools refer to. */
 const noteStores = (attached: Attached, tools: unknown): void => {
   if (!Array.isArray(tools)) return
   const names = (tools as ReadonlyArray<Item | null>).some(

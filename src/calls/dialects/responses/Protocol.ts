@@ -1,4 +1,4 @@
-/** OpenAI's responses as a protocol of the engine. */
+/** OpenAI's Responses protocol, as the engine uses it. */
 import { written } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Passage, Protocol } from "../../prompts/Protocol.ts"
@@ -13,10 +13,10 @@ import { handedOutIn } from "./Named.ts"
 import { readResponses } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
-/** The fields that refer to the vendor's earlier responses. */
+/** Fields that refer to responses stored by the vendor. */
 const ofKept = ["previous_response_id", "conversation"] as const
 
-/** Whether the input refers to items by the vendor's ids. A reference may omit its type. */
+/** Whether the input refers to items by the vendor's ids. Such a reference need not state its type. */
 const refers = (input: unknown): boolean =>
   Array.isArray(input) &&
   input.some(
@@ -29,7 +29,7 @@ const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest |
   const field = ofKept.find((name) => (body[name] ?? null) !== null) ?? (refers(body.input) ? "input" : undefined)
   return field === undefined
     ? undefined
-    : InvalidRequest.of(field, "the upstreams of this model keep no responses: send the whole conversation as input")
+    : InvalidRequest.of(field, "this model's upstreams store no responses: send the whole conversation in input")
 }
 
 export const responses: Protocol = {
@@ -58,17 +58,17 @@ export const responses: Protocol = {
   faultIn: (answer) =>
     Array.isArray(answer.output) && (answer.error ?? null) === null && ends.has(answer.status)
       ? undefined
-      : `its answer has an error or no output: ${messageOf(answer) ?? "no reason given"}`,
+      : `the response contains an error or no output: ${messageOf(answer) ?? "no reason given"}`,
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ output }) => (output as ReadonlyArray<unknown>).reduce<number>((sum, item) => sum + tokensOf(item), 0),
   broken,
   reader: (_, notes) => reader(notes)
 }
 
-/** Statuses of a whole answer. Some vendors send none. */
+/** The `status` values of a complete response. Some vendors omit the field. */
 const ends: ReadonlySet<unknown> = new Set(["completed", "incomplete", undefined])
 
-/** The token count of an item's texts, thoughts or tool call arguments. */
+/** Estimates the tokens in an item's text, thoughts and tool call arguments. */
 const tokensOf = (item: unknown): number => {
   const { arguments: called, content, input, summary } = (item ?? {}) as Readonly<Record<string, unknown>>
   const texts = [content, summary].flatMap((parts) =>

@@ -1,9 +1,9 @@
 /**
- * The streams of responses. Most events are deltas and pass immediately. The last event, `response.completed` or `response.incomplete`, contains
- * the usage and is sent after the charge is committed.
+ * Reads Responses streams. Most events are deltas, which are passed on immediately. The last event, `response.completed` or `response.incomplete`,
+ * reports the usage and waits until the charge is committed.
  *
  * Where the specification is silent:
- * - A broken or failed (`response.failed`) stream ends with an event `error`. The failure's message is not shown to the client.
+ * - A broken or failed (`response.failed`) stream ends with an event `error`. The client does not see the message of the failure.
  */
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
@@ -14,27 +14,27 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
-/** The end of a broken stream, after these events. */
+/** Ends a stream that broke after these events. */
 export const broken = (events: string): string => {
   const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
   const sequence_number = lastNumber(events) + 1
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", sequence_number, error })}${blankLine}`
 }
 
-/** Matches deltas and the events to inspect. */
+/** Matches deltas and the events that must be inspected. */
 const marks =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
 
-/** Matches deltas, the events to inspect, and events with ids. */
+/** Matches deltas, the events that must be inspected, and the events that contain ids. */
 const marksOfIds =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:created|completed|incomplete|failed|output_item\.(?:added|done))|error)")|^data: ?\[DONE\]/gm
 
 const numbered = /"sequence_number"\s*:\s*(\d+)/g
 
-/** The number of the last event in the text. */
+/** Returns the number of the last event in the string. */
 const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
 
-/** A reader of one stream's events. */
+/** Creates a reader of one stream's events. */
 export const reader = (notes: boolean): Reader => {
   const handed_out = notes ? new Set<string>() : undefined
   let usage: Usage = noUsage
@@ -42,7 +42,7 @@ export const reader = (notes: boolean): Reader => {
   let latest = ""
   let last: string | undefined
 
-  /** Inspects an event and returns the text to send to the client now. */
+  /** Inspects an event and returns what to send to the client now. */
   const look = (event: string): string | undefined => {
     // Some vendors send chat's `[DONE]` after the last event.
     if (last !== undefined) return ""
@@ -85,7 +85,7 @@ export const reader = (notes: boolean): Reader => {
       tokens_counted += tokens
       latest = text
       if (look(text) === undefined) return false
-      // A client recognizes an event by its blank line. The last event's blank line waits for the charge.
+      // A client recognizes the end of an event by the blank line. That of the last event waits for the charge.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true

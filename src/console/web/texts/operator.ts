@@ -126,6 +126,7 @@ export const operatorTexts = {
       sorter: "builds sorted indexes for tenants with many calls",
       tallier: "builds totals for tenants with many calls",
       "daily sums": "adds up calls by day and model, for Costs and Drift",
+      log: "adds ledger entries to the log of charges",
       "sums by key": "adds up the calls of each API key for its holder",
       events: "notifies open pages of changes",
       indexes: "builds table indexes while serving",

@@ -1,0 +1,287 @@
+/**
+ * The log of charges: every ledger entry is a leaf of an append-only Merkle tree in the formats of C2SP (tlog-tiles, tlog-checkpoint). Anyone
+ * with a receipt can check that the entry is in the log, and that the log never changed. A loop adds entries after their commit.
+ *
+ * Where the specification is silent:
+ * - The index of a leaf is the rank of its entry among all entries by row. Rows of PostgreSQL have gaps, and a row may commit after a later one.
+ *   Entries before the first gap are final. A gap that stays is passed once the safe horizon is after it (`books/ledger/write/SafeHorizon`).
+ * - The log is named by the `public_url` of its first start and keeps that name. `reseal` ends its key; earlier checkpoints stay valid under it.
+ * - The key of the salts is stored in plain text, so that `verify` needs no secret: the database has the entries themselves.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Clock, Context, Effect, Layer } from "effect"
+import { randomBytes } from "node:crypto"
+import type { KeyObject } from "node:crypto"
+import * as Loop from "../../kernel/Loop.ts"
+import { turn } from "../../kernel/Pieces.ts"
+import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
+import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
+import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
+import { entriesAfter, entriesBetween, lastEntry } from "../ledger/rows/EntriesInOrder.ts"
+import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
+import type { BooksUnavailable } from "../ledger/rules/Problems.ts"
+import type { Ending } from "../ledger/write/Ending.ts"
+import * as SafeHorizon from "../ledger/write/SafeHorizon.ts"
+import { tryWrite } from "../ledger/write/Statements.ts"
+import { Writer } from "../ledger/write/Writer.ts"
+import type { WriterContract } from "../ledger/write/Writer.ts"
+import * as Head from "./Head.ts"
+import { leafOf } from "./Leaf.ts"
+import * as Note from "./Note.ts"
+import type { NoteKey } from "./Note.ts"
+import * as Tree from "./Tree.ts"
+import type { Edge, TileKey } from "./Tree.ts"
+
+/** The proof that an entry is in the log. */
+export interface LogReceipt {
+  /** The text of the leaf (`Leaf`). */
+  readonly leaf: string
+  readonly index: number
+  /** The hashes of the inclusion proof, from the leaf upwards, one after another in base64. */
+  readonly proof: string
+  readonly checkpoint: string
+}
+
+export interface ChargeLogContract {
+  /** Adds the entries that are final, or a part of a long history. Returns the number of added entries. */
+  readonly add: Effect.Effect<number, BooksUnavailable>
+  /** `layerJobs` runs it. */
+  readonly job: Loop.Job
+  /** The newest checkpoint; `undefined` before the first. */
+  readonly checkpoint: Effect.Effect<string | undefined>
+  /** The first hashes of a tile; `undefined` if it does not have as many. */
+  readonly tile: (key: TileKey, width: number) => Effect.Effect<Uint8Array | undefined>
+  /** The verifier keys of the log, newest first. */
+  readonly keys: Effect.Effect<ReadonlyArray<string>>
+  /** `undefined` while the entry is not in the log yet. */
+  readonly receipt: (entry: LoggedEntry) => Effect.Effect<LogReceipt | undefined>
+}
+
+export class ChargeLog extends Context.Tag("tollgate/log/ChargeLog")<ChargeLog, ChargeLogContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(ChargeLog, make))
+  static readonly layerJobs = Loop.layer(ChargeLog, ({ job }) => [job])
+}
+
+/** The entries read at a time, which takes a few milliseconds; per transaction; and the maximum number of transactions in a turn. */
+const entriesInPiece = 512
+const piecesInTransaction = 16
+const transactionsMax = 32
+
+/** The pauses after a turn with more to do, and between checkpoints. */
+const pauseBusy = "100 millis"
+const pauseIdle = "1 second"
+
+interface Parts {
+  readonly sql: SqlClient
+  readonly writer: WriterContract
+  readonly secret: DeploymentSecretContract
+  readonly origin: string
+  readonly state: State
+}
+
+interface State {
+  /** Every entry up to this row is final, as the safe horizon showed. */
+  settled: number
+  /** The row before the gap that the previous turn ended at. */
+  gap: number | undefined
+  /** The key that signs, unsealed. */
+  signer: { readonly key: string; readonly secret: KeyObject } | undefined
+}
+
+const make = Effect.gen(function* () {
+  const { public_url } = yield* ServiceInfo
+  const parts: Parts = {
+    sql: yield* SqlClient,
+    writer: yield* Writer,
+    secret: yield* DeploymentSecret,
+    // A key name has neither spaces nor plus signs.
+    origin: public_url.replace(/^[a-z]+:\/\//i, "").replace(/[\s+]+/g, "-"),
+    state: { settled: 0, gap: undefined, signer: undefined }
+  }
+  const { sql } = parts
+  const add = addTo(parts)
+  return {
+    add,
+    job: {
+      name: "log",
+      turn: Effect.map(add, (added) =>
+        added >= entriesInPiece * piecesInTransaction * transactionsMax ? pauseBusy : pauseIdle
+      )
+    },
+    checkpoint: Effect.orDie(Effect.map(Head.readShort(sql), (head) => head?.checkpoint)),
+    tile: (key, width) =>
+      Effect.orDie(
+        Effect.map(Head.tile(sql, key), (hashes) =>
+          hashes === undefined || Head.widthOf(hashes) < width ? undefined : hashes.subarray(0, width * Tree.hashSize)
+        )
+      ),
+    keys: Effect.orDie(
+      Effect.flatMap(Head.read(sql), (head) =>
+        head === undefined
+          ? Effect.succeed([])
+          : Effect.map(Head.keys(sql, head.origin), (keys) => keys.map(Note.verifierKey))
+      )
+    ),
+    receipt: receiptOf(sql)
+  } satisfies ChargeLogContract
+})
+
+// ---- adding -------------------------------------------------------------------------------------------------------------
+
+const addTo = (parts: Parts): ChargeLogContract["add"] =>
+  Effect.gen(function* () {
+    const { sql, writer } = parts
+    let added = 0
+    for (let i = 0; i < transactionsMax; i++) {
+      const head = (yield* Effect.orDie(Head.read(sql))) ?? (yield* begin(parts))
+      // Another node is making the log.
+      if (head === undefined) return added
+      const signer = yield* signerOf(parts, head.origin)
+      if (signer === undefined) return added
+      const piece = yield* Effect.orDie(pieceAfter(parts, head))
+      if (piece.entries === 0 && Note.opened(head.checkpoint, [signer.key]) !== undefined) return added
+      const checkpoint = checkpointOf(head.origin, piece.edge, signer)
+      const { edge, entries, last, tiles } = piece
+      const moved = yield* tryWrite(
+        writer,
+        Head.moving(head, { size: edge.size, entry: last, checkpoint }),
+        ...[...tiles.values()].map(({ first, tile }) => Head.writing(tile, first))
+      )
+      // Another node has moved the head.
+      if (!moved) return added
+      added += entries
+      if (entries < entriesInPiece * piecesInTransaction) return added
+    }
+    return added
+  })
+
+interface Signer {
+  readonly key: NoteKey
+  readonly secret: KeyObject
+}
+
+const checkpointOf = (origin: string, edge: Edge, { key, secret }: Signer): string =>
+  Note.signed(Note.checkpointText({ origin, size: edge.size, root: Tree.rootOf(edge) }), key, secret)
+
+/** Makes the empty log with its first key. `undefined` if another node does. */
+const begin = Effect.fnUntraced(function* ({ origin, secret, sql, writer }: Parts) {
+  const { public: key, secret: made } = Note.newKey()
+  const sealed = yield* secret.seal(made)
+  const signer = { key: { name: origin, public: key }, secret: Note.secretKey(made) }
+  const checkpoint = checkpointOf(origin, Tree.emptyEdge, signer)
+  const now = yield* Clock.currentTimeMillis
+  const salt = randomBytes(32).toString("base64url")
+  yield* tryWrite(writer, Head.making({ origin, salt, checkpoint }), Head.addingKey(key, sealed, now))
+  return yield* Effect.orDie(Head.read(sql))
+})
+
+/** The key that signs: a new one if the deployment's secret was lost. `undefined` if another node makes it. */
+const signerOf = Effect.fnUntraced(function* ({ secret, sql, state, writer }: Parts, origin: string) {
+  const found = yield* Effect.orDie(Head.signingKey(sql))
+  if (found === undefined) {
+    const made = Note.newKey()
+    const sealed = yield* secret.seal(made.secret)
+    yield* tryWrite(writer, Head.addingKey(made.public, sealed, yield* Clock.currentTimeMillis))
+    return undefined
+  }
+  if (state.signer?.key !== found.public) {
+    state.signer = { key: found.public, secret: Note.secretKey(yield* secret.unseal(found.sealed)) }
+  }
+  return { key: { name: origin, public: found.public }, secret: state.signer.secret } satisfies Signer
+})
+
+interface Piece {
+  readonly edge: Edge
+  readonly entries: number
+  /** The row of the last entry. */
+  readonly last: number
+  /** The changed tiles by level and index, with the row of the first entry where that is new. */
+  readonly tiles: ReadonlyMap<string, { readonly tile: Tree.Tile; readonly first: number | null }>
+}
+
+/** The next entries as leaves, at most a transaction's. */
+const pieceAfter = Effect.fnUntraced(function* (parts: Parts, head: Head.Head): Effect.fn.Return<Piece, SqlError> {
+  let { edge, entry: last } = head
+  const tiles = new Map<string, { readonly tile: Tree.Tile; readonly first: number | null }>()
+  for (let i = 0; i < piecesInTransaction; i++) {
+    if (i > 0) yield* turn
+    const entries = yield* finalAfter(parts, last)
+    if (entries.length === 0) break
+    const made = Tree.append(edge, Buffer.concat(entries.map((entry) => Tree.leafHash(leafOf(head.salt, entry)))))
+    for (const tile of made.changed) {
+      const key = `${tile.level}/${tile.n}`
+      const first = tile.level > 0 ? undefined : entries[tile.n * Tree.tileWidth - edge.size]?.seq
+      tiles.set(key, { tile, first: first ?? tiles.get(key)?.first ?? null })
+    }
+    edge = made.edge
+    last = entries.at(-1)!.seq
+    if (entries.length < entriesInPiece) break
+  }
+  return { edge, entries: edge.size - head.edge.size, last, tiles }
+})
+
+/** The next entries after the row `last` that no later commit can precede. */
+const finalAfter = (parts: Parts, last: number): Effect.Effect<ReadonlyArray<LoggedEntry>, SqlError> => {
+  const { sql } = parts
+  const read = entriesAfter(sql, last, Number.MAX_SAFE_INTEGER, entriesInPiece)
+  return sql.onDialectOrElse({
+    pg: () => Effect.flatMap(read, (entries) => withoutGaps(parts, last, entries)),
+    orElse: () => read
+  })
+}
+
+/** The entries before the first gap of rows. If the same gap ended the previous turn, the safe horizon shows how far entries are final. */
+const withoutGaps = Effect.fnUntraced(function* (
+  { sql, state }: Parts,
+  last: number,
+  entries: ReadonlyArray<LoggedEntry>
+) {
+  const final = (found: ReadonlyArray<LoggedEntry>): ReadonlyArray<LoggedEntry> => {
+    let before = last
+    const gap = found.findIndex(({ seq }) => {
+      const isFinal = seq <= state.settled || seq === before + 1
+      before = seq
+      return !isFinal
+    })
+    return gap < 0 ? found : found.slice(0, gap)
+  }
+  const found = final(entries)
+  if (found.length > 0 || entries.length === 0) return found
+  if (state.gap !== last) {
+    state.gap = last
+    return found
+  }
+  const horizon = yield* SafeHorizon.find(sql, 0)
+  if (horizon === undefined) return found
+  // Only up to an existing row: after a crash, a sequence may repeat the numbers after it.
+  state.settled = Math.min(horizon.entry, yield* lastEntry(sql))
+  return final(yield* entriesAfter(sql, last, state.settled, entriesInPiece))
+})
+
+// ---- reading ------------------------------------------------------------------------------------------------------------
+
+const receiptOf = (sql: SqlClient): ChargeLogContract["receipt"] =>
+  Effect.fn("ChargeLog.receipt")(function* (entry) {
+    const head = yield* Head.read(sql)
+    if (head === undefined || entry.seq > head.entry) return undefined
+    const { n, first } = (yield* Head.tileWith(sql, entry.seq))!
+    const index = n * Tree.tileWidth + (yield* entriesBetween(sql, first, entry.seq))
+    const ranges = Tree.inclusionRanges(index, head.edge.size)
+    const tiles = new Map<string, Uint8Array>()
+    for (const key of Tree.tilesOf(ranges)) tiles.set(`${key.level}/${key.n}`, (yield* Head.tile(sql, key))!)
+    const proof = Tree.rootsOf(ranges, ({ level, n }) => tiles.get(`${level}/${n}`)!)
+    return {
+      leaf: leafOf(head.salt, entry),
+      index,
+      proof: Buffer.concat(proof).toString("base64"),
+      checkpoint: head.checkpoint
+    }
+  }, Effect.orDie)
+
+/** A new secret cannot open the private key. The log continues with a new key; the public key of the old one stays. */
+export const logKeysEnd: Ending = {
+  count: (sql) => sql`SELECT count(*) AS n FROM tollgate_log_keys WHERE sealed IS NOT NULL`,
+  statements: () => [{ text: "UPDATE tollgate_log_keys SET sealed = NULL WHERE sealed IS NOT NULL", params: [] }],
+  notice: () => "the key of the log of charges is replaced: checkpoints so far stay valid under the old key"
+}

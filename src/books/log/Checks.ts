@@ -1,0 +1,123 @@
+/** Invariants between the log and the ledger, both ways: each entry has its leaf, and the log has nothing else. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import { pieceSize, turn } from "../../kernel/Pieces.ts"
+import { entriesAfter } from "../ledger/rows/EntriesInOrder.ts"
+import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
+import { findingsMax } from "../ledger/rules/Check.ts"
+import type { Check, CheckRow } from "../ledger/rules/Check.ts"
+import * as Head from "./Head.ts"
+import { leafOf } from "./Leaf.ts"
+import * as Note from "./Note.ts"
+import * as Tree from "./Tree.ts"
+import type { Edge } from "./Tree.ts"
+
+/** Tiles that the head does not have: after its edge, or on a level that no tree reaches. In one statement, so they belong to the head. */
+const selectForeign = `SELECT CAST(t.level AS TEXT) AS level, CAST(t.n AS TEXT) AS n
+  FROM tollgate_log_tiles t LEFT JOIN tollgate_log_head h ON true LEFT JOIN ${Head.spans} v ON v.level = t.level
+  WHERE v.level IS NULL OR h.id IS NULL OR t.n < 0 OR t.n > h.size / v.span
+    OR (t.n = h.size / v.span AND (h.size / (v.span / ${Tree.tileWidth})) % ${Tree.tileWidth} = 0)
+  LIMIT ${findingsMax}`
+
+const foreign = (sql: SqlClient) =>
+  Effect.map(sql.unsafe<{ readonly level: string; readonly n: string }>(selectForeign), (rows) =>
+    rows.map(({ level, n }): CheckRow => ({ id: `tile ${level}/${n}`, expected: "absent", found: "present" }))
+  )
+
+/** The partial tiles at the edge, and the checkpoint's text and signature. */
+const headFaults = Effect.fnUntraced(function* (sql: SqlClient) {
+  const faults: Array<CheckRow> = [...(yield* foreign(sql))]
+  const head = yield* Head.read(sql)
+  if (head === undefined) return faults
+  const { checkpoint, edge, origin } = head
+  for (const [level, tile] of edge.tiles.entries()) {
+    const width = Tree.edgeWidth(edge.size, level)
+    if (Head.widthOf(tile) === width) continue
+    faults.push({
+      id: `the last tile of level ${level}`,
+      expected: `${width} hashes`,
+      found: `${Head.widthOf(tile)} hashes`
+    })
+  }
+  const keys = yield* Head.keys(sql, origin)
+  const text = Note.opened(checkpoint, keys)
+  const due = faults.length > 0 ? undefined : Note.checkpointText({ origin, size: edge.size, root: Tree.rootOf(edge) })
+  if (text === undefined)
+    faults.push({ id: "the checkpoint", expected: "signed", found: "not signed by a key of the log" })
+  else if (due !== undefined && text !== due) {
+    faults.push({ id: "the checkpoint", expected: JSON.stringify(due), found: JSON.stringify(text) })
+  }
+  return faults
+})
+
+const inWords = (hash: Uint8Array | undefined): string =>
+  hash === undefined || hash.length === 0 ? "nothing" : Buffer.from(hash).toString("base64")
+
+const hashAt = (tile: Uint8Array, i: number): Uint8Array => tile.subarray(i * Tree.hashSize, (i + 1) * Tree.hashSize)
+
+/** Compares tiles computed from the entries with the stored ones, and collects the differences. */
+const comparer = (sql: SqlClient, head: Head.Head, faults: Array<CheckRow>) => {
+  const compare = ({ hashes, level, n }: Tree.Tile, stored: Uint8Array): void => {
+    if (Buffer.compare(hashes, stored) === 0) return
+    for (let i = 0; i < Math.max(Head.widthOf(hashes), Math.ceil(Head.widthOf(stored))); i++) {
+      const [expected, found] = [inWords(hashAt(hashes, i)), inWords(hashAt(stored, i))]
+      if (expected !== found) faults.push({ id: `hash ${n * Tree.tileWidth + i} of level ${level}`, expected, found })
+    }
+  }
+  const full = Effect.fnUntraced(function* (tile: Tree.Tile) {
+    if (tile.hashes.length === Tree.tileSize) compare(tile, (yield* Head.tile(sql, tile)) ?? new Uint8Array(0))
+  })
+  const last = ({ size, tiles }: Edge): void => {
+    for (const level of Head.levels) {
+      const hashes = tiles[level] ?? new Uint8Array(0)
+      compare({ level, n: Math.floor(size / Tree.spanOf(level)), hashes }, head.edge.tiles[level]!)
+    }
+  }
+  return { full, last }
+}
+
+/** Compares the stored row of a tile's first entry. It finds the leaf of an entry. */
+const firstFault = Effect.fnUntraced(function* (sql: SqlClient, { seq }: LoggedEntry, index: number) {
+  const n = index / Tree.tileWidth
+  const first = yield* Head.tileWith(sql, seq)
+  return first?.n === n && first.first === seq
+    ? []
+    : [{ id: `the first entry of tile 0/${n}`, expected: `row ${seq}`, found: `row ${first?.first ?? "unknown"}` }]
+})
+
+/** Every entry up to the head's as a leaf again. Earlier entries and full tiles never change, so the check works while others are added. */
+const treeFaults = Effect.fnUntraced(function* (sql: SqlClient) {
+  const faults: Array<CheckRow> = []
+  const head = yield* Head.read(sql)
+  if (head === undefined) return faults
+  const { full, last } = comparer(sql, head, faults)
+  let edge = Tree.emptyEdge
+  let seq = 0
+  for (;;) {
+    const entries = yield* entriesAfter(sql, seq, head.entry, pieceSize)
+    if (entries.length === 0) break
+    const made = Tree.append(edge, Buffer.concat(entries.map((entry) => Tree.leafHash(leafOf(head.salt, entry)))))
+    for (const tile of made.changed) yield* full(tile)
+    for (const [i, entry] of entries.entries()) {
+      const index = edge.size + i
+      if (index % Tree.tileWidth === 0) faults.push(...(yield* firstFault(sql, entry, index)))
+    }
+    edge = made.edge
+    seq = entries.at(-1)!.seq
+    if (faults.length >= findingsMax) return faults.slice(0, findingsMax)
+    yield* turn
+  }
+  if (seq !== head.entry) faults.push({ id: "the newest entry", expected: `row ${seq}`, found: `row ${head.entry}` })
+  if (edge.size !== head.edge.size)
+    faults.push({ id: "the size", expected: `${edge.size} entries`, found: `${head.edge.size} entries` })
+  last(edge)
+  return faults.slice(0, findingsMax)
+})
+
+const sentence = ({ expected, found, id }: CheckRow): string =>
+  `in the log of charges, ${id} should be ${expected}, but is ${found}`
+
+export const checks: ReadonlyArray<Check> = [
+  { name: "the checkpoint of the log is signed and has its root", isShort: true, find: headFaults, sentence },
+  { name: "the log has each entry and nothing else", find: treeFaults, sentence }
+]

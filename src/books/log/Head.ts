@@ -1,0 +1,135 @@
+/** The rows of the log: its head, with the partial tiles at the edge, and its keys. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Effect } from "effect"
+import type { Statement } from "../ledger/rules/Transaction.ts"
+import type { NoteKey } from "./Note.ts"
+import { hashSize, spanOf } from "./Tree.ts"
+import type { Edge, Tile, TileKey } from "./Tree.ts"
+
+/** The levels of tiles: enough for 2^48 entries. */
+export const levels: ReadonlyArray<number> = [0, 1, 2, 3, 4, 5]
+
+/** The levels with the number of leaves below a full tile, for a join. */
+export const spans = `(${levels.map((level) => `SELECT ${level} AS level, ${spanOf(level)} AS span`).join(" UNION ALL ")})`
+
+export interface Head {
+  /** The name of the log, which does not change. */
+  readonly origin: string
+  /** The key of the leaves' salts. */
+  readonly salt: string
+  /** The row of the newest entry in the log. */
+  readonly entry: number
+  readonly checkpoint: string
+  readonly edge: Edge
+}
+
+interface HeadRow {
+  readonly origin: string
+  readonly salt: string
+  readonly size: number
+  readonly entry: number
+  readonly checkpoint: string
+  readonly hashes: Uint8Array | null
+}
+
+/** In one statement, so the tiles belong to the head. */
+const selectHead = `SELECT h.origin, h.salt, h.size, h.entry, h.checkpoint, t.hashes FROM tollgate_log_head h
+  JOIN ${spans} v ON true LEFT JOIN tollgate_log_tiles t ON t.level = v.level AND t.n = h.size / v.span ORDER BY v.level`
+
+/** `undefined` before the log's first checkpoint. */
+export const read = (sql: SqlClient): Effect.Effect<Head | undefined, SqlError> =>
+  Effect.map(sql.unsafe<HeadRow>(selectHead), (rows) => {
+    const [row] = rows
+    if (row === undefined) return undefined
+    const { checkpoint, entry, origin, salt, size } = row
+    return {
+      origin,
+      salt,
+      entry,
+      checkpoint,
+      edge: { size, tiles: rows.map(({ hashes }) => hashes ?? new Uint8Array(0)) }
+    }
+  })
+
+/** The head of the log without its tiles. */
+export const readShort = (
+  sql: SqlClient
+): Effect.Effect<Pick<HeadRow, "checkpoint" | "entry" | "size"> | undefined, SqlError> =>
+  Effect.map(
+    sql<Pick<HeadRow, "checkpoint" | "entry" | "size">>`SELECT size, entry, checkpoint FROM tollgate_log_head`,
+    ([row]) => row
+  )
+
+/** The stored hashes of a tile. */
+export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8Array | undefined, SqlError> =>
+  Effect.map(
+    sql<{
+      readonly hashes: Uint8Array
+    }>`SELECT hashes FROM tollgate_log_tiles WHERE level = ${level} AND n = ${n}`,
+    ([row]) => row?.hashes
+  )
+
+/** The tile of level 0 with the entry in the row `seq`, and the row of the tile's first entry. */
+export const tileWith = (sql: SqlClient, seq: number) =>
+  Effect.map(
+    sql<{ readonly n: number; readonly first: number }>`SELECT n, first FROM tollgate_log_tiles
+      WHERE first <= ${seq} ORDER BY first DESC LIMIT 1`,
+    ([row]) => row
+  )
+
+// ---- writing ------------------------------------------------------------------------------------------------------------
+
+/** Moves the head. Refused if another node has moved it. */
+export const moving = (
+  before: Pick<Head, "checkpoint">,
+  after: Pick<Head, "checkpoint" | "entry"> & { readonly size: number }
+): Statement => ({
+  text: `UPDATE tollgate_log_head SET size = ?, entry = ?, checkpoint = ? WHERE id = 1 AND checkpoint = ? RETURNING id`,
+  params: [after.size, after.entry, after.checkpoint, before.checkpoint],
+  rows: 1
+})
+
+/** Writes a new or wider tile. `first` is the row of the tile's first entry, if that is new. */
+export const writing = ({ hashes, level, n }: Tile, first: number | null): Statement => ({
+  text: `INSERT INTO tollgate_log_tiles (level, n, hashes, first) VALUES (?, ?, ?, ?)
+    ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes`,
+  params: [level, n, hashes, first]
+})
+
+/** Makes the log. Refused if it exists. */
+export const making = ({ checkpoint, origin, salt }: Pick<Head, "checkpoint" | "origin" | "salt">): Statement => ({
+  text: `INSERT INTO tollgate_log_head (id, origin, salt, size, entry, checkpoint) VALUES (1, ?, ?, 0, 0, ?)
+    ON CONFLICT DO NOTHING RETURNING id`,
+  params: [origin, salt, checkpoint],
+  rows: 1
+})
+
+// ---- keys ---------------------------------------------------------------------------------------------------------------
+
+/** The key that signs, sealed. */
+export const signingKey = (sql: SqlClient) =>
+  Effect.map(
+    sql<{ readonly public: string; readonly sealed: string }>`SELECT public, sealed FROM tollgate_log_keys
+      WHERE sealed IS NOT NULL ORDER BY created_at DESC, public LIMIT 1`,
+    ([row]) => row
+  )
+
+/** Adds the key that signs. Refused if there is one. */
+export const addingKey = (key: string, sealed: string, now: number): Statement => ({
+  text: `INSERT INTO tollgate_log_keys (public, sealed, created_at)
+    SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
+    WHERE NOT EXISTS (SELECT 1 FROM tollgate_log_keys WHERE sealed IS NOT NULL) RETURNING public`,
+  params: [key, sealed, now],
+  rows: 1
+})
+
+/** All keys that ever signed, newest first, under the name of the log. */
+export const keys = (sql: SqlClient, name: string): Effect.Effect<ReadonlyArray<NoteKey>, SqlError> =>
+  Effect.map(
+    sql<{ readonly public: string }>`SELECT public FROM tollgate_log_keys ORDER BY created_at DESC, public`,
+    (rows) => rows.map((row) => ({ name, public: row.public }))
+  )
+
+/** The number of hashes in a stored tile. */
+export const widthOf = (hashes: Uint8Array): number => hashes.length / hashSize

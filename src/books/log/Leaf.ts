@@ -1,0 +1,33 @@
+/**
+ * The leaf of a ledger entry: lines of text, `name value`. Its salt is a keyed hash of account and number, so the hashes in public tiles cannot be
+ * guessed. The salt's key is stored with the log, because a reader of the database can read the entries themselves.
+ *
+ * Texts that may contain a line break are JSON strings. Amounts are in nano-USD, times in milliseconds since 1970.
+ */
+import { hash } from "node:crypto"
+import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
+
+export const leafVersion = "tollgate-entry/1"
+
+/** The salt's length in characters of base64: 132 bits. */
+const saltLength = 22
+
+/** Half of a keyed hash cannot be extended, so a key before the text is enough; an HMAC would take most of an entry's time. */
+export const saltOf = (key: string, { billing_account_id, number }: LoggedEntry): string =>
+  hash("sha256", `${key}\n${billing_account_id}\n${number}`, "base64url").slice(0, saltLength)
+
+/** The text of an entry's leaf. Different entries have different texts. */
+export const leafOf = (key: string, entry: LoggedEntry): string =>
+  `${leafVersion}
+account ${JSON.stringify(entry.billing_account_id)}
+number ${entry.number}
+type ${entry.type}
+amount ${entry.amount}
+balance ${entry.balance}
+giftable ${entry.giftable}
+source ${entry.source ?? "call"}
+reference ${JSON.stringify(entry.reference_id)}
+description ${JSON.stringify(entry.description)}
+time ${entry.at}
+salt ${saltOf(key, entry)}
+`

@@ -1,0 +1,197 @@
+/**
+ * The Merkle tree of RFC 6962 over SHA-256, stored as tiles (C2SP tlog-tiles). A tile of level 0 has the hashes of 256 leaves, a tile of a
+ * higher level the hashes of 256 full tiles below it. The last tile of a level may be partial. Tiles only ever grow.
+ */
+import { hash } from "node:crypto"
+import type { Range } from "../../kernel/Pieces.ts"
+
+/** The hashes of a full tile, and the bytes of a hash. */
+export const tileWidth = 256
+export const hashSize = 32
+export const tileSize = tileWidth * hashSize
+
+const sha256 = (data: Uint8Array | string): Buffer => hash("sha256", data, "buffer")
+
+/** The hash of a leaf: its text after a zero byte. */
+export const leafHash = (text: string): Buffer => sha256(`\0${text}`)
+
+const pair = Buffer.alloc(1 + 2 * hashSize, 1)
+
+/** The hash of a node with two children. */
+export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => {
+  pair.set(left, 1)
+  pair.set(right, 1 + hashSize)
+  return sha256(pair)
+}
+
+/** The root of a complete subtree, given the hashes of its lowest level; their number is a power of two. */
+export const subtreeRoot = (hashes: Uint8Array): Buffer => {
+  const row = Buffer.from(hashes)
+  for (let length = row.length; length > hashSize; length /= 2) {
+    for (let at = 0; at < length; at += 2 * hashSize) {
+      row.set(nodeHash(row.subarray(at, at + hashSize), row.subarray(at + hashSize, at + 2 * hashSize)), at / 2)
+    }
+  }
+  return row.subarray(0, hashSize)
+}
+
+export interface TileKey {
+  readonly level: number
+  /** Its index within the level. */
+  readonly n: number
+}
+
+export interface Tile extends TileKey {
+  readonly hashes: Uint8Array
+}
+
+/** The number of leaves below a full tile. */
+export const spanOf = (level: number): number => tileWidth ** (level + 1)
+
+/** The number of hashes in the last, partial tile of a level; 0 if there is none. */
+export const edgeWidth = (size: number, level: number): number => Math.floor(size / tileWidth ** level) % tileWidth
+
+/** The levels that the tree of this size has. */
+export const levelsOf = (size: number): number => {
+  let levels = 0
+  while (size >= tileWidth ** levels) levels++
+  return size === 0 ? 0 : levels
+}
+
+// ---- appending ----------------------------------------------------------------------------------------------------------
+
+/** The size of a tree, and the partial tile of each level, empty if there is none. Appending needs nothing else. */
+export interface Edge {
+  readonly size: number
+  readonly tiles: ReadonlyArray<Uint8Array>
+}
+
+const empty = new Uint8Array(0)
+
+export const emptyEdge: Edge = { size: 0, tiles: [] }
+
+/** Appends the hashes of leaves. Returns the new edge and every tile that changed. */
+export const append = (
+  edge: Edge,
+  leaves: Uint8Array
+): { readonly edge: Edge; readonly changed: ReadonlyArray<Tile> } => {
+  const tiles = [...edge.tiles]
+  const changed: Array<Tile> = []
+  for (let level = 0, added = leaves; added.length > 0; level++) {
+    const hashes = Buffer.concat([tiles[level] ?? empty, added])
+    const first = Math.floor(edge.size / spanOf(level))
+    const full = Math.floor(hashes.length / tileSize)
+    const roots = Buffer.alloc(full * hashSize)
+    for (let i = 0; i < full; i++) {
+      const tile = hashes.subarray(i * tileSize, (i + 1) * tileSize)
+      changed.push({ level, n: first + i, hashes: tile })
+      roots.set(subtreeRoot(tile), i * hashSize)
+    }
+    const rest = hashes.subarray(full * tileSize)
+    if (rest.length > 0) changed.push({ level, n: first + full, hashes: rest })
+    tiles[level] = rest
+    added = roots
+  }
+  return { edge: { size: edge.size + leaves.length / hashSize, tiles }, changed }
+}
+
+/** The root of the whole tree. */
+export const rootOf = ({ tiles }: Edge): Buffer => {
+  let root: Buffer | undefined
+  for (const tile of tiles) {
+    let end = tile.length
+    for (let length = hashSize; end > 0; length *= 2) {
+      if (((end / length) & 1) === 0) continue
+      const left = subtreeRoot(tile.subarray(end - length, end))
+      root = root === undefined ? left : nodeHash(left, root)
+      end -= length
+    }
+  }
+  return root ?? sha256("")
+}
+
+// ---- proofs -------------------------------------------------------------------------------------------------------------
+
+/** The largest power of two below `size`. */
+const split = (size: number): number => {
+  let power = 1
+  while (power * 2 < size) power *= 2
+  return power
+}
+
+/** The ranges of leaves whose roots prove the leaf at `index` in the tree of this size, from the leaf upwards. */
+export const inclusionRanges = (index: number, size: number): ReadonlyArray<Range> => {
+  const ranges: Array<Range> = []
+  for (let [from, to] = [0, size]; to - from > 1;) {
+    const middle = from + split(to - from)
+    if (index < middle) {
+      ranges.push({ from: middle, to })
+      to = middle
+    } else {
+      ranges.push({ from, to: middle })
+      from = middle
+    }
+  }
+  return ranges.toReversed()
+}
+
+/** The ranges of leaves whose roots prove that the tree of `old` leaves begins the tree of `size` leaves. */
+export const consistencyRanges = (old: number, size: number): ReadonlyArray<Range> => {
+  if (old === 0 || old === size) return []
+  const ranges: Array<Range> = []
+  let [from, to] = [0, size]
+  while (to !== old) {
+    const middle = from + split(to - from)
+    if (old <= middle) {
+      ranges.push({ from: middle, to })
+      to = middle
+    } else {
+      ranges.push({ from, to: middle })
+      from = middle
+    }
+  }
+  if (from > 0) ranges.push({ from, to })
+  return ranges.toReversed()
+}
+
+/** A complete subtree within one tile: `count` hashes from `at`. */
+interface Part extends TileKey {
+  readonly at: number
+  readonly count: number
+}
+
+/** The complete subtrees of a range, the largest first. The range begins at a multiple of the first one's size. */
+const partsOf = ({ from, to }: Range): ReadonlyArray<Part> => {
+  const parts: Array<Part> = []
+  for (let start = from; start < to;) {
+    let count = 1
+    let level = 0
+    let leaves = 1
+    while (leaves * 2 <= to - start) {
+      leaves *= 2
+      count *= 2
+      if (count === tileWidth) {
+        count = 1
+        level++
+      }
+    }
+    const first = start / tileWidth ** level
+    parts.push({ level, n: Math.floor(first / tileWidth), at: first % tileWidth, count })
+    start += leaves
+  }
+  return parts
+}
+
+/** The tiles that the roots of these ranges need. */
+export const tilesOf = (ranges: ReadonlyArray<Range>): ReadonlyArray<TileKey> => {
+  const keys = new Map(ranges.flatMap(partsOf).map(({ level, n }) => [`${level}/${n}`, { level, n }]))
+  return [...keys.values()]
+}
+
+/** The root of each range, from tiles that may be wider than the tree had them. */
+export const rootsOf = (ranges: ReadonlyArray<Range>, tileOf: (key: TileKey) => Uint8Array): ReadonlyArray<Buffer> =>
+  ranges.map((range) =>
+    partsOf(range)
+      .map((part) => subtreeRoot(tileOf(part).subarray(part.at * hashSize, (part.at + part.count) * hashSize)))
+      .reduceRight((right, left) => nodeHash(left, right))
+  )

@@ -1,0 +1,38 @@
+/** The public files of the log (C2SP tlog-tiles): its checkpoint and its tiles. A tile of a given width never changes, so it may be cached forever. */
+import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
+import { Effect } from "effect"
+import { RouteNotFound } from "../../http/contract/Problems.ts"
+import * as Reply from "../../http/transport/Reply.ts"
+import { ChargeLog } from "../../books/log/ChargeLog.ts"
+import { tileOfPath } from "./TilePath.ts"
+
+const forever = "public, max-age=31536000, immutable"
+/** A checkpoint is a second old at most, and the next one comes a second later. */
+const shortly = "public, max-age=1"
+
+const found = (type: string, caching: string, body: string | Buffer) =>
+  Reply.toResponse({ status: 200, headers: { "content-type": type, "cache-control": caching }, body })
+
+export const LogHttp = HttpApiBuilder.Router.use((router) =>
+  Effect.gen(function* () {
+    const log = yield* ChargeLog
+    yield* router.get(
+      "/checkpoint",
+      Effect.flatMap(log.checkpoint, (checkpoint) =>
+        checkpoint === undefined
+          ? Effect.die(new RouteNotFound())
+          : Effect.succeed(found("text/plain; charset=utf-8", shortly, checkpoint))
+      )
+    )
+    yield* router.get(
+      "/tile/*",
+      Effect.gen(function* () {
+        const { url } = yield* HttpServerRequest.HttpServerRequest
+        const asked = tileOfPath(url.split(/[?#]/, 1)[0]!.replace(/^.*?\/tile\//, ""))
+        const hashes = asked && (yield* log.tile(asked, asked.width))
+        if (hashes === undefined) return yield* Effect.die(new RouteNotFound())
+        return found("application/octet-stream", forever, Buffer.from(hashes))
+      })
+    )
+  })
+)

@@ -1,0 +1,31 @@
+/** Refusals of the receipt routes. */
+import { Schema } from "effect"
+import { Problem } from "../../kernel/Problem.ts"
+
+/** The loop adds an entry to the log about a second after its commit. */
+export class NotInLog extends Problem<NotInLog>()("NotInLog", {
+  status: 404,
+  error: "the entry is not in the log yet: ask again in a second or two",
+  code: "not_in_log"
+}) {}
+
+export class NothingCharged extends Problem<NothingCharged>()("NothingCharged", {
+  status: 404,
+  error: "the call cost nothing, so there is no ledger entry",
+  code: "nothing_charged",
+  fields: { usage_id: Schema.String },
+  details: {}
+}) {}
+
+/** A receipt shows the payer's balance. */
+export class PaidByAnother extends Problem<PaidByAnother>()("PaidByAnother", {
+  status: 403,
+  error: "another tenant paid for this call: only a credential of that tenant gets the receipt",
+  code: "paid_by_another_tenant"
+}) {}
+
+export class EntryNotFound extends Problem<EntryNotFound>()("EntryNotFound", {
+  status: 404,
+  error: "the ledger has no entry with this number",
+  code: "entry_not_found"
+}) {}

@@ -1,0 +1,67 @@
+/**
+ * Receipts: the proof that a ledger entry is in the log of charges (`books/log`).
+ *
+ * Where the specification is silent:
+ * - A receipt shows the payer's balance, so only the tenant that paid gets it. The tenant that called with another's credit does not.
+ * - Entry bundles of the log are not served, because leaves are private. Tiles and checkpoints are public.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer } from "effect"
+import type { Caller } from "../../kernel/Caller.ts"
+import { billingAccountOf } from "../../kernel/Ids.ts"
+import type { TenantId } from "../../kernel/Ids.ts"
+import * as Entries from "../../books/ledger/rows/EntriesInOrder.ts"
+import { ChargeLog } from "../../books/log/ChargeLog.ts"
+import { UsageNotFound } from "../usage/Problems.ts"
+import { EntryNotFound, NotInLog, NothingCharged, PaidByAnother } from "./Problems.ts"
+import type { Receipt } from "./Receipt.ts"
+
+export interface ReceiptsContract {
+  /** The receipt of a charge, for the tenant that paid. */
+  readonly ofCharge: (asked: {
+    readonly caller: Pick<Caller, "tenant_id">
+    readonly usage_id: string
+  }) => Effect.Effect<Receipt, NotInLog | NothingCharged | PaidByAnother | UsageNotFound>
+  /** The receipt of a tenant's ledger entry by its number. */
+  readonly ofEntry: (asked: {
+    readonly tenant_id: TenantId
+    readonly number: number
+  }) => Effect.Effect<Receipt, EntryNotFound | NotInLog>
+}
+
+export class Receipts extends Context.Tag("tollgate/receipts/Receipts")<Receipts, ReceiptsContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Receipts, make))
+}
+
+/** Seconds until an entry without a receipt is likely to have one. */
+const retryAfter = 2
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const log = yield* ChargeLog
+
+  const receiptOf = Effect.fnUntraced(function* (entry: Entries.LoggedEntry) {
+    const receipt = yield* log.receipt(entry)
+    return receipt ?? (yield* new NotInLog({ retry_after: retryAfter }))
+  })
+
+  const ofCharge: ReceiptsContract["ofCharge"] = Effect.fn("Receipts.ofCharge")(function* ({ caller, usage_id }) {
+    const call = yield* Effect.orDie(Entries.paidCall(sql, usage_id))
+    if (call === undefined) return yield* new UsageNotFound({ usage_id })
+    if (call.billing_source_tenant_id !== caller.tenant_id) {
+      return yield* call.tenant_id === caller.tenant_id ? new PaidByAnother() : new UsageNotFound({ usage_id })
+    }
+    const entry = yield* Effect.orDie(Entries.entryOfCharge(sql, call))
+    return yield* entry === undefined ? new NothingCharged({ usage_id }) : receiptOf(entry)
+  })
+
+  const ofEntry: ReceiptsContract["ofEntry"] = Effect.fn("Receipts.ofEntry")(function* ({ number, tenant_id }) {
+    const isNumber = Number.isSafeInteger(number) && number > 0
+    const entry = isNumber
+      ? yield* Effect.orDie(Entries.entryNumbered(sql, billingAccountOf(tenant_id), number))
+      : undefined
+    return yield* entry === undefined ? new EntryNotFound() : receiptOf(entry)
+  })
+
+  return { ofCharge, ofEntry } satisfies ReceiptsContract
+})
