@@ -23,7 +23,7 @@ const figure = (metrics: string, name: string): number => Number(new RegExp(`^${
 const idleMax = 16
 
 /** A log line that is expected: a signed payment for an unknown tenant is a matter for the operator and not a fault. */
-const expected = /"a payment is for a tenant that does not exist"/
+const expected = /"received a payment for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 

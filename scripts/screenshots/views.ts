@@ -218,7 +218,7 @@ const invoice = async ({ page }: Tab): Promise<void> => {
 
 const look = async ({ page }: Tab): Promise<void> => {
   await page.getByRole("button", { name: "Check now" }).click()
-  await page.getByText(/ hold, checked in /).waitFor()
+  await page.getByText(/ hold \(checked in /).waitFor()
 }
 
 const tenantOfAda = ({ page }: Tab): Promise<unknown> => openFirst(page, "Tenants")

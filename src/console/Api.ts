@@ -1,4 +1,4 @@
-/** The console's session: the page signs in here and gets access tokens for all other routes. */
+/** The console's session routes, where the page signs in and gets access tokens for all other routes. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { SessionEnded } from "../people/auth/Problems.ts"
@@ -14,16 +14,16 @@ import { AccountSuspended, NotAMember } from "../people/tenants/Problems.ts"
 
 const Providers = Schema.Struct({
   service_name: Schema.String,
-  /** The configured sign-in methods. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
+  /** The sign-in methods that are configured. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether browsers offer passkeys at this address. */
   passkeys: Schema.Boolean,
-  /** Whether this is a sandbox. It signs in the user that `login_hint` names. */
+  /** Whether this is a sandbox, which signs in whatever user `login_hint` names. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
 /**
- * `tenant_id` must be one of the user's tenants. It defaults to the previous request's tenant. `code` comes from a single-use console link.
+ * `tenant_id` must be one of the user's tenants and defaults to the one in the previous request. `code` comes from a single-use console link.
  */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
@@ -39,7 +39,7 @@ export const ConsoleToken = Schema.Struct({
   expires_in: Schema.Int,
   account_id: AccountId,
   tenant_id: TenantId,
-  /** Each use of the session extends its expiry. */
+  /** When the session expires. Each use of the session extends it. */
   session_expires_at: Moment
 }).annotations({ identifier: "ConsoleToken" })
 
@@ -47,7 +47,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
   .add(
     HttpApiEndpoint.get("providers", "/console/providers")
       .addSuccess(Envelope(Providers))
-      .annotate(OpenApi.Summary, "The identity providers for signing in to the console")
+      .annotate(OpenApi.Summary, "List the identity providers that can sign in to the console")
   )
   .add(
     HttpApiEndpoint.get("signIn", "/console/sign-in/:provider")
@@ -56,7 +56,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
         Schema.Struct({
           to: Schema.optional(
             Schema.String.annotations({
-              description: "The console page to return to, by its path below /console/"
+              description: "The console page to return to, as a path below /console/"
             })
           ),
           login_hint: Schema.optional(
@@ -69,7 +69,10 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addSuccess(HttpApiSchema.Text({ contentType: "text/html" }))
       .addError(InvalidRequest)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "Redirects a browser to the provider, and back to the console with a session")
+      .annotate(
+        OpenApi.Summary,
+        "Redirect a browser to the provider, which sends it back to the console with a session"
+      )
   )
   .add(
     HttpApiEndpoint.post("openSession", "/console/session")
@@ -82,7 +85,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(UnsupportedMediaType)
       .annotate(
         OpenApi.Summary,
-        "An access token for the session in the browser's cookie (only for the console's own page); 204 without a cookie"
+        "Get an access token for the session in the browser's cookie (only for the console's own page); 204 without a cookie"
       )
   )
   .add(
@@ -96,7 +99,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeysUnavailable)
       .annotate(
         OpenApi.Summary,
-        "Start a passkey sign-in: options for the browser, and a challenge in its cookie, valid for five minutes (only for the console's own page)"
+        "Start a passkey sign-in: returns options for the browser, with a challenge in its cookie that is valid for five minutes (only for the console's own page)"
       )
   )
   .add(

@@ -25,7 +25,7 @@ import { ConsoleSettings } from "./Settings.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const readRequest = reading(SessionRequest)
-/** 204, because browsers log every 4xx as an error and a first visit has no session. */
+/** 204 rather than an error, because browsers log every 4xx as an error and a first visit has no session. */
 const noSession = HttpServerResponse.empty({ status: 204, headers: { "cache-control": "no-store" } })
 
 const encodeToken = Schema.encodeSync(ConsoleToken)

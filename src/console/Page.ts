@@ -1,6 +1,6 @@
 /**
- * The console's built files, with content types and precompressed encodings. Every path without a file gets `index.html`, because the page has
- * client-side routes. Its `<base>` is set to the console's path, which the build does not know.
+ * The console's built files, with their content types and precompressed encodings. Every path without a file gets `index.html`, because the page
+ * routes on the client. Its `<base>` is set to the console's path, which the build does not know.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -10,27 +10,27 @@ import * as PageFiles from "./PageFiles.ts"
 
 export type Encoding = "br" | "gzip"
 
-/** A file in the form that is sent. */
+/** A file, ready to send. */
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer
   readonly encoding: Encoding | undefined
-  /** Each encoding has a different `ETag`. */
+  /** Differs between encodings. */
   readonly etag: string
-  /** The file name contains a hash of the content. */
+  /** Whether the file name contains a hash of the content. */
   readonly immutable: boolean
 }
 
 export interface Page {
   /**
-   * Returns the file in the first of these encodings that exists, or uncompressed. `path` is relative to the page's root. Returns `index.html` for
-   * an unknown path, and `undefined` for an asset from an earlier build.
+   * Returns the file in the first of these encodings that exists, or else uncompressed. `path` is relative to the page's root. An unknown path gets
+   * `index.html`; an asset from an earlier build gets `undefined`.
    */
   readonly find: (path: string, encodings: ReadonlyArray<Encoding>) => Promise<PageFile | undefined>
 }
 
 const index = "index.html"
-/** Every file name in this folder contains a content hash. */
+/** The folder in which every file name contains a content hash. */
 const hashed = "assets/"
 const endings = { br: ".br", gzip: ".gz" } as const
 
@@ -79,7 +79,7 @@ export const load = (base: string): Effect.Effect<Page | undefined> =>
     }
   })
 
-/** `index.html` with the console's path, compressed once. */
+/** Returns `index.html` with the console's path filled in, compressed once. */
 const entryOf = async (base: string) => {
   const text = (await PageFiles.read(index)).toString("utf8").replace(/<base href="[^"]*"/, `<base href="${base}"`)
   const plain = Buffer.from(text)

@@ -3,12 +3,12 @@ import { readdir, readFile } from "node:fs/promises"
 
 const place = (module: string): string => {
   if (module.endsWith("/console/PageFiles.ts")) return "../../dist/console/"
-  // The package's modules are in folders below the bundle.
+  // In the package, the modules are in folders below the bundle.
   return module.endsWith("/console/PageFiles.js") ? "../../console/" : "./console/"
 }
 const folder = new URL(place(import.meta.url), import.meta.url)
 
-/** Returns the paths of all files, relative to the page's root. The list is empty if the page was not built. */
+/** Returns the paths of all files, relative to the page's root. Returns an empty array if the page was not built. */
 export const list = async (): Promise<ReadonlyArray<string>> => {
   const found = await readdir(folder, { recursive: true }).catch(() => [])
   return found.map((name) => name.replaceAll("\\", "/"))

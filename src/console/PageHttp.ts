@@ -2,9 +2,9 @@
  * Serves the console's page over HTTP, and redirects `/`.
  *
  * Where the specification is silent:
- * - `/` redirects a browser to the console and other clients to the documents.
- * - Links in letters (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the page of invitations. The token moves into the
- *   fragment (`#`). Browsers do not send fragments, so servers and proxies cannot log it.
+ * - `/` redirects browsers to the console and other clients to the documents.
+ * - Links in letters (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the invitation page. The token moves into the fragment (`#`),
+ *   which browsers do not send, so servers and proxies cannot log it.
  * - The page loads nothing from another origin. The service proxies generated images and videos.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
@@ -41,7 +41,7 @@ export const page = (prefix: "" | `/${string}`) =>
       }
 
       let loaded: Page.Page | undefined
-      // Until the page has been built, each request looks for it.
+      // Until the page has been built, each request looks for it again.
       const current = Effect.suspend(() =>
         loaded === undefined
           ? Effect.tap(Page.load(`${root}/console/`), (page) => Effect.sync(() => (loaded = page)))
@@ -60,7 +60,7 @@ export const page = (prefix: "" | `/${string}`) =>
     })
   )
 
-/** The paths of links in letters. `name` is the token's name in the fragment. */
+/** The paths of links in letters. `name` is what the fragment calls the token. */
 const letters = [
   { path: "/transfer-invites/:token", name: "transfer" },
   { path: "/invites/:token", name: "team" }
@@ -98,7 +98,7 @@ const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): Readonly
 }
 const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
 
-/** Allows scripts, styles and requests from the page's own origin only. Images and media may also come from `blob:` URLs that the page creates. */
+/** Allows scripts, styles and requests only from the page's own origin. Images and media may also come from `blob:` URLs that the page creates. */
 const security: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'self'",

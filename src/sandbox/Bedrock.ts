@@ -1,6 +1,6 @@
 /**
- * A model vendor with Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows it. Its
- * prompt cache writes the text up to the last cache point on first use and reads it later.
+ * A model vendor that speaks Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows it.
+ * Its prompt cache writes the text before the last cache point on first use and reads it after that.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"
@@ -26,7 +26,7 @@ export const make: Make = ({ origin }) => {
         {
           id: "sandbox-bedrock",
           name: "Sandbox Bedrock",
-          description: "Repeats the prompt, in Bedrock's protocol",
+          description: "Repeats the prompt, over Bedrock's protocol",
           owned_by: "sandbox",
           context_length: contextLength,
           max_output_tokens: 4096,
@@ -58,7 +58,7 @@ const bodyOf = ({ body, headers }: Received): Body => {
   return parsed
 }
 
-/** The text of a block, including tool results. An image counts as one word. */
+/** Returns the text of a block, including tool results. An image counts as one word. */
 const textOf = (block: unknown): string => {
   const { document, image, text, toolResult } = objectOf(block)
   if (isBody(toolResult)) return listOf(toolResult.content).map(textOf).join(" ")
@@ -67,10 +67,10 @@ const textOf = (block: unknown): string => {
 }
 
 interface Prompt {
-  /** The last message: the text to repeat. */
+  /** The last message, which the model repeats. */
   readonly said: string
   readonly words: number
-  /** The text that the request asks to cache. */
+  /** The text that the request asks to have cached. */
   readonly marked: string
 }
 
@@ -147,7 +147,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** Encodes an event as a frame, or an exception if the name ends in `Exception`. */
+/** Encodes an event as a frame, or as an exception if the name ends in `Exception`. */
 export const frame = (name: string, data: object): Uint8Array => {
   const type = name.endsWith("Exception") ? "exception" : "event"
   const text = (value: string) => ({ type: "string", value }) as const

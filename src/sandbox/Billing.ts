@@ -1,6 +1,6 @@
 /**
- * The billing APIs of the sandbox's model vendor: its bill (`Bills`) in the formats of OpenAI, Anthropic and OpenRouter. A lever makes the bill
- * wrong.
+ * The billing APIs of the sandbox's model vendor, which serve its bill (`Bills`) in the formats of OpenAI, Anthropic and OpenRouter. A lever makes
+ * the bill wrong.
  */
 import { Effect, Schema } from "effect"
 import { day as dayMillis, parse, toDay, toIso } from "../kernel/Moment.ts"
@@ -11,7 +11,7 @@ import { vendorPriceOf } from "./Chat.ts"
 import { json, reader, Refusal } from "./Outside.ts"
 import type { Answer, Lever, Make, Received, Route } from "./Outside.ts"
 
-/** Days per page, so that a month has several pages. */
+/** The number of days per page, small enough that a month takes several pages. */
 const pageDays = 7
 
 const readMistake = reader(
@@ -29,12 +29,12 @@ const authorize = ({ headers }: Received): void => {
 
 type Kind = "input" | "cached" | "output"
 
-/** An amount in nano-USD. Prices have 18 decimal places per token. */
+/** Returns an amount in nano-USD. Prices have 18 decimal places per token. */
 const amountOf = (bills: Bills, row: BillRow, kind: Kind): bigint => {
   const offer = vendorPriceOf(row.model) ?? { prompt_usd_per_million: "1", completion_usd_per_million: "1" }
   const text = kind === "output" ? offer.completion_usd_per_million : offer.prompt_usd_per_million
   const list = fromDecimal(text, 12)!
-  // A cached token costs a tenth.
+  // A cached token costs a tenth of the price.
   const price = priceWith(bills.mistake(), kind, kind === "cached" ? list / 10n : list)
   const nano = divideHalfUp(BigInt(row[kind]) * price, 1_000_000_000n)
   return bills.mistake() === "cents" ? divideHalfUp(nano, 100_000n) * 100_000n : nano
@@ -58,7 +58,7 @@ interface Page {
   readonly next: string | null
 }
 
-/** The days from `from` (or the page's cursor) to `to`, exclusive. */
+/** Lists the days from `from` (or the page's cursor) up to, but not including, `to`. */
 const pageOf = (from: number, to: number, cursor: string | null): Page => {
   const start = cursor === null ? from : Number(cursor.slice("page_".length))
   const end = Math.min(to, start + pageDays * dayMillis)
@@ -118,7 +118,7 @@ const tokenTypes = {
   output: "output_tokens"
 } as const
 
-/** Cents, with all digits. */
+/** Formats an amount in cents, with all its digits. */
 const cents = (nano: bigint): string => toDecimal(nano * 100n)
 
 const anthropicCosts = (bills: Bills, day: string): ReadonlyArray<object> => {

@@ -1,10 +1,10 @@
 /**
- * The bill that the sandbox's model vendor keeps of its own calls, independent of the service's records, and the mistakes that it can be told to
+ * The bill that the sandbox's model vendor keeps of its own calls, independently of the service's records, and the mistakes that it can be told to
  * make. `Billing` serves it in the vendors' formats.
  */
 import { hour, toDay } from "../kernel/Moment.ts"
 
-/** A call that the vendor served, whether or not its answer arrived. */
+/** A call that the vendor served, whether or not its response arrived. */
 export interface Billed {
   readonly id: string
   readonly at: number
@@ -14,7 +14,7 @@ export interface Billed {
   readonly output: number
 }
 
-/** The ways to bill wrongly, with what they do. */
+/** The ways in which the bill can be wrong, each with its effect. */
 export const mistakes = {
   unknown_model: "adds calls of a model that was never called",
   unknown_calls: "adds calls of a model that was called",
@@ -41,7 +41,7 @@ export const mistakes = {
 export type Mistake = keyof typeof mistakes
 export const mistakeNames = Object.keys(mistakes) as ReadonlyArray<Mistake>
 
-/** The bill of a day, model and kind. */
+/** The bill for a day, model and kind. */
 export interface BillRow {
   readonly day: string
   readonly model: string
@@ -54,10 +54,10 @@ export interface BillRow {
 
 export interface Bills {
   readonly note: (call: Billed) => void
-  /** Makes the bill wrong in this way, or right again. */
+  /** Makes the bill wrong in this way, or correct again. */
   readonly setMistake: (mistake: Mistake | undefined) => void
   readonly mistake: () => Mistake | undefined
-  /** The rows by day and model, with the mistake. */
+  /** Returns the rows by day and model, including the mistake. */
   readonly rows: () => ReadonlyArray<BillRow>
 }
 
@@ -80,7 +80,7 @@ const rowsOf = (calls: ReadonlyArray<Billed>, shift: number): ReadonlyArray<Bill
   return [...rows.values()]
 }
 
-/** The calls on the bill. */
+/** Returns the calls on the bill. */
 const chosen = (calls: ReadonlyArray<Billed>, mistake: Mistake | undefined): ReadonlyArray<Billed> => {
   const one = calls[0]
   if (one === undefined) return calls
@@ -137,7 +137,7 @@ export const make = (): Bills => {
   }
 }
 
-/** A price per token in 10^-18 USD, with the mistake. */
+/** Returns a price per token in 10^-18 USD, including the mistake. */
 export const priceWith = (mistake: Mistake | undefined, kind: "input" | "cached" | "output", price: bigint): bigint => {
   switch (mistake) {
     case "input_price":

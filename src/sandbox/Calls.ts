@@ -1,4 +1,4 @@
-/** The latest calls that the outside world received. */
+/** Records the latest calls that the outside world received. */
 import type { ServiceName } from "./World.ts"
 
 /** The maximum number of calls kept. */
@@ -12,26 +12,26 @@ export interface Call {
   readonly service: ServiceName
   readonly path: string
   readonly body: Buffer
-  /** The caller closed the connection before the response was complete. */
+  /** Whether the caller closed the connection before the response was complete. */
   aborted: boolean
 }
 
 export interface Calls {
   readonly note: (service: ServiceName, path: string, body: Buffer) => Call
-  /** A JSON array, newest first. */
+  /** Returns a JSON array, newest call first. */
   readonly list: (service: ServiceName | undefined, limit: number) => string
-  /** Returns the number of calls dropped. */
+  /** Returns how many calls were dropped. */
   readonly clear: () => number
 }
 
 export const make = (): Calls => {
-  // A ring buffer: call i is at index i modulo its length. It holds calls `first` up to `next`.
+  // A ring buffer, in which call i is at index i modulo the length. It holds calls `first` up to `next`.
   const ring: Array<Call | undefined> = Array.from({ length: callsMax })
   let first = 0
   let next = 0
   let bytes = 0
 
-  /** Drops the oldest calls until at most `count` calls of `size` bytes are left. */
+  /** Drops the oldest calls until at most `count` calls with `size` bytes are left. */
   const shrink = (count: number, size: number) => {
     for (; next - first > count || bytes > size; first++) {
       bytes -= ring[first % callsMax]?.body.length ?? 0
@@ -41,7 +41,7 @@ export const make = (): Calls => {
 
   return {
     note: (service, path, body) => {
-      // A copy: a view would keep the whole buffer alive.
+      // Copied, because a view would keep the whole buffer alive.
       const kept = body.length > bodyBytesMax ? Buffer.from(body.subarray(0, bodyBytesMax)) : body
       const call: Call = { service, path, body: kept, aborted: false }
       shrink(callsMax - 1, bytesMax - kept.length)
@@ -69,7 +69,7 @@ export const make = (): Calls => {
 const show = ({ aborted, body, path, service }: Call): string =>
   `{"service":"${service}","path":${JSON.stringify(path)},"body":${bodyOf(body)},"aborted":${aborted}}`
 
-/** A JSON body unchanged, with all digits. Any other body becomes a JSON string. */
+/** Returns a JSON body unchanged, with all its digits. Any other body becomes a JSON string. */
 const bodyOf = (body: Buffer): string => {
   if (body.length === 0) return "null"
   const text = body.toString()

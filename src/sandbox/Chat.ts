@@ -1,6 +1,6 @@
 /**
- * A vendor of chat and text completions with OpenAI's wire format. Its models repeat the prompt and call tools on request (`Echo`). A token is a
- * whitespace-separated word, so tests can predict each answer and its price.
+ * A vendor of chat and text completions in OpenAI's wire format. Its models repeat the prompt and call tools on request (`Echo`). A token is a
+ * whitespace-separated word, so tests can predict every answer and its price.
  */
 import { Effect } from "effect"
 import { isBody, json, jsonBody, Refusal } from "./Outside.ts"
@@ -12,10 +12,10 @@ import type { Part, Repetition, Reply } from "./Echo.ts"
 export const newerMount = "/chat-a/v1"
 const newerProtocols = ["chat", "text", "messages", "responses"]
 
-/** Two addresses of one vendor. */
+/** The vendor's two addresses. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
-/** The maximum number of words of a prompt. */
+/** The maximum number of words in a prompt. */
 export const contextLength = 128_000
 
 interface ModelOffer {
@@ -23,7 +23,7 @@ interface ModelOffer {
   readonly name: string
   readonly description: string
   readonly price: { readonly prompt_usd_per_million: string; readonly completion_usd_per_million: string }
-  /** Vendors use both names. */
+  /** Vendors use one name or the other. */
   readonly limit_field: "max_tokens" | "max_completion_tokens"
   readonly upstreams: ReadonlyArray<{
     readonly upstream: keyof typeof upstreams
@@ -47,13 +47,13 @@ const models: ReadonlyArray<ModelOffer> = [
     description: "Repeats the prompt, at a higher price",
     price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
     limit_field: "max_completion_tokens",
-    // Appears in the operator's view of costs.
+    // Shown in the operator's view of costs.
     upstreams: [{ upstream: "sandbox-a", cost: { prompt_usd_per_million: "2.4", completion_usd_per_million: "12" } }]
   },
   {
     id: "sandbox-fraction",
     name: "Sandbox Fraction",
-    description: "Repeats the prompt, at a price finer than a nano-USD per token",
+    description: "Repeats the prompt, priced in fractions of a nano-USD per token",
     price: { prompt_usd_per_million: "0.0375", completion_usd_per_million: "0.15" },
     limit_field: "max_tokens",
     upstreams: [{ upstream: "sandbox-a" }]
@@ -68,7 +68,7 @@ const models: ReadonlyArray<ModelOffer> = [
   }
 ]
 
-/** The vendor's own price of a model; `undefined` for a model that it does not have. */
+/** Returns the vendor's own price for a model, or `undefined` if the vendor does not offer it. */
 export const vendorPriceOf = (model: string): ModelOffer["price"] | undefined => {
   const offer = models.find(({ id }) => id === model)
   return offer === undefined ? undefined : (offer.upstreams[0]?.cost ?? offer.price)
@@ -149,7 +149,7 @@ const wholeOf = (body: Body, name: string, least: number, most: number): number 
 
 const tokensLimit = 1_000_000_000
 
-/** The number of answers to each prompt. */
+/** Returns how many answers each prompt gets. */
 const choicesOf = (body: Body): number => wholeOf(body, "n", 1, 128) ?? 1
 
 const includesUsage = ({ stream_options }: Body): boolean =>
@@ -191,10 +191,10 @@ const eventStream = (pieces: Iterable<string>, first: number): Answer => ({
   first
 })
 
-/** The number of events before an injected break, without the last event. */
+/** Returns how many events a stream sends before an injected break. */
 const firstOf = (opening: number, words: number): number => Math.min(3, opening + words)
 
-/** The common fields of a stream's events. */
+/** The fields that all events of a stream share. */
 interface Wire {
   readonly head: { readonly id: string; readonly created: number; readonly model: string }
   readonly object: string
@@ -243,7 +243,7 @@ const chat = (body: Body, created: number, note: Note): Answer => {
   return eventStream(events(wire, chatDeltas(speech, n)), firstOf(n, words * n))
 }
 
-/** Names of the functions in the request. */
+/** Returns the names of the functions in the request. */
 const namesOf = ({ tools }: Body): ReadonlySet<string> =>
   new Set(
     Array.isArray(tools)
@@ -277,7 +277,7 @@ function* chatDeltas(speech: Reply, n: number): Generator<string> {
   for (let i = 0; i < n; i++) yield choice(i, "{}", `"${reasons[speech.end]}"`)
 }
 
-/** The deltas of a choice: its words, then the fragments of each tool call's arguments. */
+/** Yields the deltas of a choice: its words, then the fragments of each tool call's arguments. */
 function* pieces(speech: Reply): Generator<string> {
   for (const piece of cut(saidIn(speech))) yield `{"content":${JSON.stringify(piece)}}`
   for (const [index, call] of speech.parts.filter(isCall).entries()) {
@@ -288,7 +288,7 @@ function* pieces(speech: Reply): Generator<string> {
   }
 }
 
-/** The prompts of a completion request. Each token id counts as one word. */
+/** Returns the prompts in a completion request. Each token id counts as one word. */
 const promptsOf = ({ prompt }: Body): ReadonlyArray<string> => {
   const isTokens = (value: unknown): value is ReadonlyArray<number> =>
     Array.isArray(value) && value.length > 0 && value.every((token) => typeof token === "number")

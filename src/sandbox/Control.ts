@@ -1,4 +1,4 @@
-/** The sandbox's levers over HTTP for faults, received calls, the clock, media jobs and the state of tenants. */
+/** The sandbox's levers over HTTP, which control faults, received calls, the clock, media jobs and the state of tenants. */
 import { Schema } from "effect"
 import type { Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
@@ -19,9 +19,9 @@ interface Parts {
   readonly calls: Calls
   readonly faults: Faults
   readonly clock: SteeredClock
-  /** Moves any vendor's job to another status. */
+  /** Moves a job of any vendor to another status. */
   readonly moveJob: (vendor_id: string, move: JobMove) => Moved | undefined
-  /** `undefined` until the service is up. */
+  /** Returns `undefined` until the service is up. */
   readonly levers: () => LeversContract | undefined
   readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
 }
@@ -43,10 +43,12 @@ const sources = keysOf<CreditSource>({
 const statuses = keysOf<AccountStatus>({ active: true, suspended: true, closed: true })
 
 const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  Schema.Literal(...values).annotations({ message: () => `one of ${values.join(", ")}` })
+  Schema.Literal(...values).annotations({ message: () => `must be one of ${values.join(", ")}` })
 
 const Advance = Schema.Struct({
-  advance_ms: Schema.Int.pipe(Schema.nonNegative({ message: () => "a whole number of milliseconds, zero or more" }))
+  advance_ms: Schema.Int.pipe(
+    Schema.nonNegative({ message: () => "must be a whole number of milliseconds, zero or more" })
+  )
 })
 
 const Credit = Schema.Struct({
@@ -82,7 +84,7 @@ export const routes = (parts: Parts): ReadonlyArray<Lever> => [
   tenantLever(parts)
 ]
 
-/** Refuses until the service is up. */
+/** Refuses requests until the service is up. */
 const connected = ({ levers }: Pick<Parts, "levers">): LeversContract => {
   const found = levers()
   if (found === undefined) throw new Refusal(json(503, { error: "the service is not up yet" }))
@@ -96,7 +98,7 @@ const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
     method: "POST",
     path: "/control/faults",
     does:
-      "Makes the next `times` calls to a service of the outside world fail: with your own status, body (bytes: body_base64) and headers, late " +
+      "Makes the next `times` calls to a service of the outside world fail, with your own status, body (body_base64 for bytes) and headers, late " +
       `(delay_ms, chunk_delay_ms), or cut off (drop: true). Services: ${serviceNames.join(", ")}`,
     body: { service: "chat", status: 503, body: { error: { message: "overloaded" } }, times: 1 },
     answer: ({ body }) => {
@@ -108,7 +110,7 @@ const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
   {
     method: "DELETE",
     path: "/control/faults",
-    does: "Clears the faults that no call has met yet, and answers delayed calls",
+    does: "Clears faults that no call has used up yet, and releases delayed calls",
     answer: () => forgotten(faults.clear())
   }
 ]
@@ -117,7 +119,7 @@ const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
   {
     method: "GET",
     path: "/control/calls",
-    does: "Lists the calls that services of the outside world received, newest first: service, path, body, aborted",
+    does: "Lists the calls that the outside world's services received, newest first, each with service, path, body and aborted",
     query: { service: "chat", limit: "10" },
     answer: ({ query }) => ({
       status: 200,
@@ -136,11 +138,11 @@ const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
 const clockLever = ({ clock, run }: Parts): Lever => ({
   method: "POST",
   path: "/control/clock",
-  does: "Moves the service's clock forward: tokens and transfers expire, pauses end, loops run. A restart keeps the offset",
+  does: "Moves the service's clock forward, so tokens and transfers expire, pauses end and loops run. The offset survives a restart",
   body: { advance_ms: 60_000 },
   answer: async ({ body }) => {
     const { advance_ms } = readAdvance(body)
-    if (clock.now() + advance_ms > latest) throw wrong("advance_ms", `to ${toIso(latest)} at the latest`)
+    if (clock.now() + advance_ms > latest) throw wrong("advance_ms", `must not move the clock past ${toIso(latest)}`)
     return json(200, { now: toIso(await run(clock.advance(advance_ms))) })
   }
 })
@@ -148,7 +150,7 @@ const clockLever = ({ clock, run }: Parts): Lever => ({
 const jobLever = (parts: Parts): Lever => ({
   method: "POST",
   path: "/control/media",
-  does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; otherwise a job completes after about a second",
+  does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; without this, a job completes after about a second",
   body: { request_id: "{media_request_id}", status: "COMPLETED", duration: 5 },
   answer: async (received) => {
     const move = readMove(received.body)
@@ -164,12 +166,12 @@ const jobLever = (parts: Parts): Lever => ({
 const creditLever = (parts: Parts): Lever => ({
   method: "POST",
   path: "/control/credit",
-  does: `Books a credit to a tenant, of any source: ${sources.join(", ")}`,
+  does: `Books credit for a tenant from any source: ${sources.join(", ")}`,
   body: { tenant_id: "{tenant_id}", amount: 25, source: "purchase" },
   answer: async ({ body }) => {
     const { amount, source, tenant_id } = readCredit(body)
     if (amount <= 0n || amount > amountMax) {
-      throw wrong("amount", `a number of USD above zero, at most ${toJson(amountMax)}`)
+      throw wrong("amount", `must be a number of USD above zero, at most ${toJson(amountMax)}`)
     }
     const booked = await parts.run(connected(parts).credit(tenant_id, amount, source))
     return booked ? json(200, { tenant_id, amount: toJson(amount), source }) : noTenant
@@ -186,7 +188,7 @@ const tenantLever = (parts: Parts): Lever => ({
     const { setBillingStatus, setPlan } = connected(parts)
     const changesPlan = plan !== undefined || plan_status !== undefined
     if (billing_status === undefined && !changesPlan) {
-      throw wrong("billing_status", "one of billing_status, plan, plan_status is needed")
+      throw wrong("billing_status", "requires at least one of billing_status, plan and plan_status")
     }
     if (billing_status !== undefined && !(await parts.run(setBillingStatus(tenant_id, billing_status)))) return noTenant
     if (changesPlan) {
@@ -205,13 +207,13 @@ const noTenant = json(404, { error: "tenant_id: there is no such tenant" })
 const serviceIn = (query: URLSearchParams): ServiceName | undefined => {
   const asked = query.get("service") || undefined
   const service = serviceNames.find((name) => name === asked)
-  if (asked !== undefined && service === undefined) throw wrong("service", `one of ${serviceNames.join(", ")}`)
+  if (asked !== undefined && service === undefined) throw wrong("service", `must be one of ${serviceNames.join(", ")}`)
   return service
 }
 
 const limitIn = (query: URLSearchParams): number => {
   const asked = query.get("limit") || undefined
   if (asked === undefined) return Number.POSITIVE_INFINITY
-  if (!/^\d{1,9}$/.test(asked) || Number(asked) === 0) throw wrong("limit", "a whole number, one or more")
+  if (!/^\d{1,9}$/.test(asked) || Number(asked) === 0) throw wrong("limit", "must be a whole number of at least one")
   return Number(asked)
 }

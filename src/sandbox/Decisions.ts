@@ -1,6 +1,6 @@
 /**
- * A decision model with its own wire format. It gets typed questions about a state and picks the first label that occurs in the state. A token is a
- * word in any text of the request, so tests can predict each answer and its price.
+ * A decision model with a wire format of its own. It gets typed questions about a state and picks the first label that occurs in the state. A token
+ * is a word in any string of the request, so tests can predict every answer and its price.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -18,7 +18,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Names the wrong field, as the real model does. */
+/** Names the field that is wrong, as the real model does. */
 const refuse = (field: string, message: string): Refusal =>
   new Refusal(json(422, { error: { type: "invalid_request", field, message: `${field}: ${message}` } }))
 
@@ -31,7 +31,8 @@ const decide = (received: Received): Answer => {
   if (body["model"] !== model) throw refuse("model", `there is no model ${String(body["model"])}`)
   const { questions, state } = body
   if (state === undefined) throw refuse("state", "required")
-  if (!isBody(questions) || Object.keys(questions).length === 0) throw refuse("questions", "at least one question")
+  if (!isBody(questions) || Object.keys(questions).length === 0)
+    throw refuse("questions", "must contain at least one question")
   const answers: Record<string, unknown> = {}
   for (const [name, question] of Object.entries(questions))
     answers[name] = answerTo(`questions.${name}`, question, state)
@@ -43,7 +44,7 @@ const decide = (received: Received): Answer => {
   })
 }
 
-/** Counts the words of every text, including labels. */
+/** Counts the words in every string, including labels. */
 const words = (value: unknown): number => {
   if (typeof value === "string") return value.split(/\s+/).filter((word) => word !== "").length
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + words(one), 0)
@@ -55,14 +56,14 @@ const answerTo = (field: string, question: unknown, state: unknown): unknown => 
   if (!isBody(question)) throw refuse(field, "an object")
   const { criteria, instructions, type } = question
   if (type !== "choice" && type !== "noul" && type !== "score") throw refuse(`${field}.type`, "choice, noul or score")
-  // Instructions may be a string, an object, a list, or null.
+  // Instructions may be a string, an object, an array, or null.
   if (instructions === "" || (typeof instructions !== "string" && typeof instructions !== "object")) {
     throw refuse(`${field}.instructions`, "required")
   }
   const text = JSON.stringify(state).toLowerCase()
   if (type === "noul") return { type, noul: text.includes("not ") ? 0.1 : 0.9 }
   if (type === "score") {
-    if (!Array.isArray(criteria) || criteria.length < 2) throw refuse(`${field}.criteria`, "at least two")
+    if (!Array.isArray(criteria) || criteria.length < 2) throw refuse(`${field}.criteria`, "must contain at least two")
     return { type, score: 1, confidence: 0.9, legend: { ...criteria }, probabilities: { 0: 0.1, 1: 0.9 } }
   }
   if (!isBody(criteria) || Object.keys(criteria).length === 0) throw refuse(`${field}.criteria`, "required")

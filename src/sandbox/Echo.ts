@@ -1,6 +1,6 @@
 /**
- * Replies of the sandbox's models, which repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a model
- * call that tool if the request has it. If the request enables thinking, the model adds a thought.
+ * The replies of the sandbox's models, which repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a
+ * model call that tool if the request contains it. If the request enables thinking, the model adds a thought.
  */
 import { randomUUID } from "node:crypto"
 
@@ -25,7 +25,7 @@ export const repeat = (text: string, limit: number | undefined): Repetition => {
     : { text: cut(text).slice(0, limit).join(""), words: limit, finish_reason: "length" }
 }
 
-/** Splits a text into words. Whitespace belongs to the following word, or to the last word at the end of the text. */
+/** Splits a text into words. Whitespace belongs to the word that follows it, or to the last word at the end of the text. */
 export const cut = (text: string): Array<string> => {
   const pieces: Array<string> = []
   const word = /\S+/g
@@ -48,21 +48,21 @@ export type Part =
 export interface Reply {
   readonly parts: ReadonlyArray<Part>
   readonly words: number
-  /** Words of the thought, included in `words`. */
+  /** The number of words in the thought. They are included in `words`. */
   readonly thoughts: number
   readonly end: "stop" | "length" | "tools"
 }
 
 interface ReplyOptions {
   readonly limit: number | undefined
-  /** Names of the request's tools. */
+  /** The names of the tools in the request. */
   readonly tools: ReadonlySet<string>
   readonly thinks: boolean
 }
 
 const order = /^call (\S+) (\{.*\})$/
 
-/** Replies to a message. `limit` also counts the words of thoughts and calls. */
+/** Replies to a message. The words of thoughts and calls count against `limit` too. */
 export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): Reply => {
   const parts: Array<Part> = []
   const lines = text.split("\n")
@@ -86,14 +86,14 @@ export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): R
   }
 }
 
-/** Cache use of a prompt. */
+/** A prompt's use of the cache. */
 export interface CacheUse {
-  /** Words read from the cache, and written to it. */
+  /** The number of words read from the cache, and of words written to it. */
   readonly read: number
   readonly written: number
 }
 
-/** A prompt cache, which writes a text on first use and reads it later. */
+/** A prompt cache, which writes a text on first use and reads it after that. */
 export const promptCache = (): ((text: string) => CacheUse) => {
   const known = new Set<string>()
   return (text) => {

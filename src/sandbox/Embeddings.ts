@@ -1,6 +1,6 @@
 /**
- * A vendor of embeddings with OpenAI's wire format, at two addresses. Each word has its own direction. A text is the sum of its words, so texts with
- * common words are close. A token is a whitespace-separated word.
+ * A vendor of embeddings in OpenAI's wire format, at two addresses. Each word has its own direction, and a text is the sum of its words, so texts
+ * that share words are close. A token is a whitespace-separated word.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -78,7 +78,7 @@ const embed = ({ body, headers }: Received): Answer => {
   })
 }
 
-/** A unit vector. */
+/** Returns a unit vector. */
 const vectorOf = (words: Input, length: number): Float32Array => {
   const vector = new Float32Array(length)
   for (const word of words) {

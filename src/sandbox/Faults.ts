@@ -1,4 +1,4 @@
-/** Injected faults. Each service has a queue of faults, and each fault applies to a number of calls. */
+/** Injects faults. Each service has a queue of faults, and each fault applies to a number of calls. */
 import { Schema } from "effect"
 import { validateHeaderName, validateHeaderValue } from "node:http"
 import { json } from "./Outside.ts"
@@ -7,7 +7,7 @@ import { serviceNames } from "./World.ts"
 import type { ServiceName } from "./World.ts"
 
 const Millis = Schema.Int.pipe(
-  Schema.between(0, 2 ** 31 - 1, { message: () => "a whole number of milliseconds, zero or more" })
+  Schema.between(0, 2 ** 31 - 1, { message: () => "must be a whole number of milliseconds, zero or more" })
 )
 
 const isHeader = (name: string, value: string): boolean => {
@@ -22,28 +22,32 @@ const isHeader = (name: string, value: string): boolean => {
 
 const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
   Schema.filter((headers) => Object.entries(headers).every(([name, value]) => isHeader(name, value)), {
-    message: () => "names and values that HTTP headers can have"
+    message: () => "must contain names and values that are valid in HTTP headers"
   })
 )
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 export const Fault = Schema.Struct({
-  service: Schema.Literal(...serviceNames).annotations({ message: () => `one of ${serviceNames.join(", ")}` }),
-  /** With `body` and `headers`, replaces the service's response. */
-  status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599, { message: () => "a status from 200 to 599" }))),
-  /** A string is sent unchanged, any other value as JSON. The default status is 200. */
+  service: Schema.Literal(...serviceNames).annotations({ message: () => `must be one of ${serviceNames.join(", ")}` }),
+  /** Replaces the service's response, together with `body` and `headers`. */
+  status: Schema.optional(
+    Schema.Int.pipe(Schema.between(200, 599, { message: () => "must be a status from 200 to 599" }))
+  ),
+  /** A string is sent unchanged; any other value is sent as JSON. The default status is 200. */
   body: Schema.optional(Schema.Unknown),
-  /** A binary body in base64, for example frames of an event stream. */
-  body_base64: Schema.optional(Schema.String.pipe(Schema.pattern(base64, { message: () => "bytes in base64" }))),
+  /** A binary body in base64, for example the frames of an event stream. */
+  body_base64: Schema.optional(
+    Schema.String.pipe(Schema.pattern(base64, { message: () => "must be bytes in base64" }))
+  ),
   headers: Schema.optional(Headers),
   delay_ms: Schema.optional(Millis),
   /** Closes the connection instead of responding. A stream breaks after its first chunks. */
   drop: Schema.optional(Schema.Boolean),
-  /** Pause between two chunks of a stream. */
+  /** The pause between two chunks of a stream. */
   chunk_delay_ms: Schema.optional(Millis),
   times: Schema.optionalWith(
-    Schema.Int.pipe(Schema.between(1, 1_000_000_000, { message: () => "a whole number, one or more" })),
+    Schema.Int.pipe(Schema.between(1, 1_000_000_000, { message: () => "must be a whole number of at least one" })),
     { default: () => 1 }
   )
 }).pipe(
@@ -57,14 +61,14 @@ export const Fault = Schema.Struct({
     fault.drop !== true
       ? {
           path: ["status"],
-          message: "a fault needs one of status, body, body_base64, headers, delay_ms, drop, chunk_delay_ms"
+          message: "a fault needs at least one of status, body, body_base64, headers, delay_ms, drop, chunk_delay_ms"
         }
       : undefined
   )
 )
 export interface Fault extends Schema.Schema.Type<typeof Fault> {}
 
-/** The fault's own response; `undefined` if the service itself responds. */
+/** Returns the fault's own response, or `undefined` if the service itself responds. */
 export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): Answer | undefined => {
   if (status === undefined && body === undefined && body_base64 === undefined) return undefined
   const content =
@@ -76,14 +80,14 @@ export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): A
   const head = { status: status ?? 200, headers: { "content-type": "application/json", ...lowered(headers) } }
   const streams = /^(?:text\/event-stream|application\/vnd\.amazon\.eventstream)/.test(head.headers["content-type"])
   if (!streams && drop !== true) return { ...head, body: content }
-  // One chunk per event, so a fault can delay each event and break the stream after the last one.
+  // One chunk per event, so that a fault can delay each event and break the stream after the last one.
   const pieces = streams && typeof content === "string" ? content.split(/(?<=\n\n)/) : [content]
   return { ...head, pieces, first: pieces.length }
 }
 
 const unsaid = { error: { message: "The sandbox was told to fail.", type: "sandbox_fault", param: null, code: null } }
 
-/** Lower-cases the names. Otherwise `Content-Type` and `content-type` would be two headers. */
+/** Lower-cases the names, because `Content-Type` and `content-type` would otherwise be two headers. */
 export const lowered = (headers: Fault["headers"]): Record<string, string> =>
   Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]))
 
@@ -93,7 +97,7 @@ export interface Faults {
   readonly next: (service: ServiceName) => Fault | undefined
   /** Calls `onEnd` once: after the delay, or when the faults are cleared. Returns a function that ends the delay immediately. */
   readonly delay: (millis: number, onEnd: () => void) => () => void
-  /** Also ends running delays. Returns the number of faults cleared. */
+  /** Ends running delays as well. Returns how many faults were cleared. */
   readonly clear: () => number
 }
 
@@ -135,5 +139,5 @@ export const make = (): Faults => {
   }
 }
 
-/** The response of `POST {control}/faults`. */
+/** Returns the response to `POST {control}/faults`. */
 export const queued = (fault: Fault): Answer => json(200, fault)

@@ -1,8 +1,8 @@
-/** Small files in the data folder, which keep the sandbox's state over a restart. */
+/** Keeps the sandbox's state across restarts, in small files in the data folder. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
 import { join } from "node:path"
 
-/** Reads a file. `undefined` without a folder, or if the file does not exist. */
+/** Reads a file. Returns `undefined` if there is no folder or the file does not exist. */
 export const read = (data_dir: string | undefined, name: string): string | undefined => {
   if (data_dir === undefined) return undefined
   try {
@@ -13,7 +13,7 @@ export const read = (data_dir: string | undefined, name: string): string | undef
   }
 }
 
-/** Writes a file durably. A crash leaves either the old text or the new one. */
+/** Writes a file durably. After a crash, it contains either the old text or the new one. */
 export const write = (data_dir: string | undefined, name: string, text: string): void => {
   if (data_dir === undefined) return
   mkdirSync(data_dir, { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * The sandbox's video: a lighthouse that flashes every second, as VP9 in MP4, which browsers play without a licence. `FilmFrames` has one recorded
- * second. A longer video repeats it, so the file hardly grows.
+ * The sandbox's video, which shows a lighthouse that flashes every second. It is VP9 in MP4, which browsers play without a licence. `FilmFrames`
+ * contains one recorded second. A longer video repeats it, so the file hardly grows.
  */
 import { recorded } from "./FilmFrames.ts"
 
@@ -12,13 +12,13 @@ const secondsMax = 600
 
 export const framesOf = (seconds: number): number => Math.max(1, Math.round(Math.min(secondsMax, seconds) * fps))
 
-/** Big-endian 32-bit numbers. */
+/** Encodes big-endian 32-bit numbers. */
 const wide = (...values: ReadonlyArray<number>): Buffer => {
   const bytes = Buffer.alloc(4 * values.length)
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, 4 * index)
   return bytes
 }
-/** Big-endian 16-bit numbers. */
+/** Encodes big-endian 16-bit numbers. */
 const narrow = (...values: ReadonlyArray<number>): Buffer => {
   const bytes = Buffer.alloc(2 * values.length)
   for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, 2 * index)
@@ -34,7 +34,7 @@ const zeros = (count: number): ReadonlyArray<number> => Array.from({ length: cou
 /** The identity transformation. */
 const matrix = wide(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 
-/** The sample tables of a track. Every chunk points at the same recorded second. */
+/** Builds a track's sample tables. Every chunk points at the same recorded second. */
 const tables = (sizes: ReadonlyArray<number>, frames: number, at: number): Buffer => {
   const chunks = Math.ceil(frames / sizes.length)
   const last = frames - (chunks - 1) * sizes.length

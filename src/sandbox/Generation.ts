@@ -1,6 +1,6 @@
 /**
- * Two vendors that generate images and videos through a queue, with routes to submit, poll, fetch and cancel. A job completes after about a second
- * unless a lever moves it. Jobs survive a restart.
+ * Two vendors that generate images and videos through a queue, with routes to submit, poll, fetch and cancel a job. A job completes after about a
+ * second unless a lever moves it. Jobs survive a restart.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -21,9 +21,9 @@ interface SandboxJob {
   readonly endpoint: string
   readonly input: Readonly<Record<string, unknown>>
   readonly created_at: number
-  /** The state that a lever set. */
+  /** The state to which a lever moved the job. */
   moved?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED"
-  /** Length of the video in seconds, if a lever set it. */
+  /** The length of the video in seconds, if a lever set it. */
   duration?: number
 }
 
@@ -69,7 +69,7 @@ const vendor =
           {
             method: "GET",
             path: `/files/${service}/{name}`,
-            does: "A file that a job made",
+            does: "A file that a job generated",
             answer: ({ params }) => fileOf(queue.jobs, params["name"] ?? "")
           }
         ],
@@ -107,7 +107,7 @@ const submit = ({ clock, jobs, origin, save, service }: Queue, { body, headers, 
   authorize(headers.authorization)
   const endpoint = params["app"] ?? ""
   const input = parse(body) as Readonly<Record<string, unknown>>
-  // An image-to-video request may consist of a picture alone.
+  // An image-to-video request may contain an image and no prompt.
   const needsPrompt = !endpoint.endsWith("image-to-video")
   if (needsPrompt && (typeof input["prompt"] !== "string" || input["prompt"] === "")) {
     return json(422, { detail: [{ loc: ["body", "prompt"], msg: "field required", type: "value_error.missing" }] })
@@ -153,7 +153,7 @@ const cancel = (queue: Queue, received: Received): Answer => {
   const job = find(queue, received)
   const status = statusOf(queue, job)
   if (status === "COMPLETED" || status === "FAILED") return json(400, { status: "ALREADY_COMPLETED" })
-  // Only a queued job can be canceled.
+  // Only a job that is still queued can be canceled.
   if (status === "IN_QUEUE") {
     job.moved = "CANCELLED"
     queue.save()
@@ -161,7 +161,7 @@ const cancel = (queue: Queue, received: Received): Answer => {
   return json(202, { status: "CANCELLATION_REQUESTED" })
 }
 
-/** Moves a job to another state, for a lever. */
+/** Moves a job to another state on behalf of a lever. */
 const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): Moved | undefined => {
   const job = queue.jobs.get(vendor_id)
   if (job === undefined) return undefined
@@ -172,7 +172,7 @@ const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): M
   return { status: statusOf(queue, job), was }
 }
 
-/** The maximum number of jobs kept over a restart. */
+/** The maximum number of jobs kept across a restart. */
 const jobsMax = 10_000
 
 const authorize = (authorization: string | undefined): void => {
@@ -225,7 +225,7 @@ const imagesOf = (job: SandboxJob, files: string) => {
   }
 }
 
-/** A job's file: `{job}.mp4` or `{job}-{index}.png`. */
+/** Returns a job's file: `{job}.mp4` or `{job}-{index}.png`. */
 const fileOf = (jobs: ReadonlyMap<string, SandboxJob>, name: string): Answer => {
   if (name.endsWith(".mp4")) {
     const job = jobs.get(name.slice(0, -".mp4".length))

@@ -1,6 +1,6 @@
 /**
- * A model vendor with Google's Gemini protocol. It replies with `Echo`, thinks if the request enables thoughts, signs its tool calls, and caches a
- * prompt's instructions.
+ * A model vendor that speaks Google's Gemini protocol. It replies with `Echo`, thinks if the request enables thoughts, signs its tool calls, and
+ * caches a prompt's instructions.
  */
 import { Effect } from "effect"
 import { contextLength } from "./Chat.ts"
@@ -15,7 +15,7 @@ export const make: Make = ({ origin }) => {
   const cached = promptCache()
   const ask = (received: Received) => answer(received, cached)
   return Effect.succeed({
-    // Model and method share one segment, separated by a colon.
+    // The model and the method share one path segment, separated by a colon.
     routes: [{ method: "POST", path: `${mount}/models/{call}`, answer: ask }],
     configuration: {
       upstreams: { "sandbox-google": { base_url: origin + mount, api_key: "sandbox", speaks: ["google"] } },
@@ -23,7 +23,7 @@ export const make: Make = ({ origin }) => {
         {
           id: "sandbox-google",
           name: "Sandbox Google",
-          description: "Repeats the prompt, in Gemini's protocol",
+          description: "Repeats the prompt, over Gemini's protocol",
           owned_by: "sandbox",
           context_length: contextLength,
           max_output_tokens: 4096,
@@ -59,7 +59,7 @@ const bodyOf = ({ body, headers }: Received): Body => {
   return parsed
 }
 
-/** The text of a part. An image counts as one word. */
+/** Returns the text of a part. An image counts as one word. */
 const textOf = (part: unknown): string => {
   const { functionResponse, inlineData, text } = objectOf(part)
   if (inlineData !== undefined) return "image"
@@ -70,7 +70,7 @@ const textOf = (part: unknown): string => {
 const partsOf = (content: unknown): ReadonlyArray<unknown> => listOf(objectOf(content).parts)
 
 interface Prompt {
-  /** The last message: the text to repeat. */
+  /** The last message, which the model repeats. */
   readonly said: string
   readonly words: number
   readonly instructions: string
@@ -146,7 +146,7 @@ const partFor = (part: Part): object => {
   }
 }
 
-/** A part's deltas: each word of a text, or the whole call. */
+/** Splits a part into its deltas: each word of a text, or a complete call. */
 const piecesOf = (part: Part): ReadonlyArray<object> =>
   part.type === "call" ? [partFor(part)] : cut(part.text).map((text) => partFor({ type: part.type, text }))
 

@@ -1,6 +1,6 @@
 /**
- * A sandbox's greeting, with its addresses and a first call to paste. It creates person, tenant and key over HTTP, as a client does. It stores the
- * key in the data folder, because the service stores only its hash.
+ * Greets the person who starts a sandbox, with its addresses and a first call to paste. It creates a person, a tenant and a key over HTTP, as a
+ * client would. It stores the key in the data folder, because the service stores only a hash of it.
  */
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -31,13 +31,13 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
     },
     ...(body !== undefined && { body: JSON.stringify(body) })
   })
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`)
+  if (!response.ok) throw new Error(`${url} returned ${response.status}: ${await response.text()}`)
   return response.json()
 }
 
-/** The text of the greeting. */
+/** Returns the text of the greeting. */
 export const greet = (facts: Greeted): Effect.Effect<string> =>
-  // Tries again, because the tokens expire if a test moves the clock meanwhile.
+  // Retried, because the tokens expire if a test moves the clock meanwhile.
   Effect.tryPromise(() => greetingOf(facts)).pipe(
     Effect.retry({ times: 3 }),
     Effect.catchAll(() => Effect.succeed(`\n  Tollgate sandbox at ${facts.url}, documents at ${facts.url}/docs\n`))
@@ -81,7 +81,7 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
 `
 }
 
-/** The demo tenant and its key, created at the first start. */
+/** Returns the demo tenant and its key, which are created at the first start. */
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
   const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
   const { tenant_id } = me.result.account
@@ -96,7 +96,7 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   return demo
 }
 
-/** The key of an earlier start, if readable. */
+/** Reads the key from an earlier start, if possible. */
 const keptDemo = (path: string): Demo | undefined => {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Demo
@@ -105,7 +105,7 @@ const keptDemo = (path: string): Demo | undefined => {
   }
 }
 
-/** Whether the key still exists. People delete keys, and a new deployment secret deletes all of them. */
+/** Returns whether the key still exists. People delete keys, and a new deployment secret deletes all of them. */
 const works = async (url: string, { api_key }: Demo): Promise<boolean> => {
   const { ok } = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${api_key}` } })
   return ok

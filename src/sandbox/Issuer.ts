@@ -1,6 +1,6 @@
 /**
  * An OpenID Connect provider that signs in any address without a password. Its tokens are real, and the service verifies them in the usual way. The
- * sandbox configures it as both identity providers.
+ * sandbox configures it as both of its identity providers.
  */
 import { Effect, Schema } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from "jose"
@@ -15,21 +15,21 @@ import type { Answer, Make, Received, SandboxFailed } from "./Outside.ts"
 export const audience = "sandbox-google"
 
 const lifetimeSeconds = 3_600
-// An RSA key would add up to half a second to the first start. An elliptic key adds almost no time.
+// An RSA key would add up to half a second to the first start, while an elliptic key adds almost nothing.
 const algorithm = "ES256"
 const name = "sandbox-issuer.json"
 
 const TokenRequest = Schema.Struct({
-  email: Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "an email address" })),
+  email: Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "must be an email address" })),
   name: Schema.optional(Schema.NullOr(Schema.String)),
   email_verified: Schema.optional(Schema.NullOr(Schema.Boolean)),
-  /** Another audience, to test that the service rejects its tokens. */
+  /** A different audience, to test that the service rejects the token. */
   audience: Schema.optional(Schema.NullOr(Schema.String))
 })
 
 const readTokenRequest = reader(TokenRequest)
 
-/** The issuer: its address, its key and its clock. */
+/** The issuer's address, key and clock. */
 interface Issuer {
   readonly issuer: string
   readonly key: CryptoKey
@@ -55,14 +55,14 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         {
           method: "POST",
           path: "/issuer/token",
-          does: "Signs anyone in: answers the id_token that POST /v1/auth/google takes",
+          does: "Signs anyone in and returns the id_token that POST /v1/auth/google accepts",
           body: { email: "ada@example.com", name: "Ada", email_verified: true },
           answer: (received) => token(own, received)
         },
         {
           method: "GET",
           path: "/issuer/authorize",
-          does: "The provider's page for a person in a browser, for sign-in with OpenID Connect",
+          does: "The provider's page on which a person in a browser signs in with OpenID Connect",
           query: {
             client_id: "{client_id}",
             redirect_uri: "{redirect_uri}",
@@ -74,7 +74,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         {
           method: "POST",
           path: "/issuer/authorize",
-          does: "The form of that page",
+          does: "Receives the form on that page",
           answer: ({ body }) => {
             const form = new URLSearchParams(body.toString())
             return signedIn(own, form.get("email") ?? "", form)
@@ -118,7 +118,7 @@ const token = async (own: Issuer, { body }: Received): Promise<Answer> => {
     name: asked.name ?? asked.email.slice(0, asked.email.indexOf("@"))
   }
   const access_token = await sign(own, "at+jwt", { ...person, scope: "openid email profile" })
-  // The left half of the access token's hash binds the id token to it.
+  // The left half of the access token's hash ties the ID token to it.
   const at_hash = createHash("sha256").update(access_token).digest().subarray(0, 16).toString("base64url")
   const id_token = await sign(own, "JWT", { ...person, azp: aud, at_hash })
   return json(200, { id_token, access_token, token_type: "Bearer", expires_in: lifetimeSeconds })
@@ -140,7 +140,7 @@ const userinfo = async (
   return json(200, { sub, email, email_verified, name })
 }
 
-/** The sign-in page. A `login_hint` signs that person in immediately. */
+/** Shows the sign-in page. A `login_hint` signs that person in immediately. */
 const authorize = (own: Issuer, { query }: Received): Answer | Promise<Answer> => {
   if (query.get("response_type") !== "id_token" || query.get("response_mode") !== "form_post") {
     return page(400, "<p>Only response_type=id_token with response_mode=form_post is known here.</p>")
@@ -170,12 +170,12 @@ const signedIn = async (own: Issuer, who: string, asked: URLSearchParams): Promi
     nonce: asked.get("nonce") ?? undefined
   } as JWTPayload)
   const answer = new URLSearchParams({ id_token, state: asked.get("state") ?? "" })
-  // With a hint, the form submits itself, as other providers' forms do.
+  // With a hint, the form submits itself, as the forms of other providers do.
   const script = asked.has("login_hint") ? "<script>document.forms[0].submit()</script>" : ""
   return page(
     200,
     `<p>Signed in as ${escape(email)}.</p><form method="post" action="${escape(asked.get("redirect_uri") ?? "")}">${hidden(answer)}
-<button>Go on</button></form>${script}`
+<button>Continue</button></form>${script}`
   )
 }
 
@@ -190,7 +190,7 @@ const page = (status: number, body: string): Answer => ({
   body: `<!doctype html><meta charset="utf-8"><title>Sandbox sign-in</title>${body}`
 })
 
-/** A name without an address gets an address at example.com. */
+/** Turns what was typed into a person. A name without an address gets an address at example.com. */
 const personOf = (who: string): { readonly email: string; readonly name: string } => {
   const at = who.indexOf("@")
   if (at !== -1) return { email: who, name: who.slice(0, at) }
@@ -202,10 +202,10 @@ const personOf = (who: string): { readonly email: string; readonly name: string 
   return { email: `${local === "" ? "somebody" : local}@example.com`, name: who.trim() }
 }
 
-/** The same subject for an address in any case. */
+/** Returns the same subject for an address in any case. */
 const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)
 
-/** Reads the stored signing key or creates one. With the stored key, tokens of an earlier start stay valid. */
+/** Reads the stored signing key or creates one. With a stored key, tokens from an earlier start remain valid. */
 const keyOf = (data_dir: string | undefined) =>
   Effect.tryPromise({
     try: async () => {

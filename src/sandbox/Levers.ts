@@ -1,4 +1,4 @@
-/** Levers that change the service itself, through the service's own transactions. */
+/** Levers that change the service itself, through its own transactions. */
 import { Effect, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -14,11 +14,11 @@ import type { Plan } from "../people/tenants/Account.ts"
 import { Tenants } from "../people/tenants/Tenants.ts"
 
 export interface LeversContract {
-  /** Books a credit of any source. Returns false if there is no such tenant. */
+  /** Books credit from any source. Returns `false` if the tenant does not exist. */
   readonly credit: (tenant_id: string, amount: Nano, source: CreditSource) => Effect.Effect<boolean>
   readonly setBillingStatus: (tenant_id: string, status: AccountStatus) => Effect.Effect<boolean>
   readonly setPlan: (tenant_id: string, change: Partial<Plan>) => Effect.Effect<boolean>
-  /** The vendor's id of the generation job with this request id. */
+  /** Returns the vendor's id for the generation job with this request id. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
 }
 
@@ -34,13 +34,13 @@ export const make: Effect.Effect<LeversContract, never, Ledger | Writer | Tenant
   const ledger = yield* Ledger
   const tenants = yield* Tenants
   const jobs = yield* Jobs
-  /** False if the ledger refused the operation. */
+  /** Returns `false` if the ledger refused the operation. */
   const done = <A, E extends { readonly _tag: string }>(operation: Effect.Effect<A, E | BooksUnavailable>) =>
     operation.pipe(
       Effect.catchIf((error) => error instanceof BooksUnavailable, Effect.die),
       Effect.match({ onFailure: () => false, onSuccess: () => true })
     )
-  /** Books credit from a transfer. To keep the books balanced, the sandbox's own account buys the credit and sends it. */
+  /** Books credit from a transfer. To keep the books balanced, the sandbox's own account buys the credit and then sends it. */
   const send = (posting: Sent): Effect.Effect<void, LedgerRefusal | BooksUnavailable> =>
     Effect.flatMap(ledger.account(house), (found) => {
       const { amount, description, transfer } = posting

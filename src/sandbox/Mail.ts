@@ -1,4 +1,4 @@
-/** A mail server that keeps its letters. It speaks real SMTP on its own port, and a lever lists the letters. */
+/** A mail server that keeps every letter it receives. It speaks real SMTP on its own port, and a lever lists the letters. */
 import { Effect } from "effect"
 import type { AddressInfo } from "node:net"
 import PostalMime from "postal-mime"
@@ -51,7 +51,7 @@ export const make: Make = ({ calls, faults }) =>
         })
       }
     })
-    // A client's disconnect is not an error of the sandbox.
+    // A client that disconnects is not an error in the sandbox.
     server.on("error", () => {})
     const port = yield* Effect.acquireRelease(listen(server), () => close(server))
 
@@ -61,7 +61,7 @@ export const make: Make = ({ calls, faults }) =>
         {
           method: "GET",
           path: "/control/mail",
-          does: "Lists the sent emails, oldest first: to, subject, text",
+          does: "Lists the emails sent, oldest first, each with to, subject and text",
           answer: () => json(200, caught)
         },
         {
@@ -88,7 +88,7 @@ export const make: Make = ({ calls, faults }) =>
 
 const delayOf = (fault: Fault | undefined): number => fault?.delay_ms ?? 0
 
-/** The SMTP reply code is the status if that is from 400 to 599, otherwise 451. */
+/** The SMTP reply code is the status if that is from 400 to 599, and otherwise 451. */
 const replyOf = (status: number): Error =>
   Object.assign(new Error("The sandbox was told to fail."), {
     responseCode: status >= 400 && status <= 599 ? status : 451

@@ -1,6 +1,6 @@
 /**
- * A model vendor with Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache writes the text up to the
- * last `cache_control` on first use and reads it later.
+ * A model vendor that speaks Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache writes the text up
+ * to the last `cache_control` on first use and reads it after that.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
@@ -40,7 +40,7 @@ const bodyOf = ({ body, headers }: Received): Body => {
 
 const isImage = (block: Body): boolean => block.type === "image" || block.type === "document"
 
-/** The texts of blocks, including tool results. */
+/** Returns the texts of blocks, including tool results. */
 const textsOf = (content: unknown): ReadonlyArray<string> => {
   if (typeof content === "string") return [content]
   if (!Array.isArray(content)) return []
@@ -52,10 +52,10 @@ const textsOf = (content: unknown): ReadonlyArray<string> => {
 }
 
 interface Prompt {
-  /** The last message: the text to repeat. */
+  /** The last message, which the model repeats. */
   readonly said: string
   readonly words: number
-  /** The text that the request asks to cache. */
+  /** The text that the request asks to have cached. */
   readonly marked: string
 }
 
@@ -137,7 +137,7 @@ const blockOf = (part: Part): object => {
   }
 }
 
-/** The first event of a block, and its deltas. */
+/** Returns the first event of a block, and its deltas. */
 const piecesOf = (part: Part): { readonly begin: object; readonly deltas: ReadonlyArray<object> } => {
   switch (part.type) {
     case "thought":

@@ -1,6 +1,6 @@
 /**
- * Interfaces of the sandbox's services: routes, requests, responses, levers. To add a service, write a file with a `make` that returns an `Outside`,
- * and add it to `World.ts`.
+ * Interfaces that the sandbox's services share: routes, requests, responses and levers. To add a service, write a file with a `make` that returns an
+ * `Outside`, and add it to `World.ts`.
  */
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
@@ -12,13 +12,13 @@ import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
-/** A request with its complete body. */
+/** A request, with its complete body. */
 export interface Received {
-  /** The path without the query. */
+  /** The path, without the query. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** The path's value for each `{name}` of the route. */
+  /** The path's value for each `{name}` in the route. */
   readonly params: Readonly<Record<string, string>>
   readonly body: Buffer
 }
@@ -32,7 +32,7 @@ export interface Whole {
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The chunks of the stream, generated lazily. A fault can pause or break the stream between two of them. */
+  /** The chunks of the stream, generated lazily. A fault can pause or break the stream between any two of them. */
   readonly pieces: Iterable<string | Uint8Array>
   /** The number of chunks that a stream sends before a fault breaks it. */
   readonly first: number
@@ -42,12 +42,12 @@ export type Answer = Whole | Streamed
 
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
-  /** `{name}` matches one segment, `{name*}` any number. */
+  /** `{name}` matches one segment, `{name*}` any number of them. */
   readonly path: string
   readonly answer: (received: Received) => Answer | Promise<Answer>
 }
 
-/** A route that controls the sandbox, with its description in the list of levers. */
+/** A route that controls the sandbox, with a description for the list of levers. */
 export interface Lever extends Route {
   readonly does: string
   /** An example query and body. `{name}` stands for a value that the caller knows. */
@@ -55,10 +55,10 @@ export interface Lever extends Route {
   readonly body?: unknown
 }
 
-/** A change of a generation job. */
+/** A change to a generation job. */
 export interface JobMove {
   readonly status?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | undefined
-  /** Length of its video, in seconds. */
+  /** The length of its video, in seconds. */
   readonly duration?: number | undefined
 }
 
@@ -70,25 +70,25 @@ export interface Moved {
 
 /** A service of the outside world. */
 export interface Outside {
-  /** Routes that the deployment calls. The sandbox lists their calls and applies faults to them. */
+  /** Routes that the deployment calls. The sandbox lists calls to them and applies faults to them. */
   readonly routes: ReadonlyArray<Route>
-  /** Routes that control the service. The sandbox does not list their calls and applies no faults to them. */
+  /** Routes that control the service. The sandbox neither lists calls to them nor applies faults to them. */
   readonly levers?: ReadonlyArray<Lever>
-  /** Moves a generation job; `undefined` if the service has no such job. */
+  /** Moves a generation job. Returns `undefined` if the service has no such job. */
   readonly move?: (vendor_id: string, move: JobMove) => Moved | undefined
   /** Receives the deployment's address, for services that call back. */
   readonly connect?: (url: string) => void
-  /** The entries of the configuration document for this service. */
+  /** The service's entries in the configuration document. */
   readonly configuration: Readonly<Record<string, unknown>>
 }
 
-/** Dependencies of a service. */
+/** The dependencies of a service. */
 export interface Surroundings {
   /** The sandbox's address: `http://127.0.0.1:PORT`. */
   readonly origin: string
   readonly data_dir: string | undefined
   readonly clock: SteeredClock
-  /** For a service without HTTP. The switchboard records calls and applies faults for the other services. */
+  /** For services without HTTP. For all others, the switchboard records calls and applies faults. */
   readonly calls: Calls
   readonly faults: Faults
   /** The model vendor's bill. */
@@ -97,7 +97,7 @@ export interface Surroundings {
 
 export type Make = (surroundings: Surroundings) => Effect.Effect<Outside, SandboxFailed, Scope.Scope>
 
-/** The sandbox cannot start. The message is for the person who starts it. */
+/** The sandbox cannot start. The message is written for the person who starts it. */
 export interface SandboxFailed {
   readonly _tag: "SandboxFailed"
   readonly message: string
@@ -109,7 +109,7 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: write(body)
 })
 
-/** A route throws it to respond with a refusal. */
+/** A route throws this to respond with a refusal. */
 export class Refusal extends Error {
   readonly answer: Answer
 
@@ -124,11 +124,11 @@ export type Body = Readonly<Record<string, unknown>>
 
 export const isBody = (value: unknown): value is Body =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-/** The value if it is an object, otherwise an empty one. */
+/** Returns the value if it is an object, and an empty object otherwise. */
 export const objectOf = (value: unknown): Body => (isBody(value) ? value : {})
 export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Names the wrong field of a request, and the rule. */
+/** Names the field of a request that is wrong, and the rule that it breaks. */
 export const wrong = (field: string, rule: string): Refusal =>
   new Refusal(json(400, { error: `${field}: ${rule}`, details: { field, rule } }))
 
@@ -140,7 +140,7 @@ export const parse = (body: Buffer): unknown => {
   }
 }
 
-/** Parses a vendor's request as a JSON object, or fails with the vendor's own refusal and one of these messages. */
+/** Parses a vendor's request as a JSON object. If that fails, throws the vendor's own refusal with one of these messages. */
 export const jsonBody = (
   body: Buffer,
   refuse: (message: string) => Refusal,
@@ -157,14 +157,14 @@ export const jsonBody = (
   return parsed
 }
 
-/** Parses a body that contains money: numbers keep all their digits. */
+/** Parses a body that contains money, keeping all digits of its numbers. */
 export const parseMoney = (body: Buffer): unknown =>
-  Either.getOrThrowWith(parseExact(body), () => wrong("body", "JSON"))
+  Either.getOrThrowWith(parseExact(body), () => wrong("body", "must be JSON"))
 
 // Messages quote the rejected value, which may be long.
 const ruleLengthMax = 300
 
-/** Reads a JSON body of this exact shape, or rejects it and names its first wrong field. */
+/** Reads a JSON body of exactly this shape. Otherwise rejects it and names the first field that is wrong. */
 export const reader = <A, I>(schema: Schema.Schema<A, I>, read = parse): ((body: Buffer) => A) => {
   const decode = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })
   return (body) => {

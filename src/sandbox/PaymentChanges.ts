@@ -1,15 +1,15 @@
-/** Later changes of a payment: refunds, disputes, and the end of a delayed payment. */
+/** Applies later changes to a payment: refunds, disputes, and the end of a delayed payment. */
 import { addEvent, newId } from "./PaymentWorld.ts"
 import type { Event, Processor, Refund } from "./PaymentWorld.ts"
 import { sessionShown } from "./PaymentRoutes.ts"
 
 export interface ChangeDetails {
-  /** In cents. `undefined`: the whole rest. */
+  /** In cents; `undefined` means the full remaining amount. */
   readonly amount: number | undefined
   readonly refund_id: string | undefined
 }
 
-/** Applies the change. Returns its events, with the event that moves money last; `undefined` if the change is impossible. */
+/** Applies the change. Returns its events, with the one that moves money last, or `undefined` if the change is impossible. */
 export const change = (
   processor: Processor,
   id: string,
@@ -60,7 +60,7 @@ const refund = (processor: Processor, id: string, amount: number | undefined) =>
   ]
 }
 
-/** Fails the refund with this id, or the newest one. */
+/** Marks the refund with this id, or the newest one, as failed. */
 const failRefund = (processor: Processor, id: string, refund_id: string | undefined) => {
   const { refunds = [] } = processor.world.payments[id]!
   const refund = refunds.findLast((one) => !one.failed && (refund_id ?? one.id) === one.id)

@@ -1,10 +1,10 @@
-/** The payment processor's routes that the official library calls: customers, checkout, payments and stored methods. */
+/** The payment processor's routes that its official library calls, for customers, checkout, payments and stored payment methods. */
 import { json } from "./Outside.ts"
 import type { Answer, Received, Route } from "./Outside.ts"
 import { addEvent, deliverLater, deliverNow, newId } from "./PaymentWorld.ts"
 import type { CheckoutSession, Fields, Intent, Processor } from "./PaymentWorld.ts"
 
-/** The cards. Every customer also has a card that is declined. */
+/** The cards that exist. Every customer also has the one that is declined. */
 const cards: Readonly<Record<string, { readonly brand: string; readonly last4: string }>> = {
   pm_card_visa: { brand: "visa", last4: "4242" },
   pm_card_declined: { brand: "visa", last4: "0002" }
@@ -27,7 +27,7 @@ export const routes = (processor: Processor): ReadonlyArray<Route> => {
 
 type Handler = (processor: Processor, body: URLSearchParams, received: Received) => Answer
 
-/** Repeats the first response to a request with the same idempotency key. */
+/** Repeats the first response to requests with the same idempotency key. */
 const keyed = (processor: Processor, received: Received, handler: Handler): Answer => {
   const { save, world } = processor
   if (!/^bearer +sk_/i.test(received.headers.authorization ?? "")) {
@@ -156,7 +156,7 @@ const listMethods: Handler = ({ world }, _, { query }) => {
   return json(200, { object: "list", url: "/v1/payment_methods", has_more: false, data })
 }
 
-/** The fields of a nested object in a form: `metadata[tenant_id]=…`. */
+/** Returns the fields of a nested object in a form, such as `metadata[tenant_id]=…`. */
 const nested = (body: URLSearchParams, prefix: string): Fields =>
   Object.fromEntries(
     [...body].flatMap(([key, value]) =>
@@ -164,31 +164,31 @@ const nested = (body: URLSearchParams, prefix: string): Fields =>
     )
   )
 
-/** The checkout page. Opening the page pays with the card that always works, or with `?method=delayed` by a method that takes days. */
+/** The checkout page. Opening it pays with the card that always works or, with `?method=delayed`, by a method that takes days. */
 export const openPage = async (processor: Processor, { params, query }: Received): Promise<Answer> => {
   const { save, world } = processor
   const session = world.sessions[params["id"] ?? ""]
-  if (session === undefined) return page(404, "There is no such page.")
+  if (session === undefined) return page(404, "This page does not exist.")
   const customer = world.customers[session.customer]
   if (customer !== undefined && !customer.methods.includes("pm_card_visa")) customer.methods.push("pm_card_visa")
   if (session.mode === "setup" || session.payment_intent !== null) {
     save()
-    return page(200, session.mode === "setup" ? "The card is stored." : "This was paid already.", session.back)
+    return page(200, session.mode === "setup" ? "The card is stored." : "This has already been paid.", session.back)
   }
   const delayed = query.get("method") === "delayed"
   const intent = pay(processor, session.customer, "pm_card_visa", session.cents, session.payment_metadata, delayed)
   session.payment_intent = intent.id
   const completed = addEvent(processor, "checkout.session.completed", sessionShown(processor, session))
   const events = delayed ? [completed] : [completed, addEvent(processor, "payment_intent.succeeded", intent)]
-  // Responds after the events are delivered, so the person finds the credit on return.
+  // Responds only after the events are delivered, so that the credit is there when the person returns.
   await deliverNow(processor, events)
   const amount = (session.cents / 100).toFixed(2)
-  return page(200, delayed ? `${amount} USD are on their way.` : `Paid ${amount} USD.`, session.back)
+  return page(200, delayed ? `${amount} USD is on its way.` : `Paid ${amount} USD.`, session.back)
 }
 
 const style = `<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:30rem;margin:15vh auto;padding:0 1rem}h1{font-size:1rem;opacity:.7}</style>`
 
-/** `back` is the target of the page's link. */
+/** `back` is where the page's link leads. */
 const page = (status: number, text: string, back?: string | null): Answer => {
   const link = back === undefined || back === null ? "" : `<p><a href="${encodeURI(back)}">Back to the service</a></p>`
   const head = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">${style}`

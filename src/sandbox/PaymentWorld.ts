@@ -15,7 +15,7 @@ export interface CheckoutSession {
   readonly cents: number
   readonly metadata: Fields
   readonly payment_metadata: Fields
-  /** The target of the page's link back. Files of earlier versions lack this field. */
+  /** Where the page's link leads back to. Files from earlier versions lack this field. */
   readonly back?: string | null
   payment_intent: string | null
 }
@@ -32,7 +32,7 @@ export interface Intent {
   readonly created: number
   readonly amount: number
   amount_received: number
-  /** `processing`: paid with a method that takes days. */
+  /** `processing` means that it was paid with a method that takes days. */
   status: "succeeded" | "processing" | "requires_payment_method"
 }
 
@@ -59,7 +59,7 @@ export interface Processor {
   readonly seconds: () => number
   /** Writes the world to disk. */
   readonly save: () => void
-  /** The deployment's webhook address; `undefined` before the deployment runs. */
+  /** The deployment's webhook address. `undefined` until the deployment runs. */
   webhook: string | undefined
 }
 
@@ -99,7 +99,7 @@ export const addEvent = ({ seconds, world }: Processor, type: string, object: ob
   return event
 }
 
-/** Posts an event to the webhook. Returns the status, or 0 without a response. */
+/** Posts an event to the webhook. Returns the status, or 0 if there is no response. */
 export const deliver = async ({ seconds, webhook }: Processor, { body }: Pick<Event, "body">): Promise<number> => {
   if (webhook === undefined) return 0
   const timestamp = seconds()
@@ -121,7 +121,7 @@ export const deliverLater = (processor: Processor, events: ReadonlyArray<Event>)
   })
 }
 
-/** Delivers events one by one. Returns the last event's status, or 0 while events are held. */
+/** Delivers events one by one. Returns the last event's status, or 0 while events are held back. */
 export const deliverNow = async (processor: Processor, events: ReadonlyArray<Event>): Promise<number> => {
   processor.save()
   let status = 0

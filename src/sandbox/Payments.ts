@@ -1,4 +1,4 @@
-/** The sandbox's payment processor, with Stripe's wire format. Opening a checkout page pays for it. Its state survives a restart. */
+/** The sandbox's payment processor, in Stripe's wire format. Opening a checkout page pays for it. Its state survives a restart. */
 import { Effect, Schema } from "effect"
 import { json, reader, Refusal } from "./Outside.ts"
 import type { Lever, Make } from "./Outside.ts"
@@ -26,7 +26,7 @@ export const make: Make = (surroundings) =>
         {
           method: "GET",
           path: "/payments-page/{id}",
-          does: "The page of a checkout_url or setup_url: opening it pays with pm_card_visa and stores that card",
+          does: "The page at a checkout_url or setup_url; opening it pays with pm_card_visa and stores that card",
           answer: (received) => openPage(processor, received)
         },
         ...webhookLevers(processor),
@@ -62,7 +62,7 @@ const webhookLevers = (processor: Processor): ReadonlyArray<Lever> => {
     {
       method: "POST",
       path: "/control/webhooks",
-      does: "Holds payment events back, or delivers new ones again as they happen",
+      does: "Holds payment events back, or resumes delivering new ones as they happen",
       body: { hold: false },
       answer: ({ body }) => {
         world.held = readHold(body).hold
@@ -73,7 +73,7 @@ const webhookLevers = (processor: Processor): ReadonlyArray<Lever> => {
     {
       method: "POST",
       path: "/control/webhooks/{event_id}",
-      does: "Delivers a payment event again; as_new: under a new id",
+      does: "Delivers a payment event again; with as_new, under a new id",
       body: { as_new: false },
       answer: async ({ body, params }) => {
         const event = world.events.find(({ id }) => id === params["event_id"])

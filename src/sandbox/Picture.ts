@@ -1,9 +1,9 @@
-/** The sandbox's picture for a prompt: a sun over a gradient, as a PNG with a palette. The same text gives the same bytes. */
+/** The sandbox's picture for a prompt: a sun over a gradient, as a PNG with a palette. The same text always gives the same bytes. */
 import { createHash } from "node:crypto"
 import { deflateSync } from "node:zlib"
 
 const sideMax = 2048
-/** The palette's last colour is for the sun. The sky uses the others. */
+/** The palette's last colour is for the sun; the sky uses the others. */
 const sun = 255
 
 export const picture = (
@@ -16,7 +16,7 @@ export const picture = (
   const radius = Math.min(w, h) * (0.08 + 0.1 * part(0))
   const [x, y] = [w * (0.2 + 0.6 * part(1)), h * (0.25 + 0.35 * part(2))]
 
-  // Each row is a filter byte (none) and one byte per pixel.
+  // Each row consists of a filter byte (none) and one byte per pixel.
   const rows = Buffer.alloc((w + 1) * h)
   for (let row = 0; row < h; row++) {
     const at = row * (w + 1) + 1
@@ -25,7 +25,7 @@ export const picture = (
     if (half > 0) rows.fill(sun, at + Math.max(0, Math.round(x - half)), at + Math.min(w, Math.round(x + half)))
   }
 
-  // Three shifted cosine waves give the palette's red, green and blue.
+  // Three shifted cosine waves produce the palette's red, green and blue.
   const wave = (share: number, index: number): number =>
     Math.round(150 + 85 * Math.cos(2 * Math.PI * (part(3) + 0.35 * share + 0.15 * index)))
   const sky = Array.from({ length: sun }, (_, color) => [0, 1, 2].map((index) => wave(color / sun, index)))
@@ -50,7 +50,7 @@ const chunk = (type: string, content: Buffer): Buffer => {
   return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)])
 }
 
-/** CRC-32. `node:zlib` lacks it in the oldest supported version of Node. */
+/** Computes a CRC-32, which `node:zlib` lacks in the oldest supported version of Node. */
 const checksum = (bytes: Buffer): number => {
   let crc = 0xffffffff
   for (const byte of bytes) {

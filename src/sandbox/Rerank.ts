@@ -1,5 +1,5 @@
 /**
- * A vendor that ranks documents by a query, with the wire format of Cohere and Jina. A document's relevance is the fraction of the query's words that
+ * A vendor that ranks documents by a query, in the wire format of Cohere and Jina. A document's relevance is the fraction of the query's words that
  * it contains. A token is a whitespace-separated word, and the query counts once per document. One search unit covers up to a hundred documents.
  */
 import { Effect } from "effect"

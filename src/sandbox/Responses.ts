@@ -1,6 +1,6 @@
 /**
- * A model vendor with OpenAI's Responses protocol. It replies with `Echo`, thinks if the request enables reasoning, and caches the instructions of
- * requests with a `prompt_cache_key`. It keeps responses unless `store` is false.
+ * A model vendor that speaks OpenAI's Responses protocol. It replies with `Echo`, thinks if the request enables reasoning, and caches the
+ * instructions of requests with a `prompt_cache_key`. It stores responses unless `store` is false.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
@@ -14,7 +14,7 @@ const refuse = (status: number, message: string, param: string | null = null, co
 
 interface Memory {
   readonly cached: (text: string) => CacheUse
-  /** Conversations of kept responses by response id. */
+  /** The conversations of stored responses, by response id. */
   readonly kept: Map<string, string>
 }
 
@@ -58,14 +58,14 @@ const textOf = (content: unknown): string => {
     .join("\n")
 }
 
-/** The text of an input item. */
+/** Returns the text of an input item. */
 const saidIn = (item: unknown): string => {
   if (!isBody(item)) return ""
   const { content, output } = item
   return textOf(content ?? output)
 }
 
-/** Names of the functions and other tools that the client runs. */
+/** Returns the names of the functions and other tools that the client runs. */
 const namesOf = (tools: unknown): ReadonlySet<string> =>
   new Set(
     Array.isArray(tools)
@@ -189,7 +189,7 @@ const itemOf = (part: Part): Body => {
   }
 }
 
-/** An item's initial form, and the events up to its end. */
+/** Returns an item's initial form, and the events up to its end. */
 const piecesOf = (
   part: Part,
   item: Body,

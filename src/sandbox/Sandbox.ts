@@ -1,6 +1,6 @@
 /**
- * The outside world in process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats. Levers
- * trigger events. The service calls it over HTTP, as configured.
+ * The outside world in the same process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats.
+ * Levers trigger events. The service calls it over HTTP, as configured.
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
@@ -22,7 +22,7 @@ const service_client_id = "sandbox-web"
 const oauth_client = { client_id: "sandbox-oauth", redirect_uri: "http://127.0.0.1/callback" }
 const trusted_client_id = "sandbox-desktop"
 
-/** Merges two documents: objects entry by entry, lists by concatenation. */
+/** Merges two documents: objects entry by entry, arrays by concatenation. */
 const merged = (one: Body, other: Body): Body => {
   const whole: Record<string, unknown> = { ...one }
   for (const [name, value] of Object.entries(other)) {
@@ -34,9 +34,9 @@ const merged = (one: Body, other: Body): Body => {
 }
 
 export interface Settings {
-  /** The folder for clock, keys and jobs. Without it, each start has a new state. */
+  /** The folder for the clock, keys and jobs. Without it, each start begins with new state. */
   readonly data_dir?: string | undefined
-  /** The port on the loopback interface; by default any free one. */
+  /** The port on the loopback interface. Any free one by default. */
   readonly port?: number | undefined
   /** Services to leave out of the configuration. */
   readonly without?: ReadonlyArray<ServiceName> | undefined
@@ -44,19 +44,19 @@ export interface Settings {
 
 export interface Sandbox extends SandboxInfo {
   readonly url: string
-  /** The levers. `GET {control}` lists them. */
+  /** The levers, which `GET {control}` lists. */
   readonly levers: ReadonlyArray<LeverNote>
-  /** The clock of the service and the issuer. */
+  /** The clock that the service and the issuer use. */
   readonly clock: Clock.Clock
   /** The same clock, with a method to advance it. */
   readonly steered: SteeredClock.SteeredClock
-  /** Connects the running service: its levers and its address. */
+  /** Connects the running service, with its levers and its address. */
   readonly connect: (levers: LeversContract, url?: string) => void
   /** The configuration document that points a deployment at this sandbox. */
   readonly configuration: Body
 }
 
-/** A sandbox's configuration before its services add their parts. */
+/** A sandbox's configuration before its services add their entries. */
 const base: Body = {
   service_name: "Tollgate",
   clients: [{ client_id, name: "Sandbox" }],

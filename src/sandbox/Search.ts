@@ -1,4 +1,4 @@
-/** Two vendors of web search, each with its own wire format. Results repeat the query. */
+/** Two vendors of web search, each with its own wire format. Their results repeat the query. */
 import { Effect } from "effect"
 import { json, parse, Refusal } from "./Outside.ts"
 import type { Answer, Make, Received } from "./Outside.ts"
@@ -38,7 +38,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Pages for the query, on the requested hosts. */
+/** Makes pages for the query, on the requested hosts. */
 const pages = (query: string, count: number, hosts: ReadonlyArray<string>) =>
   Array.from({ length: count }, (_, i) => ({
     title: `${query} (${i + 1})`,

@@ -1,6 +1,6 @@
 /**
- * A vendor of text to speech with OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in chunks. `wav` is a playable
- * file. Other formats are zeros.
+ * A vendor of text to speech in OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in chunks. `wav` is a playable file;
+ * other formats are all zeros.
  */
 import { Effect } from "effect"
 import { json, parse, Refusal } from "./Outside.ts"
@@ -64,17 +64,17 @@ const speak = ({ body, headers }: Received): Answer => {
       }
 }
 
-/** 16-bit samples per second: a character lasts 1/16 second. */
+/** 16-bit samples per second, so that a character lasts 1/16 second. */
 const sampleRate = 8_192
 
-/** Silence after a WAV header. */
+/** Yields silence after a WAV header. */
 function* wav(count: number): Generator<Uint8Array> {
   const bytes = count * kilobyte.length
   const head = Buffer.alloc(kilobyte.length)
   head.write("RIFF", 0)
   head.writeUInt32LE(bytes - 8, 4)
   head.write("WAVEfmt ", 8)
-  // Format chunk: 16 bytes, PCM, one channel.
+  // The format chunk: 16 bytes, PCM, one channel.
   head.writeUInt32LE(16, 16)
   head.writeUInt16LE(1, 20)
   head.writeUInt16LE(1, 22)
@@ -94,7 +94,7 @@ function* silence(count: number): Generator<Uint8Array> {
   for (let i = 0; i < count; i++) yield kilobyte
 }
 
-/** Silence as events. */
+/** Yields silence as events. */
 function* events(count: number): Generator<string> {
   const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
   for (const piece of silence(count)) {

@@ -1,4 +1,4 @@
-/** A clock that can be advanced. It is real time plus an offset, which survives a restart. Advancing it wakes every sleeper that is due. */
+/** A clock that can be advanced. It shows real time plus an offset, which survives a restart. Advancing it wakes every sleeper that is due. */
 import { Clock, Duration, Effect } from "effect"
 import * as FileStore from "./FileStore.ts"
 import type { SandboxFailed } from "./Outside.ts"
@@ -34,7 +34,7 @@ const keptOffset = (data_dir: string | undefined): Effect.Effect<number, Sandbox
   Effect.try({
     try: () => {
       const text = FileStore.read(data_dir, name)?.trim() ?? "0"
-      if (!/^\d{1,15}$/.test(text)) throw new Error("it holds no number of milliseconds")
+      if (!/^\d{1,15}$/.test(text)) throw new Error("it does not contain a number of milliseconds")
       return Number(text)
     },
     catch: (error) => ({
@@ -55,7 +55,7 @@ const timerMax = 2 ** 31 - 1
 class Steered implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   offset: number
-  // `process.hrtime` has an arbitrary origin. Adding `origin` gives nanoseconds since 1970, with the offset.
+  // `process.hrtime` has an arbitrary origin. Adding `origin` gives nanoseconds since 1970, including the offset.
   private origin: bigint
   private readonly sleepers = new Set<Sleeper>()
 

@@ -1,6 +1,6 @@
 /**
- * The sandbox's HTTP server. It finds a request's route, records the call, applies a fault and responds. It uses plain Node, because faults break
- * HTTP's rules. Its own errors are JSON.
+ * The sandbox's HTTP server. It finds a request's route, records the call, applies a fault and responds. It uses plain Node, because faults break the
+ * rules of HTTP. Its own errors are JSON.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -16,15 +16,15 @@ import { json, Refusal } from "./Outside.ts"
 import type { Answer, Received, Route, SandboxFailed } from "./Outside.ts"
 import type { ServiceName } from "./World.ts"
 
-/** The body limit. */
+/** The largest body that is accepted, in bytes. */
 export const bodyBytesMax = 32 * 1024 * 1024
-/** The time that closing waits for open requests, in milliseconds. */
+/** How long closing waits for open requests, in milliseconds. */
 const closeTimeout = 1_000
 
 export interface Switchboard {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string
-  /** Adds routes. Their calls are recorded and get the service's faults. Without a service, the routes are levers. */
+  /** Adds routes. Calls to them are recorded and get the service's faults. Without a service, the routes are levers. */
   readonly plug: (routes: ReadonlyArray<Route>, service?: ServiceName) => void
 }
 
@@ -71,7 +71,7 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
     }
 
     const server = createServer({ keepAliveTimeout: 75_000 }, (request, response) => {
-      // A caller's disconnect is not an error of the sandbox.
+      // A caller that disconnects is not an error in the sandbox.
       response.on("error", () => {})
       answer(request, response).catch((error: unknown) => fail(response, error))
     })
@@ -82,7 +82,7 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
     return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, plug: plugs.plug }
   })
 
-/** Waits for the fault's delay. The wait ends early when the caller disconnects or the faults are cleared. */
+/** Waits for the fault's delay. The wait ends early if the caller disconnects or the faults are cleared. */
 const delayed = (response: ServerResponse, millis: number, faults: Faults): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) return resolve()
@@ -102,7 +102,7 @@ const answered = async (route: Route, received: Received): Promise<Answer> => {
   }
 }
 
-/** Handles a bug of the sandbox, which must not stop the service. */
+/** Handles a bug in the sandbox, which must not stop the service. */
 const fail = (response: ServerResponse, error: unknown): void => {
   if (response.headersSent) {
     response.destroy()
@@ -128,7 +128,7 @@ const preflight: Answer = {
   body: ""
 }
 
-const tooLarge = json(413, { error: `body: at most ${bodyBytesMax} bytes` })
+const tooLarge = json(413, { error: `body: must be at most ${bodyBytesMax} bytes` })
 const notFound = json(404, { error: "the sandbox has no such route" })
 
 // ---- routing ------------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ const directory = () => {
   }
 
   const find = (method: string, url: string): Found => {
-    // A client of a proxy sends an absolute URL.
+    // A client that uses a proxy sends an absolute URL.
     const target = url.startsWith("/") ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, "")
     const at = target.indexOf("?")
     const path = at === -1 ? target : target.slice(0, at)
@@ -204,7 +204,7 @@ const paramsOf = (pattern: RegExp, path: string): Readonly<Record<string, string
 
 // ---- the socket -------------------------------------------------------------------------------------------------------------
 
-/** Reads the complete body; `undefined` if it is too large or truncated. Bytes beyond the limit are discarded. */
+/** Reads the complete body. Returns `undefined` if it is too large or truncated. Bytes beyond the limit are discarded. */
 const read = (request: IncomingMessage): Promise<Buffer | undefined> =>
   new Promise((resolve) => {
     const chunks: Array<Buffer> = []
@@ -239,7 +239,7 @@ const listen = (server: Server, port: number): Effect.Effect<void, SandboxFailed
     })
   })
 
-/** Gives open requests a second of real time to finish, then closes their connections. The fiber's clock may be steered. */
+/** Gives open requests a second of real time to finish, then closes their connections. The fiber's own clock may be steered. */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     const idle = setInterval(() => server.closeIdleConnections(), 20)

@@ -1,6 +1,6 @@
 /**
- * A vendor of transcription with OpenAI's wire format, a form with a file. Any bytes count as audio, at 16,000 bytes per second. The transcript
- * states the length.
+ * A vendor of transcription in OpenAI's wire format, which is a form with a file. Any bytes count as audio, at 16,000 bytes per second. The
+ * transcript states how long the audio is.
  */
 import { Effect } from "effect"
 import { json, Refusal } from "./Outside.ts"
@@ -60,7 +60,7 @@ const hear = async ({ body, headers }: Received, task: "transcribe" | "translate
     : json(200, { text, usage: { type: "duration", seconds: Math.ceil(seconds) } })
 }
 
-/** Segments of three words, all of equal length, and word timestamps if requested. */
+/** Returns segments of three words, all equally long, and word timestamps if requested. */
 const timesOf = (text: string, seconds: number, form: FormData) => {
   const asked = form.getAll("timestamp_granularities[]")
   const words = text.split(" ").map((word, i, { length }) => ({

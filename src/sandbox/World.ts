@@ -1,4 +1,4 @@
-/** The services of the outside world, by the names used in faults, in the list of calls and in `Settings.without`. */
+/** The services of the outside world. Faults, the list of calls and `Settings.without` use these names. */
 import * as Billing from "./Billing.ts"
 import * as Bedrock from "./Bedrock.ts"
 import * as Chat from "./Chat.ts"

@@ -209,7 +209,7 @@ describe("the document", () => {
     const bare = await service.call("/v1/usage?end_time=2026-03-31", { token: key })
     expect([bare.status, bare.body]).toEqual([
       400,
-      { error: "Invalid end_time format", details: { field: "end_time", rule: "an RFC 3339 date and time" } }
+      { error: "Invalid end_time format", details: { field: "end_time", rule: "must be an RFC 3339 date and time" } }
     ])
   })
 })

@@ -288,7 +288,7 @@ describe("webhooks", () => {
     await eventually(async () => ((await service.balance(who)) < before ? true : undefined))
     const refused = await accepted()
     expect(refusal(refused)).toEqual([422, "transfer_invalid"])
-    expect(JSON.stringify(refused.body)).toContain("the credit of this transfer is not available now")
+    expect(JSON.stringify(refused.body)).toContain("the credit for this transfer is not available now")
     expect(JSON.stringify(refused.body)).not.toMatch(/owe|debt|refund|dispute/)
     await service.call(`/v1/transfers/${sent.body.result.id}/decline`, { method: "POST", token: friend.token })
     expect(await service.balance(who)).toBe(before)

@@ -376,7 +376,7 @@ describe("the error table", () => {
   it("a name that stands twice, or a body too deep, is refused in words", async () => {
     const ada = await sender()
     const twice = await send(ada, '{"amount":1,"amount":2,"recipient_email":"x@example.com","kind":"gift"}')
-    expect([twice.status, twice.body.details]).toEqual([400, { field: "", rule: "each field once" }])
+    expect([twice.status, twice.body.details]).toEqual([400, { field: "", rule: "must not repeat a field" }])
     const deep = `{"amount":1,"recipient_email":"x@example.com","kind":"gift","x":${"[".repeat(9_000)}${"]".repeat(9_000)}}`
     const answer = await send(ada, deep)
     expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"])

@@ -80,7 +80,7 @@ describe("a card that is declined", () => {
     await page.getByLabel("Charge", { exact: true }).fill("3")
     await page.getByRole("button", { name: "Save" }).click()
     // What the service refuses stands at its field.
-    await page.getByText("a whole number from 5 to 10000", { exact: true }).waitFor()
+    await page.getByText("must be a whole number from 5 to 10000", { exact: true }).waitFor()
     await page.getByLabel("Charge", { exact: true }).fill("5")
     await page.getByRole("button", { name: "Save" }).click()
     for (const failures of [1, 2, 3]) {

@@ -73,7 +73,7 @@ describe("the operator", () => {
       }
     }
     await page.getByRole("button", { name: "Check now" }).click()
-    await page.getByText(/^(\d+) of \1 hold, checked in /).waitFor()
+    await page.getByText(/^(\d+) of \1 hold \(checked in /).waitFor()
     await page.getByRole("button", { name: "Verify new rows" }).click()
     await page.getByText("no findings", { exact: false }).first().waitFor()
     await looks("")
@@ -265,7 +265,7 @@ describe("an operator", () => {
     for (const words of [
       "sandbox-failover",
       "sandbox-b failed · sandbox-a (sandbox-small) answered",
-      "earlier ones in cooldown"
+      "earlier ones are in cooldown"
     ])
       expect(text).toContain(words)
     tab.done()

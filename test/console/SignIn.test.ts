@@ -215,7 +215,7 @@ it("is deleted by an operator, one or with all sign-ins, and signs in no more", 
   await addPasskey(page, sandbox)
   await desk.reload()
   await desk.getByRole("button", { name: "End sign-ins" }).click()
-  await dialog.getByLabel("Delete the passkeys too").check()
+  await dialog.getByLabel("Also delete the passkeys").check()
   await dialog.getByRole("button", { name: "End sign-ins" }).click()
   expect(await dialog.getByRole("status").textContent()).toContain("One passkey is deleted.")
   await dialog.getByRole("button", { name: "Done" }).click()

@@ -87,7 +87,7 @@ describe("a transfer", () => {
     await page.getByText("You sent it").waitFor()
     await page.getByRole("button", { name: "Send the email again" }).click()
     await page.getByText("The email was sent again").waitFor()
-    await page.getByText(/^Possible again /).waitFor()
+    await page.getByText(/^You can send it again /).waitFor()
 
     const katherine = await desk.signIn("katherine", "transfers")
     await katherine.page.getByRole("button", { name: "Decline" }).click()

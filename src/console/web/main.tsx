@@ -8,8 +8,8 @@
  * `texts.ts` and `texts/` all texts · `money.ts` exact amounts · `moments.ts` times and counts in the user's language · `theme.css` the design
  * `Contract.d.ts` the contract as generated types
  *
- * A new view, in five steps:
- * 1. `views/<name>/<Name>.tsx` exports a component that returns `<Page title=...>` with `<Section>`s.
+ * A new view takes five steps:
+ * 1. Write `views/<name>/<Name>.tsx`, which exports a component that returns `<Page title=...>` with `<Section>`s.
  * 2. Add a route to `app/Router.tsx` with `lazyRouteComponent`. Keep the view's state in the URL with `validateSearch`. If the view belongs to the
  *    navigation, add it to `app/PersonShell.tsx`.
  * 3. Query with `useQuery` and `api.GET(...)` inside `resultOf` (envelope) or `asked` (no envelope). The key is `[topic, tenant, ...]`. If events
@@ -32,7 +32,7 @@ import { router } from "./app/Router.tsx"
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <Boundary>
-      {/* React Aria uses the console's language. `moments.ts` and `money.ts` format numbers and dates in the user's language. */}
+      {/* React Aria uses the console's language. `moments.ts` and `money.ts` format numbers and dates in the user's. */}
       <I18nProvider locale="en-US">
         <QueryClientProvider client={queries}>
           <RouterProvider router={router} />

@@ -11,7 +11,7 @@ const relativeTime = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", s
 type Instant = string | number | Date
 const dateOf = (at: Instant): Date => (at instanceof Date ? at : new Date(at))
 
-/** Formats a date. Adds the year unless it is the current year. */
+/** Formats a date. The year is added unless it is the current one. */
 const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) => {
   const short = new Intl.DateTimeFormat(undefined, options)
   const whole = new Intl.DateTimeFormat(undefined, { ...options, year: "numeric" })
@@ -22,7 +22,7 @@ const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) 
   }
 }
 
-/** Formats a time with seconds and time zone, for tooltips. */
+/** Formats a time with its seconds and time zone, for tooltips. */
 export const exactly = (at: Instant): string => dateTime.format(dateOf(at))
 export const day = (at: Instant): string => yearDay.format(dateOf(at))
 /** Formats a UTC day. */
@@ -58,7 +58,7 @@ export const shortCount = (value: number): string =>
 const percentage = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 })
 export const percent = (share: number): string => percentage.format(share)
 
-/** The units of a duration, each with the upper limit of its range and its length, in milliseconds. */
+/** The units of a duration, each with the upper end of its range and its length, both in milliseconds. */
 const durations = [
   [1000, 1, "millisecond"],
   [120_000, 1000, "second"],
@@ -107,7 +107,7 @@ export const bookDays = (first: Instant, last: Instant): string => utcDays.forma
 const monthDay = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" })
 const monthYear = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric", timeZone: "UTC" })
 const hourMinute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", timeZone: "UTC" })
-/** UTC months, days and hours, for axis labels. */
+/** Format UTC months, days and hours for axis labels. */
 export const tickMonth = (at: Instant): string => monthYear.format(dateOf(at))
 export const tickDay = (at: Instant): string => monthDay.format(dateOf(at))
 export const tickHour = (at: Instant): string => hourMinute.format(dateOf(at))

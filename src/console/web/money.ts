@@ -1,6 +1,6 @@
 /**
- * Exact amounts in USD. An amount arrives as a number if a double holds all its digits, otherwise as text (see `app/Client.ts`). Calculations use
- * a `bigint` of nano-USD: `nano` converts to it, and `usd` converts back to text.
+ * Exact amounts in USD. An amount arrives as a number if a double can represent all its digits, and as a string otherwise (see `app/Client.ts`).
+ * Calculations use a `bigint` in nano-USD: `nano` converts to it, and `usd` converts back to a string.
  */
 
 export type Usd = number | string
@@ -8,7 +8,7 @@ export type Usd = number | string
 const digits = 9
 const scale = 10n ** BigInt(digits)
 
-/** Converts an amount to nano-USD. Finer digits, which a unit price may have, are cut off. */
+/** Converts an amount to nano-USD. Finer digits, which unit prices can have, are cut off. */
 export const nano = (amount: Usd): bigint => {
   const text = typeof amount === "number" ? plain(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
@@ -38,7 +38,7 @@ export const sum = (amounts: Iterable<Usd>): bigint => {
   return total
 }
 
-/** Converts an amount to a double for a plot. `plotted` formats such values. */
+/** Converts an amount to a double for use in a plot. `plotted` formats such values. */
 export const approximate = (amount: Usd): number => Number(amount)
 
 const formats = new Map<string, Intl.NumberFormat>()
@@ -59,21 +59,21 @@ const format = (least: number, most: number): Intl.NumberFormat => {
 
 const literal = (value: bigint): Intl.StringNumericLiteral => usd(value) as Intl.StringNumericLiteral
 
-/** Formats all digits, at least to the cent: `$5.98432175`. */
+/** Formats an amount with all its digits, and at least to the cent: `$5.98432175`. */
 export const exact = (amount: Usd): string => format(2, digits).format(literal(nano(amount)))
 
-/** Formats a plotted value with all digits. A double is exact to the nano-USD below nine million dollars. */
+/** Formats a plotted value with all its digits. Below nine million dollars, a double is exact to the nano-USD. */
 export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
-/** An amount in two parts: the digits up to the cents, and the rest, which views dim. */
+/** An amount in two parts: the digits up to the cents, and the remaining ones, which views dim. */
 export interface Parts {
   readonly head: string
   readonly rest: string
-  /** The space and currency that some languages put after the figure. */
+  /** The space and currency that some languages put after the number. */
   readonly tail: string
 }
 
-/** Splits an amount into its parts. `least` and `most` limit the decimal places. */
+/** Splits an amount into its parts. `least` and `most` limit the number of decimal places. */
 export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   let head = ""
   let rest = ""
@@ -90,7 +90,7 @@ export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   return { head, rest, tail }
 }
 
-/** The decimal places that show three significant digits, at least two places: 2 for 12.5, 6 for 0.000123. */
+/** Returns how many decimal places show three significant digits, but at least two: 2 for 12.5, 6 for 0.000123. */
 export const shortDigits = (amount: Usd): number => {
   const value = nano(amount)
   const absolute = value < 0n ? -value : value
@@ -99,5 +99,5 @@ export const shortDigits = (amount: Usd): number => {
   return Math.min(digits, Math.max(2, leading + 3))
 }
 
-/** Formats three significant digits, at least to the cent: `$0.000123`. */
+/** Formats an amount to three significant digits, and at least to the cent: `$0.000123`. */
 export const short = (amount: Usd): string => format(2, shortDigits(amount)).format(literal(nano(amount)))

@@ -1,5 +1,5 @@
 /**
- * The console's texts, grouped by view. `texts/` has the texts of views that load later. A translation replaces only these files.
+ * The console's texts, grouped by view. `texts/` contains those of views that load later. A translation needs to replace only these files.
  */
 
 export const texts = {
@@ -63,7 +63,8 @@ export const texts = {
     passkeyDismissed: "No passkey was used. Try again, or choose another way to sign in.",
     none: "No sign-in method is configured. Ask the operator to add an identity provider or send you a link.",
     sandboxTitle: "Sandbox",
-    sandboxLead: "This service is a sandbox: it calls no outside service, and no money is real. Sign in as anyone.",
+    sandboxLead:
+      "This service is a sandbox. It calls no outside service, and no real money is involved. Sign in as anyone.",
     someoneElse: "Someone else",
     name: "Name or email address",
     go: "Sign in",
@@ -85,13 +86,13 @@ export const texts = {
     title: "This could not be loaded",
     unreachable: "The service did not respond. Your connection may be down, or the service may be restarting.",
     unavailable: "The service is unavailable. No data is lost. Try again in a moment.",
-    forbidden: "Your role in this tenant does not allow this. Ask an owner or admin.",
+    forbidden: "Your role in this tenant does not allow this. Ask an owner or an admin.",
     missing: "This does not exist or was removed.",
     limited: (seconds: string | undefined) =>
       seconds === undefined ? "Too many requests. Wait a moment." : `Too many requests. Try again in ${seconds} s.`,
     wrong: "Something went wrong in the service. If it happens again, report the request id.",
     pageTitle: "This view has an error",
-    page: "The rest of the console works. Reload the page. If the error returns, report it with the text below.",
+    page: "The rest of the console still works. Reload the page. If the error comes back, report it with the text below.",
     requestId: "Request id",
     reached: "The service cannot be reached",
     lostView: "Page not found",
@@ -147,7 +148,7 @@ export const texts = {
       granted: "Given by the operator. You can spend it but not send it.",
       reserved: "Reserved for open calls. The unused part is released.",
       held: "Sent but not yet accepted. Not part of the balance.",
-      available: "The balance minus reservations."
+      available: "The balance minus what is reserved."
     },
     changes: "Recent changes",
     about: "About",
@@ -265,7 +266,7 @@ export const texts = {
   },
   keys: {
     title: "Keys",
-    lead: "Programs make calls with a key. A key is shown only once, because the service stores only its hash.",
+    lead: "Programs make calls with a key. A key is shown only once, because the service stores only a hash of it.",
     make: "Create a key",
     name: "Name",
     nameHelp: "For example, the program or machine that uses it.",

@@ -1,4 +1,4 @@
-/** Allowances: credit that renews each week or month. A tenant's terms are its own or those of a plan. */
+/** Allowances: credit that a tenant gets each week or month. The terms are the tenant's own or come from a plan. */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
 import { TenantId } from "../../kernel/Ids.ts"
@@ -7,7 +7,7 @@ import { amountMax, Usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { Period } from "../../kernel/Period.ts"
 
-/** The part of the unused credit that carries over to the next period. */
+/** How much unused credit carries over to the next period. */
 export const Rollover = Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Amount })).annotations({
   identifier: "AllowanceRollover"
 })
@@ -15,15 +15,15 @@ export type Rollover = typeof Rollover.Type
 
 const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const })
 
-/** The conditions of an allowance: amount, period and rollover. */
+/** The terms of an allowance: its amount, period and rollover. */
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 
-/** The maximum amount that a rollover carries over. */
+/** The most that a rollover carries over. */
 export const keepOf = (rollover: Rollover): Nano =>
   rollover === "none" ? 0n : rollover === "all" ? amountMax : rollover.up_to_usd
 
-/** Either `plan`, the name of a configured plan, or the tenant's own terms. */
+/** Names a configured plan, or states the tenant's own terms. */
 export const NewAllowance = Schema.Struct({
   plan: Schema.optional(Schema.String),
   amount_usd: Schema.optional(Amount),
@@ -35,7 +35,7 @@ export const NewAllowance = Schema.Struct({
       plan === undefined
         ? amount_usd !== undefined && period !== undefined
         : amount_usd === undefined && period === undefined && rollover === undefined,
-    { message: () => "either plan, or amount_usd and period" }
+    { message: () => "must contain either plan, or amount_usd and period" }
   ),
   Schema.annotations({ identifier: "NewAllowance" })
 )
@@ -43,32 +43,32 @@ export interface NewAllowance extends Schema.Schema.Type<typeof NewAllowance> {}
 
 export const Allowance = Schema.Struct({
   tenant_id: TenantId,
-  /** The plan that sets the terms. Null if they are the tenant's own. */
+  /** The plan that sets the terms. Null if the tenant has its own terms. */
   plan: Schema.NullOr(Schema.String),
   amount_usd: Usd,
   period: Period,
   rollover: Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Usd })),
-  /** The last grant, including the credit carried over. Null before the first grant. */
+  /** The last grant, including the credit that carried over. Null before the first grant. */
   granted_usd: Schema.NullOr(Usd),
   granted_at: Schema.NullOr(Moment),
   /** The unspent part of the last grant, less the reservations of open calls. */
   unused_usd: Usd,
-  /** The beginning of the next period. */
+  /** When the next period begins. */
   renews_at: Moment
 }).annotations({ identifier: "Allowance" })
 export interface Allowance extends Schema.Schema.Type<typeof Allowance> {}
 
-/** A configured plan, as the operator sees it. */
+/** A configured plan, as shown to the operator. */
 export const PlanLine = Schema.Struct({
   name: Schema.String,
   /** Null for a plan without an allowance. */
   allowance: Schema.NullOr(Schema.Struct({ amount_usd: Usd, period: Period, rollover: Allowance.fields.rollover })),
-  /** The factor on model prices. Null at list price. */
+  /** The factor on model prices. Null if the plan pays list prices. */
   price_factor: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "PlanLine" })
 export interface PlanLine extends Schema.Schema.Type<typeof PlanLine> {}
 
-/** A tenant's allowance, if it has one. */
+/** A tenant's allowance, or null. */
 export const OwnAllowance = Schema.Struct({ allowance: Schema.NullOr(Allowance) }).annotations({
   identifier: "OwnAllowance"
 })
@@ -76,7 +76,7 @@ export interface OwnAllowance extends Schema.Schema.Type<typeof OwnAllowance> {}
 
 export const AllowanceEnded = Schema.Struct({
   tenant_id: TenantId,
-  /** The unused part that was taken back. */
+  /** The unused credit that was taken back. */
   taken_usd: Usd
 }).annotations({ identifier: "AllowanceEnded" })
 export interface AllowanceEnded extends Schema.Schema.Type<typeof AllowanceEnded> {}

@@ -1,19 +1,19 @@
 /**
- * Allowances: credit that a tenant gets each week or month (UTC), by its own terms or by a configured plan. A job grants each period once, on any
- * number of nodes.
+ * Allowances: credit that a tenant gets each week or month (UTC), under its own terms or those of a configured plan. A job grants each period exactly
+ * once, however many nodes run it.
  *
  * Where the specification is silent:
- * - Calls spend the allowance first: its unused part is the last grant less the charges since. Purchased credit, other granted credit and the
- *   reservations of open calls are never taken back. A refund, or a grant that the operator takes back, reduces other granted credit first and
- *   then the allowance. The renewal does not take that part back a second time.
- * - A renewal takes back the whole unused part. Together with the new amount, it grants the part that the rollover keeps.
- * - An allowance that begins within a period grants the whole amount immediately. A new amount applies from the next period. A change between weeks
- *   and months grants the current period of the new kind immediately.
- * - After missed periods (no process ran, or the tenant was suspended), only the current one is granted, with the rollover of the last grant. If
- *   the clock is set back, no period is granted twice, and no period before the allowance began.
- * - If an allowance ended and is set again in the same period, that period is not granted again. Credit that the tenant kept when the allowance
- *   ended is not taken back later.
- * - If a grant would raise a balance above the ledger's maximum, it waits until the balance has room.
+ * - Calls spend the allowance first, so its unused part is the last grant less all charges since. Purchased credit, other granted credit and the
+ *   reservations of open calls are never taken back. A refund, or a grant that the operator takes back, reduces other granted credit first and then
+ *   the allowance. The renewal does not take that part back a second time.
+ * - A renewal takes back everything unused. The new grant includes the new amount and whatever the rollover carries over.
+ * - An allowance that begins within a period grants the full amount immediately. A new amount applies from the next period. Switching between weeks
+ *   and months grants the current week or month immediately.
+ * - If periods were missed because no process ran or the tenant was suspended, only the current one is granted, with the rollover of the last grant.
+ *   If the clock is set back, no period is granted twice, nor is any period before the allowance began.
+ * - If an allowance ends and is set again in the same period, that period is not granted again. Credit that the tenant kept when the allowance ended
+ *   is not taken back later.
+ * - If a grant would raise a balance above the ledger's maximum, the job grants it once the balance has room.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -37,22 +37,22 @@ import * as Renewal from "./Renewal.ts"
 import { Plans } from "./Settings.ts"
 import type { PlansByName } from "./Settings.ts"
 
-/** `beside` are statements that commit with the change, such as an audit log entry. */
+/** `beside` holds statements that commit with the change, such as an audit log entry. */
 export interface AllowancesContract {
-  /** Sets the terms of a tenant's allowance, and grants the current period if it is due. */
+  /** Sets the terms of a tenant's allowance and grants the current period if it is due. */
   readonly set: (
     tenant: TenantId,
     terms: NewAllowance,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Allowance, BillingAccountNotFound | AllowancePlanUnknown | BooksUnavailable>
-  /** Ends an allowance. With `take_back`, its unused part is taken back. Otherwise the tenant keeps it. */
+  /** Ends an allowance. `take_back` takes back its unused part; otherwise the tenant keeps it. */
   readonly end: (
     tenant: TenantId,
     take_back: boolean,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<AllowanceEnded, AllowanceNotFound | BooksUnavailable>
   readonly find: (tenant: TenantId) => Effect.Effect<Allowance, AllowanceNotFound>
-  /** Allowances in the order of their tenants' ids, after this one. */
+  /** Lists allowances by tenant id, starting after `after`. */
   readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Allowance>>
   /** Grants all due periods and returns the number of tenants that failed. `layerJobs` runs it. */
   readonly renewDue: Effect.Effect<{ readonly failed: number }>
@@ -99,7 +99,7 @@ const set = (parts: Parts): AllowancesContract["set"] =>
     yield* Statements.write(writer, upsert(parts, tenant_id, asked, yield* Clock.currentTimeMillis), ...beside)
     // If the balance has no room, the job grants the period later.
     yield* Effect.catchTag(renewal.renew(tenant_id), "BalanceTooLarge", () => Effect.void)
-    // A concurrent request may have ended it.
+    // A concurrent request may have ended the allowance.
     return yield* Effect.catchTag(find(parts)(tenant_id), "AllowanceNotFound", Effect.die)
   })
 

@@ -1,4 +1,4 @@
-/** A tenant's allowance. */
+/** The route that shows a tenant's allowance. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"

@@ -1,4 +1,4 @@
-/** Refusals of allowances. */
+/** Errors of the allowance routes. */
 import { Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"

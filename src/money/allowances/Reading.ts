@@ -19,12 +19,12 @@ interface StoredRow {
   readonly began_at: number
 }
 
-/** An allowance that has not ended. `terms` is `undefined` if the configuration no longer has its plan. */
+/** An active allowance. `terms` is `undefined` if its plan is no longer configured. */
 export interface Row extends Pick<StoredRow, "tenant_id" | "plan" | "revision" | "era" | "began_at"> {
   readonly terms: Terms | undefined
 }
 
-/** A grant. `place` numbers the grants of a tenant. */
+/** A grant. `place` counts a tenant's grants. */
 export interface Grant {
   readonly period: Period
   readonly number: number
@@ -34,7 +34,7 @@ export interface Grant {
   readonly at: number
 }
 
-/** The number of the current week and month. */
+/** The numbers of the current week and the current month. */
 export type Numbers = Readonly<Record<Period, number>>
 
 const columns = `a.tenant_id, a.plan, CAST(a.amount AS TEXT) AS amount, a.period, a.rollover, CAST(a.up_to AS TEXT) AS up_to,
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map(([row]) => row && rowOf(row))
     )
 
-  /** Allowances by tenant id, after this one. */
+  /** Allowances in order of tenant id, starting after this one. */
   const after = (tenant: string, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL ORDER BY a.tenant_id LIMIT ${limit}`.pipe(
@@ -69,7 +69,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map((rows) => rows.map(rowOf))
     )
 
-  /** Allowances by tenant id that have no grant for the current period. */
+  /** Allowances without a grant for the current period, in order of tenant id. */
   const ungranted = (tenant: string, { month, week }: Numbers, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL AND (a.period IS NULL OR NOT EXISTS (

@@ -1,4 +1,4 @@
-/** Grants the current period of an allowance once, with the rollover of the last one. */
+/** Grants an allowance for the current period once, with the rollover from the last grant. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect, Option } from "effect"
 import type { LedgerContract } from "../../books/ledger/Ledger.ts"
@@ -16,9 +16,9 @@ import type { Reading, Row } from "./Reading.ts"
 
 const name = "allowances"
 const pageMax = 500
-/** Concurrent renewals. The writer commits them together. */
+/** The maximum number of concurrent renewals. The writer commits them together. */
 const concurrency = 32
-/** The longest pause. The clock may be set forward, so the job reads it again after this time. */
+/** The longest pause. The clock may be set forward, so the job reads it at least this often. */
 const pauseMax = Duration.minutes(1)
 
 export interface Parts {
@@ -30,14 +30,14 @@ export interface Parts {
 export const make = (parts: Parts, waker: Loop.Waker) => {
   const { reading } = parts
 
-  /** Grants the current period if it is due. Retries after a concurrent change or grant. */
+  /** Grants the current period if it is due. Retries if another process changes the allowance or grants it meanwhile. */
   const renew = (tenant: TenantId): Effect.Effect<void, BalanceTooLarge | BooksUnavailable> =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const row = yield* reading.one(tenant)
       if (row?.terms === undefined) return
       const number = numberOf(row.terms.period, now)
-      // The clock was set back to before the allowance began.
+      // The clock was set back to a time before the allowance began.
       if (number < numberOf(row.terms.period, row.began_at)) return
       if (yield* reading.isGranted(tenant, row.terms.period, number)) return
       const account = yield* parts.ledger.accountOfTenant(tenant)
@@ -79,7 +79,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
 
 export type Renewal = ReturnType<typeof make>
 
-/** The reference of a grant: one for each tenant and period. */
+/** The reference of a grant, unique per tenant and period. */
 const referenceOf = (tenant: TenantId, { period }: Terms, number: number): string =>
   `alw_${tenant.slice(tenant.indexOf("_") + 1)}_${nameOf(period, number)}`
 

@@ -1,4 +1,4 @@
-/** Plans and the price factors of tenants in the configuration file: `plans` by name, `tenant_price_factors` by tenant. */
+/** Reads plans and price factors from the configuration file: `plans` by name, `tenant_price_factors` by tenant. */
 import { Context, Layer, Schema } from "effect"
 import { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import { Terms } from "./Allowance.ts"
@@ -13,7 +13,7 @@ export interface Plan extends Schema.Schema.Type<typeof Plan> {}
 const PlansByName = Schema.Record({ key: Schema.NonEmptyString, value: Plan })
 export type PlansByName = typeof PlansByName.Type
 
-/** Configured terms that several tenants share. */
+/** Configured terms that any number of tenants can share. */
 export class Plans extends Context.Tag("tollgate/allowances/Plans")<Plans, PlansByName>() {
   static readonly layerNone = Layer.sync(Plans, () => ({}))
 }
@@ -21,7 +21,7 @@ export class Plans extends Context.Tag("tollgate/allowances/Plans")<Plans, Plans
 const FactorsByTenant = Schema.Record({ key: Schema.NonEmptyString, value: PriceFactor })
 export type FactorsByTenant = typeof FactorsByTenant.Type
 
-/** Factors of single tenants. They take precedence over a plan's factor. */
+/** Price factors for individual tenants. They take precedence over the factor of a plan. */
 export class TenantFactors extends Context.Tag("tollgate/allowances/TenantFactors")<TenantFactors, FactorsByTenant>() {}
 
 export const fields = {

@@ -1,6 +1,6 @@
 /**
- * The price factors of tenants: from the configuration, or from the tenant's plan. If any plan has a factor, the tenants' plans are read every
- * half minute.
+ * Looks up tenants' price factors in the configuration or in their plans. If any plan sets a factor, a job rereads the tenants' plans every 30
+ * seconds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer } from "effect"
@@ -10,12 +10,14 @@ import type { TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
-/** A command's change of a plan takes effect within this time. The database does not show which rows another process changed. */
+/**
+ * When a command changes a tenant's plan, the change takes effect within this time. The database does not tell which rows another process changed.
+ */
 export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {
   readonly factorOf: (tenant: string) => PriceFactor | undefined
-  /** The tenants that have a plan now. */
+  /** The tenants that are on the plan now. */
   readonly tenantsOf: (plan: string) => Effect.Effect<ReadonlyArray<TenantId>>
   /** Reads all tenants' plans. */
   readonly refresh: Effect.Effect<void>
@@ -25,7 +27,7 @@ export interface TenantPlansContract {
 export class TenantPlans extends Context.Tag("tollgate/allowances/TenantPlans")<TenantPlans, TenantPlansContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(TenantPlans, make))
   static readonly layerJobs = Loop.layer(TenantPlans, ({ jobs }) => jobs)
-  /** The factors of the configuration. */
+  /** Price factors from the configuration only. */
   static readonly layerFactors = Layer.suspend(() => Layer.effect(PriceFactors, factors))
 }
 

@@ -1,4 +1,4 @@
-/** Auto-reload and balance alerts of a tenant. */
+/** Routes for a tenant's auto-reload and balance alerts. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -25,7 +25,7 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
     HttpApiEndpoint.get("find", "/v1/tenants/:tenant_id/billing/auto-reload")
       .setPath(path)
       .addSuccess(Envelope(AutoReload))
-      .annotate(OpenApi.Summary, "The settings and the state of auto-reload")
+      .annotate(OpenApi.Summary, "The settings and state of auto-reload")
   )
   .add(
     HttpApiEndpoint.put("change", "/v1/tenants/:tenant_id/billing/auto-reload")

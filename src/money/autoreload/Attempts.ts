@@ -1,7 +1,7 @@
 /**
- * Attempts to charge a stored payment method. An attempt is committed before the request to the processor. It ends in the transaction that credits
- * the payment or records the failure. While its outcome is unknown, the request is repeated with the attempt's id, which the processor charges
- * once. Two nodes that pursue the same attempt therefore charge once. The leading node takes over old attempts of other nodes.
+ * Attempts to charge a stored payment method. An attempt is committed before the request to the processor, and ends in the transaction that credits
+ * the payment or records the failure. While its outcome is unknown, the service repeats the request with the attempt's id. The processor charges an
+ * id only once, so two nodes that pursue the same attempt still charge once. The leading node takes over other nodes' old attempts.
  */
 import { Clock, Effect, Either } from "effect"
 import type { Context } from "effect"
@@ -23,10 +23,10 @@ import type { StoredSettings } from "./AutoReload.ts"
 import type { Attempt, Storage } from "./Storage.ts"
 import type { WatchList } from "./WatchList.ts"
 
-/** Pauses between the requests for an attempt whose outcome is unknown, in milliseconds. The last one repeats. */
+/** Pauses in milliseconds between requests for an attempt whose outcome is unknown. The last one repeats. */
 const retryAfter = [5_000, 30_000, 120_000, 600_000]
 
-/** The leading node takes over an attempt of another node at this age, in milliseconds. */
+/** The leading node takes over another node's attempt once it is this old, in milliseconds. */
 const othersAfter = 120_000
 
 /** An attempt whose outcome is unknown. */
@@ -35,16 +35,16 @@ export interface OpenAttempt {
   /** Whether a request may have reached the processor. */
   asked: boolean
   tries: number
-  /** Time of the next request. `undefined` while one is in progress. */
+  /** When the next request is sent. `undefined` while a request is in progress. */
   at: number | undefined
-  /** Time of the charge. The ledger may be credited later. */
+  /** When the processor charged. The ledger may be credited later. */
   charged_at?: number
 }
 
 export type Outcome =
   | { readonly _tag: "Paid" }
   | { readonly _tag: "Declined"; readonly reason: string }
-  /** The processor may have charged. */
+  /** The processor may have charged the payment method. */
   | { readonly _tag: "Unknown" }
 
 const paid: Outcome = { _tag: "Paid" }
@@ -60,12 +60,12 @@ export interface Parts {
   readonly processor: Context.Tag.Service<typeof Payments>
   readonly balanceOf: (tenant: TenantId) => Effect.Effect<Nano>
   readonly waker: Waker
-  /** This node among several. `undefined` on a single node. */
+  /** This node's place in the cluster. `undefined` on a single node. */
   readonly node: NodeContract | undefined
 }
 
 interface State extends Parts {
-  /** Open attempts of this process, by id. */
+  /** This process's open attempts, by id. */
   readonly open: Map<string, OpenAttempt>
 }
 
@@ -74,14 +74,14 @@ export const make = (parts: Parts) => {
   return {
     open: state.open,
     /**
-     * Writes a new attempt, which the caller must pursue. Returns `undefined` if, since `settings` were read, auto-reload was disabled or another
-     * attempt began.
+     * Writes a new attempt, which the caller must then pursue. Returns `undefined` if auto-reload was disabled or another attempt began after
+     * `settings` were read.
      */
     begin: (tenant: TenantId, settings: StoredSettings, balance: Nano, now: number) =>
       begin(state, tenant, settings, balance, now),
-    /** Charges once. If the outcome stays unknown, the job retries later. */
+    /** Requests the charge once. If the outcome is still unknown, the job retries later. */
     pursue: (one: OpenAttempt) => pursue(state, one),
-    /** Adopts stored attempts that this process does not pursue. Drops attempts that another node has ended. */
+    /** Adopts stored attempts that this process is not pursuing, and drops attempts that another node has ended. */
     takeOver: takeOver(state)
   }
 }
@@ -103,7 +103,7 @@ const begin = Effect.fnUntraced(function* (
   const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
     Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
       if (!maybe_written) return Effect.void
-      // If the row was written, the next check of the stored attempts adopts it.
+      // If the row was written after all, the next check of the stored attempts adopts it.
       watchList.checkAt = now
       return waker.wake
     }),
@@ -129,7 +129,7 @@ const pursue = (state: State, one: OpenAttempt): Effect.Effect<Outcome, BooksUna
     Effect.ensuring(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         one.asked = true
-        // The leading node retries.
+        // The leading node retries it.
         if (node?.leads() === false) open.delete(one.attempt.id)
         one.at = now + retryAfter[Math.min(one.tries++, retryAfter.length - 1)]!
         return waker.wake
@@ -138,7 +138,7 @@ const pursue = (state: State, one: OpenAttempt): Effect.Effect<Outcome, BooksUna
   )
 }
 
-/** Requests the charge from the processor. If an earlier request may have reached it, searches for its payment first. */
+/** Requests the charge from the processor. If an earlier request may have reached it, searches for that payment first. */
 const charge = Effect.fnUntraced(function* (
   state: State,
   one: OpenAttempt

@@ -1,4 +1,4 @@
-/** The settings of auto-reload and alerts, their rules, and the state after past attempts. */
+/** Schemas and rules for the settings of auto-reload and alerts, and the state that past attempts left behind. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -6,16 +6,16 @@ import { amountMax, cent, Usd, usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { CreditAmount, creditRule, isCreditAmount, WholeCredits } from "../payments/Payment.ts"
 
-/** Time between two attempts to charge, in milliseconds. */
+/** The minimum time between two attempts to charge, in milliseconds. */
 export const cooldown = 600_000
-/** This many failed charges in a row disable auto-reload. */
+/** Auto-reload is disabled after this many failed charges in a row. */
 export const failuresMax = 3
 
 export const State = Schema.Literal("idle", "in_flight", "cooldown", "failed", "disabled")
 export type State = typeof State.Type
 
 export const AutoReload = Schema.Struct({
-  /** The deployment has a processor, and the tenant chose a payment method. */
+  /** Whether the deployment has a processor and the tenant chose a payment method. */
   configured: Schema.Boolean,
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
@@ -29,7 +29,7 @@ export const AutoReload = Schema.Struct({
     in_flight_started_at: Schema.NullOr(Moment),
     /** Failed charges in a row. The third one disables auto-reload. */
     failures: Schema.Int,
-    /** The earliest time of the next charge. Null if it may begin now, or when the charge in flight ends. */
+    /** The earliest time of the next charge. Null if a charge may begin now, or as soon as the one in flight ends. */
     free_at: Schema.NullOr(Moment)
   }),
   alerts: Schema.Struct({
@@ -38,22 +38,22 @@ export const AutoReload = Schema.Struct({
     rearm_threshold_usd: Schema.NullOr(Usd)
   }),
   /**
-   * An alert was sent. Before the next one, the balance must rise above `rearm_threshold_usd`. The field is outside `alerts` because clients send
-   * `alerts` back unchanged.
+   * Whether an alert was sent. The next one requires that the balance first rises above `rearm_threshold_usd`. The field is outside `alerts` because
+   * clients send `alerts` back unchanged.
    */
   alerts_warned: Schema.Boolean
 }).annotations({ identifier: "AutoReload" })
 export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}
 
-const thresholdRule = "a number of USD from 0.01 to 10000"
+const thresholdRule = "must be a number of USD from 0.01 to 10000"
 const isThreshold = (amount: Nano): boolean => amount >= cent && amount <= 10_000n * usd
 const Threshold = Usd.pipe(Schema.filter(isThreshold, { message: () => thresholdRule }))
 
-const alertRule = "a number of USD from 0 to 1000000000"
+const alertRule = "must be a number of USD from 0 to 1000000000"
 const isAlertThreshold = (amount: Nano): boolean => amount >= 0n && amount <= amountMax
 const AlertThreshold = Usd.pipe(Schema.filter(isAlertThreshold, { message: () => alertRule }))
 
-/** The body of a PUT. It replaces all settings. Unknown fields are rejected. */
+/** The body of a PUT, which replaces all settings. Unknown fields are rejected. */
 export const AutoReloadChange = Schema.Struct({
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
@@ -73,8 +73,8 @@ export const AutoReloadChange = Schema.Struct({
 export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadChange> {}
 
 /**
- * Checks a change, including one from an embedder: thresholds and amount are within their limits, enabled alerts have a threshold, and
- * `rearm_threshold_usd` is not lower.
+ * Checks a change, including one from an embedder. Thresholds and amount must be within their limits, enabled alerts need a threshold, and
+ * `rearm_threshold_usd` must not be lower than it.
  */
 export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
   const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
@@ -85,25 +85,25 @@ export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChang
   if (!(warn === null || isAlertThreshold(warn))) return wrong("alerts.warn_threshold_usd", alertRule)
   if (!(rearm === null || isAlertThreshold(rearm))) return wrong("alerts.rearm_threshold_usd", alertRule)
   if (!enabled) return Either.right(change)
-  if (warn === null) return wrong("alerts.warn_threshold_usd", "required while alerts are enabled")
+  if (warn === null) return wrong("alerts.warn_threshold_usd", "must be set while alerts are enabled")
   if (rearm !== null && rearm < warn) {
-    return wrong("alerts.rearm_threshold_usd", "not below warn_threshold_usd")
+    return wrong("alerts.rearm_threshold_usd", "must not be below warn_threshold_usd")
   }
   return Either.right(change)
 }
 
-/** The stored row of a tenant: its settings and the results of its attempts. */
+/** A tenant's stored row: its settings and the results of its attempts. */
 export interface StoredSettings {
   readonly enabled: boolean
   readonly threshold: Nano
-  /** Amount of one reload. */
+  /** The amount that one reload buys. */
   readonly amount: Nano
   readonly payment_method_id: string | null
   readonly attempt: string | null
   readonly in_flight_started_at: number | null
   readonly last_attempt_at: number | null
   readonly last_charged_at: number | null
-  /** The last attempt failed, and the settings have not changed since. */
+  /** Whether the last attempt failed and the settings have not changed since. */
   readonly last_failed: boolean
   readonly last_error: string | null
   readonly failures: number
@@ -119,7 +119,7 @@ export interface StoredSettings {
   readonly updated_at: number
 }
 
-/** The settings of a tenant that never changed them. */
+/** The settings of a tenant that has never changed them. */
 export const unset: StoredSettings = {
   enabled: false,
   threshold: 2n * usd,
@@ -145,7 +145,7 @@ export const unset: StoredSettings = {
 export const isCooling = ({ last_attempt_at, last_charged_at }: StoredSettings, now: number): boolean =>
   now < cooledAt({ last_attempt_at, last_charged_at })
 
-/** The earliest time of the next attempt. */
+/** Returns the earliest time of the next attempt. */
 export const cooledAt = ({
   last_attempt_at,
   last_charged_at

@@ -1,18 +1,18 @@
 /**
- * Auto-reload and balance alerts of tenants. When a movement lowers the balance below a threshold, one payment or one alert follows. The writer
- * reports the movements of this process (`Writer.watch`). A check of all watched balances, at the start and every ten minutes, finds the others.
- * The leading node runs the job. Other nodes signal it when they move a balance below a threshold.
+ * Auto-reload and balance alerts for tenants. When a movement takes the balance below a threshold, the service makes one payment or sends one alert.
+ * The writer reports the movements of this process (`Writer.watch`). Checking all watched balances at startup and every ten minutes finds the others.
+ * The leading node runs the job, and other nodes signal it when they take a balance below a threshold.
  *
  * Where the specification is silent:
- * - A balance that falls below the threshold triggers auto-reload. Setting a threshold above the balance does not. If no attempt may begin then,
- *   the fall is stored, and the attempt begins as soon as possible if the balance is still low. Nothing is charged while the billing account is
+ * - Auto-reload is triggered when a balance falls below the threshold, not when a threshold is set above the balance. If no attempt may begin at that
+ *   moment, the fall is stored, and the attempt begins as soon as it may if the balance is still low. Nothing is charged while the billing account is
  *   not active.
- * - A tenant has one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor forgets keys
- *   after a day. If the outcome is unknown, even after a restart, the service first searches for the payment. It repeats the request with the same
- *   key only if there is none. The ten minutes between attempts count from the later of the attempt and its charge, even if the ledger is credited
- *   later. Disabled settings show `disabled` immediately. An attempt in flight continues.
- * - Alerts are sent by mail and by notification when the balance falls. Before the next alert, the balance must rise above the second threshold,
- *   by any movement.
+ * - A tenant has at most one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor forgets
+ *   keys after a day, so if the outcome is unknown, even after a restart, the service first searches for the payment and repeats the request with the
+ *   same key only if there is none. The ten minutes between attempts count from the attempt or its charge, whichever is later, even if the ledger is
+ *   credited later still. Once disabled, the settings show `disabled` immediately, but an attempt in flight continues.
+ * - When the balance falls, the tenant is alerted by mail and by notification. It is alerted again only after some movement has raised the balance
+ *   above the second threshold.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option, Runtime } from "effect"
@@ -51,7 +51,7 @@ import * as Storage from "./Storage.ts"
 import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"
 
-/** Amounts and thresholds are in nano-USD, times in milliseconds since 1970. Only owners and admins may change or charge. */
+/** Amounts and thresholds are in nano-USD, times in milliseconds since 1970. Only owners and admins may change settings or charge. */
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings of the caller's tenant. */
@@ -70,8 +70,8 @@ export interface AutoReloadsContract {
     | BooksUnavailable
   >
   /**
-   * Charges the caller's tenant now, regardless of its balance. If the processor does not respond, the returned settings show the attempt in
-   * flight, and the job retries. Interrupting the caller does not stop the charge.
+   * Charges the caller's tenant now, whatever its balance. If the processor does not respond, the returned settings show the attempt in flight and
+   * the job retries. Interrupting the caller does not stop the charge.
    */
   readonly charge: (request: {
     readonly caller: Actor
@@ -79,7 +79,7 @@ export interface AutoReloadsContract {
     AutoReload,
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined | BooksUnavailable
   >
-  /** Sends alerts, begins due attempts, and retries attempts with an unknown outcome. `layerJobs` runs it. Without it, only `charge` charges. */
+  /** Sends alerts, begins due attempts and retries attempts with an unknown outcome. `layerJobs` runs it; without it, only `charge` charges. */
   readonly job: Loop.Job
 }
 
@@ -90,7 +90,7 @@ export class AutoReloads extends Context.Tag("tollgate/autoreload/AutoReloads")<
   static readonly layerJobs = Loop.layer(AutoReloads, ({ job }) => [job])
 }
 
-/** The signal to other nodes that settings changed. */
+/** Signals to other nodes that settings changed. */
 const topic = "autoreload"
 
 interface Parts extends Turns.Parts {
@@ -199,7 +199,7 @@ const charge = (parts: Parts): AutoReloadsContract["charge"] =>
     return yield* find(parts)(tenant_id)
   }, Effect.uninterruptible)
 
-/** Watches the tenant's balance with its stored settings. */
+/** Watches the tenant's balance under its stored settings. */
 const watch = (parts: Parts, tenant: TenantId) =>
   Effect.flatMap(parts.storage.settings(tenant), (settings) => watchBy(parts, tenant, settings))
 
@@ -213,7 +213,7 @@ const watchAll = (parts: Parts) =>
     Effect.forEach(all, ({ settings, tenant }) => watchBy(parts, tenant, settings), { discard: true })
   )
 
-/** Adopts the work of other nodes: their settings, and at the next check their movements and attempts. */
+/** Takes over from other nodes: reads their settings now, and their movements and attempts at the next check. */
 const takeOverAll = (parts: Parts) =>
   Effect.zipRight(
     watchAll(parts),

@@ -1,4 +1,4 @@
-/** Refusals of the auto-reload routes. */
+/** Errors of the auto-reload routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -8,7 +8,7 @@ export class PaymentMethodRequired extends Problem<PaymentMethodRequired>()("Pay
   status: 400,
   error: "auto_reload.payment_method_id: auto-reload needs a stored payment method",
   code: "payment_method_required",
-  details: { field: "auto_reload.payment_method_id", rule: "required while auto-reload is enabled" }
+  details: { field: "auto_reload.payment_method_id", rule: "must be set while auto-reload is enabled" }
 }) {}
 
 export class PaymentMethodNotFound extends Problem<PaymentMethodNotFound>()("PaymentMethodNotFound", {
@@ -16,7 +16,7 @@ export class PaymentMethodNotFound extends Problem<PaymentMethodNotFound>()("Pay
   error: "auto_reload.payment_method_id: no such stored payment method",
   code: "payment_method_not_found",
   fields: { payment_method_id: Schema.String },
-  details: { field: "auto_reload.payment_method_id", rule: "a stored payment method" }
+  details: { field: "auto_reload.payment_method_id", rule: "must be a stored payment method" }
 }) {}
 
 export class PaymentDeclined extends Problem<PaymentDeclined>()("PaymentDeclined", {
@@ -28,7 +28,7 @@ export class PaymentDeclined extends Problem<PaymentDeclined>()("PaymentDeclined
   details: {}
 }) {}
 
-/** A charge is in flight, or the last attempt is less than ten minutes ago. */
+/** A charge is in flight, or the last attempt was less than ten minutes ago. */
 export class AutoReloadBusy extends Problem<AutoReloadBusy>()("AutoReloadBusy", {
   status: 409,
   error: "a charge is in flight, or was attempted less than ten minutes ago",

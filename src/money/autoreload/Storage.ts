@@ -1,8 +1,8 @@
 /**
- * The rows of auto-reload (tenants' settings and attempts) and the statements that change them.
+ * The rows of auto-reload, which store tenants' settings and attempts, and the statements that change them.
  *
  * Where the specification is silent:
- * - An attempt that has ended is deleted 90 days after it began. Its payment stays in the ledger and in the list of payments.
+ * - A finished attempt is deleted 90 days after it began. Its payment remains in the ledger and in the list of payments.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -25,7 +25,7 @@ export interface Attempt {
   readonly created_at: number
 }
 
-/** How long a finished attempt is kept, in milliseconds. */
+/** How long finished attempts are kept, in milliseconds. */
 export const attemptsKept = 90 * day
 
 type Row = Omit<
@@ -57,14 +57,14 @@ const settingsRows = (sql: SqlClient) => ({
       Effect.map(([row]) => (row === undefined ? unset : settingsOf(row)))
     ),
 
-  /** The settings of every tenant, by tenant id. */
+  /** Every tenant's settings, by tenant id. */
   all: sql<Row & { readonly tenant_id: TenantId }>`SELECT tenant_id, ${sql.literal(columns)}
       FROM tollgate_autoreload_settings`.pipe(
     Effect.orDie,
     Effect.map((rows) => rows.map(({ tenant_id, ...row }) => ({ tenant: tenant_id, settings: settingsOf(row) })))
   ),
 
-  /** Replaces the settings of a tenant. Only a later movement from `balance` can trigger a reload or an alert. */
+  /** Replaces a tenant's settings. After that, only a movement away from `balance` can trigger a reload or an alert. */
   replace: (tenant_id: TenantId, { alerts, auto_reload }: AutoReloadChange, balance: Nano, now: number): Statement => {
     const columns = {
       enabled: auto_reload.enabled ? 1 : 0,
@@ -80,7 +80,7 @@ const settingsRows = (sql: SqlClient) => ({
       rearm_threshold: alerts.rearm_threshold_usd,
       // New thresholds can cause a new alert.
       warned: 0,
-      // Setting a threshold above the balance triggers nothing. Only a movement does.
+      // Setting a threshold above the balance triggers nothing; only a movement does.
       looked: balance,
       fell: 0,
       updated_at: now
@@ -91,7 +91,7 @@ const settingsRows = (sql: SqlClient) => ({
       )}`)
   },
 
-  /** Stores the checked balances, as decimal strings by tenant. */
+  /** Stores the balances that a check read, as decimal strings by tenant. */
   looked: (balances: { readonly [tenant: string]: string }): Statement => {
     const text = JSON.stringify(balances)
     return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS BIGINT) FROM json_each(${text}) j
@@ -121,7 +121,7 @@ const attemptRows = (sql: SqlClient) => ({
     )
   ),
 
-  /** Writes an attempt. Fails the transaction if auto-reload was disabled or another attempt began since the settings were read. */
+  /** Writes an attempt. Fails the transaction if auto-reload was disabled or another attempt began after the settings were read. */
   begin: (
     { amount, created_at, id, payment_method_id, tenant_id }: Attempt,
     { last_attempt_at }: StoredSettings,
@@ -136,7 +136,7 @@ const attemptRows = (sql: SqlClient) => ({
     ),
     statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
       VALUES (${id}, ${tenant_id}, ${Number(amount / usd)}, ${payment_method_id}, 'in_flight', ${created_at})`),
-    // Ids sort by time, so this reads the oldest attempts. Few of them are in flight.
+    // Ids sort by time, so this deletes the oldest attempts. Few attempts are in flight.
     statement(sql`DELETE FROM tollgate_autoreload_attempts WHERE id IN (SELECT id FROM tollgate_autoreload_attempts
       WHERE id < ${Ids.at("pay", created_at - attemptsKept)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
   ],
@@ -149,7 +149,7 @@ const attemptRows = (sql: SqlClient) => ({
       last_failed = 0, last_error = NULL, failures = 0 WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
   ],
 
-  /** Ends a failed attempt. `disables` switches auto-reload off. Fails the transaction if the attempt has already ended. */
+  /** Ends a failed attempt. `disables` also switches auto-reload off. Fails the transaction if the attempt has already ended. */
   failed: (
     { id, tenant_id }: Attempt,
     { disables, failures, reason }: { readonly disables: boolean; readonly failures: number; readonly reason: string },

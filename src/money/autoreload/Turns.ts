@@ -1,4 +1,4 @@
-/** One iteration of the auto-reload job: checks balances, sends alerts, begins due reloads and retries open attempts. */
+/** Runs one iteration of the auto-reload job: it checks balances, sends alerts, begins due reloads and retries open attempts. */
 import { Clock, Effect, Option } from "effect"
 import type { Scope } from "effect"
 import type { BillingAccountId } from "../../kernel/Ids.ts"
@@ -15,9 +15,9 @@ import type { Crossing, Watched } from "./Watched.ts"
 /** The job's name in logs and metrics. */
 export const jobName = "autoreload"
 
-/** Time between two checks of all watched balances, in milliseconds. */
+/** How often all watched balances are checked, in milliseconds. */
 const checkEvery = 600_000
-/** Pause before a failed step is retried, in milliseconds. */
+/** How long a failed step waits for its retry, in milliseconds. */
 const retryAfter = 5_000
 
 export interface Parts extends AttemptParts {
@@ -27,13 +27,13 @@ export interface Parts extends AttemptParts {
   readonly scope: Scope.Scope
 }
 
-/** Returns the milliseconds until the next iteration. */
+/** Runs one iteration. Returns the milliseconds until the next one. */
 export const turn = Effect.fnUntraced(function* (parts: Parts) {
   const { attempts, scope, watchList } = parts
   const { crossed, due } = watchList
   const now = yield* Clock.currentTimeMillis
   if (now >= watchList.checkAt) {
-    // Set first: a check requested during this iteration must not be lost.
+    // Set first, so that a check requested during this iteration is not lost.
     watchList.checkAt = now + checkEvery
     yield* Effect.tapErrorCause(checkAll(parts), () => Effect.sync(() => (watchList.checkAt = now)))
   }
@@ -45,7 +45,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   for (const one of attempts.open.values()) {
     if (one.at === undefined || one.at > now) continue
     one.at = undefined
-    // In a separate fiber: a slow processor delays only this tenant.
+    // Forked, so that a slow processor delays only this tenant.
     yield* Effect.forkIn(
       Loop.each(jobName, [one], ({ attempt }) => attempt.id, attempts.pursue),
       scope
@@ -58,7 +58,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
 
 const submit = ({ writer }: Parts, statements: ReadonlyArray<Statement>) => writer.submit({ postings: [], statements })
 
-/** Observes movements that this process did not report, stores the balances that it read, and takes over attempts. */
+/** Picks up movements that this process did not report, stores the balances that it read, and takes over attempts. */
 const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   const { attempts, ledger, storage, watchList } = parts
   const before = [...watchList.byAccount].map(([account, one]) => ({ account, one, movements: one.movements }))
@@ -66,18 +66,18 @@ const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   const balances: Record<string, string> = {}
   for (const { account, movements, one } of before) {
     const found = accounts.get(account)
-    // The balance moved since the read, so the read is out of date.
+    // The balance has moved since it was read, so this value is out of date.
     if (found === undefined || one.movements !== movements) continue
     const balance = balanceOf(found)
     if (balance !== one.last) watchList.moved(account, one.last, balance)
     balances[one.tenant] = balance.toString()
   }
   yield* submit(parts, [storage.looked(balances)])
-  // The write above waited for all earlier writes. An attempt submitted before it is either stored now or never will be.
+  // The write above waited for all earlier writes, so an attempt submitted before it is either stored by now or never will be.
   yield* attempts.takeOver
 })
 
-/** Handles the crossings of a balance in order. A crossing that fails stays first in the queue. */
+/** Handles a balance's crossings in order. A crossing that fails remains first in the queue. */
 const handleCrossings = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   for (let next = one.crossings[0]; next !== undefined; next = one.crossings[0]) {
     yield* handle(parts, one, next)
@@ -105,7 +105,7 @@ const handle = Effect.fnUntraced(function* (
             kind: "low_balance",
             key: `alert/${tenant}/${now}`,
             title: "The balance is low",
-            text: `The balance has fallen below ${toDecimal(warn_below)} USD; it was ${toDecimal(crossing.balance)} USD then.`
+            text: `The balance fell below ${toDecimal(warn_below)} USD, to ${toDecimal(crossing.balance)} USD.`
           },
           now
         )
@@ -115,7 +115,7 @@ const handle = Effect.fnUntraced(function* (
   if (alert.length > 0) yield* outbox.wake
 })
 
-/** Begins an attempt, unless the balance has recovered. If none may begin yet, the reload stays due. */
+/** Begins an attempt unless the balance has recovered. If none may begin yet, the reload remains due. */
 const reload = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   const { attempts, ledger, processor, storage, watchList } = parts
   const { due } = watchList
@@ -135,6 +135,6 @@ const reload = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   if (settings.fell !== needed) yield* submit(parts, [storage.fell(one.tenant, needed)])
   one.due = needed
   if (!needed) due.delete(one)
-  // The end of an open attempt makes it due at once.
+  // When an open attempt ends, the reload becomes due at once.
   else due.set(one, active && settings.attempt === null ? cooledAt(settings) : now + checkEvery)
 })

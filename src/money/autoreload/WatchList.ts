@@ -1,4 +1,4 @@
-/** The watched balances in memory, with crossings to handle and due reloads. */
+/** Holds the watched balances in memory, with the crossings to handle and the reloads that are due. */
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -7,21 +7,21 @@ import { isNews, observe, watched } from "./Watched.ts"
 import type { Watched } from "./Watched.ts"
 
 export const make = () => {
-  /** By billing account. A movement of any other account costs one lookup here. */
+  /** Keyed by billing account, so a movement of any other account costs one lookup. */
   const byAccount = new Map<string, Watched>()
   /** Balances with crossings to handle. */
   const crossed = new Set<Watched>()
-  /** Balances with a due reload, each with the earliest time of its attempt. */
+  /** Balances with a due reload, each with the earliest time at which its attempt may begin. */
   const due = new Map<Watched, number>()
 
   return {
     byAccount,
     crossed,
     due,
-    /** Time of the next check of all watched balances, in milliseconds since 1970. */
+    /** When all watched balances are checked next, in milliseconds since 1970. */
     checkAt: 0,
 
-    /** Watches a balance with these settings, which replace earlier ones. */
+    /** Watches a balance under these settings, which replace any earlier ones. */
     watch: (tenant: TenantId, settings: StoredSettings, balance: Nano): void => {
       const account = billingAccountOf(tenant)
       const before = byAccount.get(account)
@@ -35,7 +35,7 @@ export const make = () => {
       if (one.due) due.set(one, 0)
     },
 
-    /** Observes a movement. Returns whether it caused new work. */
+    /** Records a movement. Returns whether it caused new work. */
     moved: (account: string, before: Nano, after: Nano): boolean => {
       const one = byAccount.get(account)
       if (one === undefined || !observe(one, before, after)) return false
@@ -44,13 +44,13 @@ export const make = () => {
       return true
     },
 
-    /** Like `moved`, on a node that does not lead. Returns whether the leading node must check. */
+    /** Like `moved`, but for a node that does not lead. Returns whether the leading node must check the balance. */
     concerns: (account: string, before: Nano, after: Nano): boolean => {
       const one = byAccount.get(account)
       return one !== undefined && isNews(one, before, after)
     },
 
-    /** An attempt of the tenant began, so no reload is due. */
+    /** Notes that an attempt of the tenant began, so no reload is due. */
     attemptBegan: (tenant: TenantId): void => {
       const one = byAccount.get(billingAccountOf(tenant))
       if (one === undefined) return
@@ -58,7 +58,7 @@ export const make = () => {
       due.delete(one)
     },
 
-    /** The tenant's attempt ended, so a due reload may begin. */
+    /** Notes that the tenant's attempt ended, so a due reload may begin. */
     attemptEnded: (tenant: TenantId): void => {
       const one = byAccount.get(billingAccountOf(tenant))
       if (one?.due === true) due.set(one, 0)

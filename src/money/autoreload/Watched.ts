@@ -1,16 +1,16 @@
 /**
- * Compares a balance with the tenant's thresholds at each movement: detects a low balance, its recovery, and a due reload. This runs during calls,
- * so it does no I/O.
+ * Compares a balance with the tenant's thresholds at each movement to detect a low balance, its recovery and a due reload. It runs during calls, so
+ * it does no I/O.
  *
  * Where the specification is silent:
- * - The writer reports every balance that a posting moved (`Writer.watch`). `money/autoreload/` compares it with the tenant's thresholds. A check
- *   of all watched balances, at the start and every ten minutes, finds the movements of other processes and those before a crash.
+ * - The writer reports every balance that a posting moved (`Writer.watch`), and `money/autoreload/` compares it with the tenant's thresholds.
+ *   Checking all watched balances at startup and every ten minutes finds the movements of other processes and those just before a crash.
  */
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { StoredSettings } from "./AutoReload.ts"
 
-/** `low`: the balance fell below the first threshold. `rearmed`: it rose above the second. */
+/** `low` means that the balance fell below the first threshold, `rearmed` that it rose above the second. */
 export type Crossing = { readonly _tag: "low"; readonly balance: Nano } | { readonly _tag: "rearmed" }
 
 export interface Watched {
@@ -26,16 +26,16 @@ export interface Watched {
   armed: boolean
   /** Crossings to handle, in order. */
   readonly crossings: Array<Crossing>
-  /** Whether the balance fell below the auto-reload threshold without an attempt since. */
+  /** Whether the balance fell below the auto-reload threshold with no attempt since. */
   due: boolean
-  /** The balance after the last movement, and the number of movements. */
+  /** The balance after the last movement, and how many movements there were. */
   last: Nano
   movements: number
-  /** Number of thresholds above the balance at the last `isNews`. */
+  /** The number of thresholds above the balance when `isNews` last ran. */
   below: number
 }
 
-/** Returns `undefined` if neither auto-reload nor alerts are enabled. */
+/** Returns `undefined` if both auto-reload and alerts are disabled. */
 export const watched = (tenant: TenantId, settings: StoredSettings, balance: Nano): Watched | undefined => {
   const reload_below = settings.enabled ? settings.threshold : 0n
   const warn_below = settings.alerts_enabled ? (settings.warn_threshold ?? 0n) : 0n
@@ -55,13 +55,13 @@ export const watched = (tenant: TenantId, settings: StoredSettings, balance: Nan
   }
 }
 
-/** Observes a movement. Returns whether it caused new work. */
+/** Records a movement. Returns whether it caused new work. */
 export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
   one.last = after
   one.movements++
   let news = false
   if (one.warn_below > 0n) {
-    // An unobserved movement may have raised the balance, such as a grant by a command in another process.
+    // A movement that went unnoticed may have raised the balance, such as a grant by a command in another process.
     if (!one.armed && (before > one.rearm_above || after > one.rearm_above)) {
       one.armed = true
       one.crossings.push({ _tag: "rearmed" })
@@ -81,8 +81,8 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
 }
 
 /**
- * Whether a movement can cause an alert, a reload, or the end of an alert. Used by nodes that do not lead. Such a node does not see movements on
- * other nodes. A repeated report does no harm. A balance that stays low is reported once.
+ * Returns whether a movement can cause an alert, a reload or the end of an alert. Nodes that do not lead use it. They do not see movements on other
+ * nodes, but reporting one twice does no harm. A balance that remains low is reported once.
  */
 export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {
   const { rearm_above, reload_below, warn_below } = one

@@ -1,4 +1,4 @@
-/** A tenant's balance, ledger and billing account. */
+/** Routes for a tenant's balance, ledger and billing account. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -25,7 +25,7 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .setPath(path)
       .addSuccess(Envelope(Amounts))
       .middleware(TenantBillingToken)
-      .annotate(OpenApi.Summary, "The parts of the balance, and the held, reserved and available amounts")
+      .annotate(OpenApi.Summary, "The balance by kind of credit, with the held, reserved and available amounts")
   )
   .add(
     HttpApiEndpoint.get("ledger", "/v1/tenants/:tenant_id/billing/ledger")
@@ -53,6 +53,6 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .addError(InvalidRequest)
       .middleware(TenantBillingToken)
       .annotate(Example, { body: { billing_emails: ["billing@example.com"], member_spend_enabled: true } })
-      .annotate(OpenApi.Summary, "Set the billing addresses, and whether members may spend (owner or admin)")
+      .annotate(OpenApi.Summary, "Set the billing addresses and whether members may spend credit (owner or admin)")
   )
   .addError(BillingAccountNotFound) {}

@@ -1,4 +1,4 @@
-/** A tenant's balance, ledger and billing account, as clients see them. */
+/** A tenant's balance, ledger and billing account, as shown to clients. */
 import { Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -8,7 +8,7 @@ import { PageQuery, Paginated } from "../../kernel/Page.ts"
 export interface Credits extends Schema.Schema.Type<typeof Credits> {}
 export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
 
-/** The sources of ledger entries. */
+/** Where a ledger entry can come from. */
 export const entrySources = [
   "purchase",
   "registration_bonus",
@@ -26,9 +26,9 @@ export const LedgerEntry = Schema.Struct({
   id: Schema.String,
   billing_account_id: Schema.String,
   type: Schema.Literal("credit", "debit"),
-  /** Always positive. `type` gives the direction. */
+  /** Always positive. `type` states the direction. */
   amount: Usd,
-  /** The balance after the entry. */
+  /** The balance after this entry. */
   balance: Usd,
   description: Schema.String,
   reference_id: Schema.String,
@@ -51,27 +51,27 @@ export const LedgerQuery = Schema.Struct({
 export interface LedgerPage extends Schema.Schema.Type<typeof LedgerPage> {}
 export const LedgerPage = Paginated(LedgerEntry).annotations({ identifier: "LedgerPage" })
 
-/** The parts of a balance, and the amounts that are not available now. */
+/** A balance by kind of credit, and the amounts that cannot be spent now. */
 export interface Amounts extends Schema.Schema.Type<typeof Amounts> {}
 export const Amounts = Schema.Struct({
   balance: Usd,
   /** The two parts of the balance. Only giftable credit can be sent. */
   giftable: Usd,
   granted: Usd,
-  /** Credit in escrow of pending transfers. Not part of the balance. */
+  /** Credit held in escrow for pending transfers. It is not part of the balance. */
   held: Usd,
   /** The part of the balance that open calls have reserved. */
   reserved: Usd,
-  /** The rest of the balance, for further calls. */
+  /** The part of the balance that further calls can use. */
   available: Usd
 }).annotations({ identifier: "Amounts" })
 
-/** The settings of a billing account, with their defaults. */
+/** The settings of a billing account, with defaults filled in. */
 export interface Settings {
   readonly billing_emails: ReadonlyArray<string>
   /** Whether plain members may spend the tenant's credit. */
   readonly member_spend_enabled: boolean
-  /** Equals `member_spend_enabled`. `source` tells whether the tenant set the value or the plan's default applies. */
+  /** Same value as `member_spend_enabled`. `source` tells whether the tenant set it or the plan's default applies. */
   readonly member_spend_effective: boolean
   readonly member_spend_source: "explicit" | "default"
 }
@@ -82,7 +82,7 @@ export const BillingAccount = Schema.Struct({
   credits: Usd,
   /** The part of `credits` that can be sent. */
   giftable_credits: Usd,
-  /** Credit in escrow of pending transfers. Not part of `credits`. */
+  /** Credit held in escrow for pending transfers. It is not part of `credits`. */
   held_credits: Usd,
   has_been_funded: Schema.Boolean,
   member_spend_effective: Schema.Boolean,
@@ -91,10 +91,10 @@ export const BillingAccount = Schema.Struct({
   member_spend_enabled: Schema.Boolean
 }).annotations({ identifier: "BillingAccount" })
 
-/** A change by an owner or admin. An absent field stays unchanged. */
+/** A change by an owner or admin. An absent field leaves its setting unchanged. */
 export const BillingChange = Schema.Struct({
   billing_emails: Schema.optional(
-    Schema.Array(Email).pipe(Schema.maxItems(10, { message: () => "up to 10 addresses" }))
+    Schema.Array(Email).pipe(Schema.maxItems(10, { message: () => "must contain at most 10 addresses" }))
   ),
   member_spend_enabled: Schema.optional(Schema.Boolean)
 }).annotations({ identifier: "BillingChange" })

@@ -1,8 +1,8 @@
 /**
- * Billing accounts of tenants: balance, ledger and settings.
+ * Reads and changes tenants' billing accounts: their balance, ledger and settings.
  *
  * Where the specification is silent:
- * - `has_been_funded` is true once credit was purchased or received in a transfer.
+ * - `has_been_funded` becomes true once the tenant has purchased credit or received a transfer.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -29,7 +29,7 @@ import { BillingAccountNotFound } from "./Problems.ts"
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
-  /** Ledger entries, newest first. `sources` limits them to the given sources. */
+  /** Ledger entries, newest first, optionally only those from `sources`. */
   readonly ledger: (
     request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
@@ -39,9 +39,9 @@ export interface BillingAccountsContract {
     readonly caller: Actor
     readonly change: BillingChange
   }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
-  /** The addresses for billing mail. */
+  /** The addresses that get billing mail. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
-  /** Reads in one query whether plain members may spend each tenant's credit. */
+  /** Reads with one query whether plain members may spend each tenant's credit. */
   readonly memberSpend: (
     tenants: ReadonlyArray<Pick<Membership, "tenant_id" | "plan">>
   ) => Effect.Effect<ReadonlyMap<TenantId, MemberSpend>>
@@ -160,7 +160,7 @@ const change = (parts: Parts): BillingAccountsContract["change"] =>
     return yield* find(parts)(tenant)
   })
 
-/** The tenant's setting, or its plan's default. */
+/** The tenant's own setting, or else its plan's default. */
 const spendOf = (set: number | null | undefined, team: boolean): MemberSpend =>
   set === null || set === undefined ? { enabled: team, source: "default" } : { enabled: set === 1, source: "explicit" }
 

@@ -1,4 +1,4 @@
-/** Refusals of the billing routes. */
+/** Errors of the billing routes. */
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

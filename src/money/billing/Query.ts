@@ -1,4 +1,4 @@
-/** Parses the ledger query. On the wire, the sources are one text. */
+/** Parses the ledger query, which carries its sources in one comma-separated string. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { PageOf } from "../../kernel/Page.ts"
@@ -19,7 +19,7 @@ export const ledgerOf = ({
     : Either.left(
         new InvalidRequest({
           field: "source",
-          rule: `call, or some of ${entrySources.join(", ")}, separated by commas`
+          rule: `must be call, or one or more of ${entrySources.join(", ")}, separated by commas`
         })
       )
 }

@@ -1,4 +1,4 @@
-/** The routes of a tenant's budgets. */
+/** Routes for a tenant's budgets. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -21,7 +21,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(InsufficientRole)
       .annotate(
         OpenApi.Summary,
-        "The budgets of the tenant, oldest first; a member sees only those that can count their calls"
+        "The tenant's budgets, oldest first; a member sees only those that can count their calls"
       )
   )
   .add(
@@ -35,7 +35,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(ApplicationNotFound)
       .addError(TooManyBudgets)
       .annotate(Example, { body: { name: "the team, each day", limit: { usd: 50, requests: 10_000 }, period: "day" } })
-      .annotate(OpenApi.Summary, "Create a budget: owners and admins; members only on their own API keys")
+      .annotate(OpenApi.Summary, "Create a budget (owner or admin; members only on their own API keys)")
   )
   .add(
     HttpApiEndpoint.get("budget", "/v1/tenants/:tenant_id/budgets/:budget_id")
@@ -43,7 +43,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addSuccess(Envelope(Budget))
       .addError(BudgetNotFound)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "One budget: its limit, its spent and reserved amounts, and when it renews")
+      .annotate(OpenApi.Summary, "One budget: its limit, its spent and reserved amounts, and when it resets")
   )
   .add(
     HttpApiEndpoint.patch("changeBudget", "/v1/tenants/:tenant_id/budgets/:budget_id")
@@ -55,7 +55,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(InsufficientRole)
       .addError(InvalidRequest)
       .annotate(Example, { body: { limit: { usd: 75 } } })
-      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts stay")
+      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts are kept")
   )
   .add(
     HttpApiEndpoint.del("deleteBudget", "/v1/tenants/:tenant_id/budgets/:budget_id")

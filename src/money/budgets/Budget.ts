@@ -1,4 +1,4 @@
-/** Schemas of a tenant's budgets. */
+/** Schemas for a tenant's budgets. */
 import { Schema } from "effect"
 import { standingAt, renewsAt } from "../../books/ledger/rules/Budget.ts"
 import type * as Ledger from "../../books/ledger/rules/Budget.ts"
@@ -13,28 +13,28 @@ export const BudgetId = Schema.String.pipe(Schema.brand("BudgetId"))
 export type BudgetId = typeof BudgetId.Type
 
 export const BudgetPeriod = Schema.Literal("minute", "hour", "day", "week", "month", "total").annotations({
-  message: () => ({ message: "one of minute, hour, day, week, month, total", override: true })
+  message: () => ({ message: "must be one of minute, hour, day, week, month, total", override: true })
 })
 const Mode = Schema.Literal("refuse", "notify").annotations({
-  message: () => ({ message: "one of refuse, notify", override: true })
+  message: () => ({ message: "must be one of refuse, notify", override: true })
 })
 
-/** The maximum limit of tokens, requests or open calls. */
+/** The highest limit for tokens, requests or open calls. */
 const countMax = 1_000_000_000_000
 
 const Count = Schema.Int.pipe(Schema.between(0, countMax)).annotations({
-  message: () => ({ message: `a whole number from 0 to ${countMax}`, override: true }),
+  message: () => ({ message: `must be a whole number from 0 to ${countMax}`, override: true }),
   jsonSchema: { type: "integer", minimum: 0, maximum: countMax }
 })
 const LimitUsd = Usd.pipe(
   Schema.filter((amount) => amount >= 0n && amount <= amountMax, {
-    message: () => `an amount of 0 to ${toDecimal(amountMax)} USD`
+    message: () => `must be an amount from 0 to ${toDecimal(amountMax)} USD`
   })
 )
 
 const strict = { parseOptions: { onExcessProperty: "error" } } as const
 
-const atLeastOne = "at least one of usd, tokens, requests, concurrent"
+const atLeastOne = "must contain at least one of usd, tokens, requests, concurrent"
 const NewLimit = Schema.Struct({
   usd: Schema.optional(LimitUsd),
   tokens: Schema.optional(Count),
@@ -45,7 +45,7 @@ const NewLimit = Schema.Struct({
   Schema.annotations({ identifier: "NewBudgetLimit" })
 )
 
-/** `null` removes the unit's limit. */
+/** `null` removes the limit on that unit. */
 const LimitChange = Schema.Struct({
   usd: Schema.optional(Schema.NullOr(LimitUsd)),
   tokens: Schema.optional(Schema.NullOr(Count)),
@@ -56,14 +56,14 @@ const LimitChange = Schema.Struct({
 const text = (max: number) =>
   StoredText.pipe(
     Schema.filter((one) => one.trim() !== "" && one.length <= max, {
-      message: () => `a text of 1 to ${max} characters`
+      message: () => `must be a string of 1 to ${max} characters`
     })
   )
 
-// No call has another tag or end user, so a budget of one would never count a call.
+// Calls can carry no other tags or end users, so a budget on one would never count a call.
 const Tag = Schema.String.pipe(
   Schema.filter((tag) => isTag(tag), {
-    message: () => `a tag as name=value, or only its name: ${nameRule}, and ${valueRule}`
+    message: () => `must be name=value, or only the name of a tag: ${nameRule}, and ${valueRule}`
   })
 )
 const EndUser = Schema.String.pipe(Schema.filter((user) => isText(user), { message: () => endUserRule }))
@@ -76,7 +76,7 @@ const conditions = {
   end_user: Schema.optional(EndUser)
 } as const
 
-/** Conditions. A budget counts the calls that meet all of them. */
+/** The conditions of a budget, which counts only the calls that meet all of them. */
 export const BudgetAppliesTo = Schema.Struct({
   member: Schema.optional(AccountId),
   key: Schema.optional(ApplicationId),
@@ -87,10 +87,12 @@ export interface BudgetAppliesTo extends Schema.Schema.Type<typeof BudgetApplies
 const thresholdsMax = 10
 const NotifyAt = Schema.Array(
   Schema.Number.pipe(Schema.filter((part) => part > 0 && part <= 1)).annotations({
-    message: () => ({ message: "a fraction of the limit, above 0 and up to 1", override: true }),
+    message: () => ({ message: "must be a fraction of the limit, above 0 and up to 1", override: true }),
     jsonSchema: { type: "number", exclusiveMinimum: 0, maximum: 1 }
   })
-).pipe(Schema.maxItems(thresholdsMax, { message: () => `a list of up to ${thresholdsMax} fractions of the limit` }))
+).pipe(
+  Schema.maxItems(thresholdsMax, { message: () => `must be an array of up to ${thresholdsMax} fractions of the limit` })
+)
 
 export const newBudgetFields = {
   name: text(100),
@@ -101,11 +103,11 @@ export const newBudgetFields = {
   mode: Schema.optionalWith(Mode, { default: () => "refuse" as const })
 } as const
 
-/** Unknown fields are rejected. */
+/** Rejects unknown fields. */
 export const NewBudget = Schema.Struct(newBudgetFields).annotations({ identifier: "NewBudget", ...strict })
 export interface NewBudget extends Schema.Schema.Type<typeof NewBudget> {}
 
-/** `period` and `applies_to` cannot change. They are declared for a clear error. */
+/** `period` and `applies_to` cannot change. They are declared so that sending one gets a clear error. */
 export const BudgetChange = Schema.Struct({
   name: Schema.optional(text(100)),
   limit: Schema.optional(LimitChange),
@@ -138,10 +140,10 @@ export const budgetFields = {
   mode: Mode,
   /** Usage in the current period. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** Reservations of open calls. */
+  /** The reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
-  /** The beginning of the next period. Null for the period `total`. */
+  /** When the next period begins. Null for the period `total`. */
   renews_at: Schema.NullOr(Moment),
   /** Raises that have not expired. */
   raises: Schema.Array(
@@ -149,9 +151,9 @@ export const budgetFields = {
       identifier: "OpenBudgetRaise"
     })
   ),
-  /** Whether the operator created it. The tenant cannot change such a budget. */
+  /** Whether the operator created it. If so, the tenant cannot change it. */
   by_operator: Schema.Boolean,
-  /** The account that created it, or `operator`. */
+  /** The account that created the budget, or `operator`. */
   created_by: Schema.String,
   created_at: Moment
 } as const
@@ -163,7 +165,7 @@ export const BudgetList = Schema.Struct({ budgets: Schema.Array(Budget) }).annot
 
 export type OpenRaise = Budget["raises"][number]
 
-/** The public form of a stored budget at the time `now`. */
+/** Converts a stored budget to its public form as of `now`. */
 export const shown = (stored: Ledger.Budget, raises: ReadonlyArray<OpenRaise>, now: number): Budget => {
   const budget = standingAt(stored, now)
   const { applies_to, by_operator, created_at, created_by, limit, mode, name, notify_at, period } = budget.terms
@@ -189,7 +191,7 @@ export const shown = (stored: Ledger.Budget, raises: ReadonlyArray<OpenRaise>, n
   }
 }
 
-/** The API key that the budget limits, if any. */
+/** Returns the API key that the budget limits, if any. */
 export const keyOf = ({ anchor, tenant_id }: Pick<Ledger.Budget, "anchor" | "tenant_id">): ApplicationId | undefined =>
   tenant_id === undefined || anchor === tenant_id ? undefined : (anchor as ApplicationId)
 

@@ -1,21 +1,21 @@
 /**
- * A tenant's budgets. Its members and the operator create, change, raise and delete them.
+ * A tenant's budgets, which its members and the operator create, change, raise and delete.
  *
  * Where the specification is silent:
- * - Owners and admins create, change and delete budgets of their tenant. Members create budgets only on their own API keys, and change only those
- *   that they created. A member cannot change a budget that an owner or admin set on the member's key.
- * - A member sees the budgets that can count their calls: budgets on their own keys, on themselves, and on all keys and members.
- * - The tenant sees the budgets that the operator set for it, but cannot change them (403 `budget_of_operator`). It does not see the budgets that the
- *   operator set for all tenants.
- * - A PATCH changes the units of the limit that it names. `null` removes a unit. `period` and `applies_to` cannot change.
- * - A budget counts from its creation. If its key is deleted or its member leaves, the budget remains but counts no more calls.
- * - A raise adds USD to the limit until it expires. A budget can have 20 open raises. Tenants have no audit log, so a raise has `created_by` and
+ * - Owners and admins create, change and delete their tenant's budgets. Members create budgets only on their own API keys, and change only those that
+ *   they created. A member cannot change a budget that an owner or admin set on the member's key.
+ * - A member sees the budgets that can count their calls: those on their own keys, on themselves, and on all keys and members.
+ * - A tenant sees the budgets that the operator set for it but cannot change them (403 `budget_of_operator`). It does not see the operator's budgets
+ *   for all tenants.
+ * - A PATCH changes only the units of the limit that it names. `null` removes a unit. `period` and `applies_to` cannot change.
+ * - A budget counts calls from its creation. If its key is deleted or its member leaves, the budget remains but counts no more calls.
+ * - A raise adds USD to the limit until it expires. A budget can have 20 open raises. Tenants have no audit log, so a raise records `created_by` and
  *   `created_at`, and the other owners and admins are notified. The last 200 raises of a budget are stored.
- * - `notify_at` is a list of up to 10 fractions of the limit without raises. The default is 0.8 and 1. An empty list sends no notices.
- * - An operator's template creates a separate budget for each tenant. With `each_new_tenant`, the transaction that creates a tenant creates its
- *   budget. With a plan, each tenant that has the plan now or later gets a budget within seconds. Changes of the template apply to its budgets.
- *   They are deleted with the template, or when the tenant leaves the plan. The operator can raise such a budget by its id, but not change it.
- * - A tenant's members can create up to 100 budgets, one member up to 20 of them, and the operator up to 200.
+ * - `notify_at` is an array of up to 10 fractions of the limit without raises. The default is 0.8 and 1. An empty array sends no notices.
+ * - An operator's template creates a separate budget for each tenant. With `each_new_tenant`, the transaction that creates a tenant also creates its
+ *   budget. With a plan, each tenant that is on the plan now or joins it later gets a budget within seconds. Changes to the template apply to its
+ *   budgets, which are deleted with the template or when the tenant leaves the plan. The operator can raise such a budget by its id but not change
+ *   it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -59,9 +59,9 @@ export interface OfBudget extends By {
 
 type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnavailable
 
-/** Times are milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export interface BudgetsContract {
-  /** The budgets in the caller's tenant that the caller may see, oldest first. */
+  /** The budgets of the caller's tenant that the caller may see, oldest first. */
   readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>
   readonly find: (request: OfBudget) => Effect.Effect<Budget, BudgetNotFound | InsufficientRole>
   readonly create: (
@@ -76,10 +76,10 @@ export interface BudgetsContract {
   readonly raise: (
     request: OfBudget & { readonly raise: BudgetRaise }
   ) => Effect.Effect<Budget, Refused | InvalidRequest | TooManyRaises>
-  /** Deletes the budget and returns its last state. */
+  /** Deletes the budget and returns it as it last was. */
   readonly remove: (request: OfBudget) => Effect.Effect<Budget, Refused>
   readonly ofOperator: OfOperator.OfOperator
-  /** Sends notices for budgets that reach a threshold, and updates the budgets of templates. `layerJobs` runs it. */
+  /** Sends notices for budgets that reach a threshold, and brings template budgets up to date. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** Whether the caller manages the tenant. Fails unless the caller is an active member. */
+/** Returns whether the caller manages the tenant. Fails unless the caller is an active member. */
 const isManager = ({ tenants }: Parts, { account_id, tenant_id }: Actor) =>
   Effect.flatMap(tenants.roleOf(account_id, tenant_id), (role) =>
     role === undefined ? new InsufficientRole({ tenant_id }) : Effect.succeed(manages(role))
@@ -140,7 +140,7 @@ const isOwn = ({ applications }: Parts, caller: Actor, application_id: Applicati
     onSuccess: ({ account_id }) => account_id === caller.account_id
   })
 
-/** Whether a member may see the budget. */
+/** Returns whether a member may see the budget. */
 const isSeen = (parts: Parts, caller: Actor, budget: Books.Budget): Effect.Effect<boolean> => {
   const key = keyOf(budget)
   if (key !== undefined) return isOwn(parts, caller, key)
@@ -176,7 +176,7 @@ const readFor = (parts: Parts, { budget_id, caller }: OfBudget): Effect.Effect<R
     () => new BudgetNotFound({ budget_id })
   )
 
-/** Reads a budget that the caller may change. */
+/** Reads a budget for a change. Fails unless the caller may change it. */
 const readToChange = Effect.fnUntraced(function* (parts: Parts, request: OfBudget) {
   const { budget_id, caller } = request
   const { tenant_id } = caller
@@ -201,7 +201,7 @@ const creating = (parts: Parts): BudgetsContract["create"] =>
     if (!manager && key === undefined)
       return yield* new InsufficientRole({
         tenant_id,
-        message: "a member may set budgets only on their own API keys: name one in applies_to.key"
+        message: "members may set budgets only on their own API keys; name one in applies_to.key"
       })
     yield* checkConditions(parts, caller, budget)
     const id = idAt("bud", now) as BudgetId

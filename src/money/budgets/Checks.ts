@@ -1,9 +1,9 @@
-/** Invariants between the rows of budgets and the books. */
+/** Checks that the rows of budgets agree with the books. */
 import { everyone } from "../../books/ledger/rules/Budget.ts"
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { budgets } from "../../books/ledger/rows/Relations.ts"
 
-/** An id of this service. Hosts set budgets of their own in the books. */
+/** Matches ids that this service made. Hosts set their own budgets in the books. */
 const isOwn = `LIKE 'bud@_${"_".repeat(22)}' ESCAPE '@'`
 
 export const checks: ReadonlyArray<Check> = [
@@ -15,13 +15,13 @@ export const checks: ReadonlyArray<Check> = [
       FROM tollgate_budgets_budgets b LEFT JOIN ${budgets} g ON g.id = b.id
       WHERE g.id IS NULL OR g.kind <> 'budget' OR g.anchor <> COALESCE(b.key_id, b.tenant_id, '${everyone}')
         OR COALESCE(g.tenant_id, '') <> COALESCE(b.tenant_id, '')`,
-    sentence: ({ expected, found, id }) => `${id} is ${expected}, but the books have ${found}`
+    sentence: ({ expected, found, id }) => `${id} is ${expected}, but the books contain ${found}`
   },
   {
     name: "a budget of the books has its row",
     isShort: true,
     query: `SELECT g.id AS id, 'a row' AS expected, 'none' AS found FROM ${budgets} g
       WHERE g.kind = 'budget' AND g.id ${isOwn} AND NOT EXISTS (SELECT 1 FROM tollgate_budgets_budgets b WHERE b.id = g.id)`,
-    sentence: ({ id }) => `the books have the budget ${id}, which does not exist`
+    sentence: ({ id }) => `the books contain the budget ${id}, which does not exist`
   }
 ]

@@ -1,4 +1,4 @@
-/** Creates, updates and deletes the budgets of templates after the operator changes a template or a tenant changes its plan. */
+/** Creates, updates and deletes template budgets after the operator changes a template or a tenant changes its plan. */
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
@@ -11,7 +11,7 @@ import type { Row } from "./Storage.ts"
 
 const pageMax = 500
 
-/** Revisions and a unique row per template and tenant guard each step, so nodes may run it concurrently. */
+/** Revisions and the unique row per template and tenant guard each step, so several nodes may run it at once. */
 export const follow = (name: string, parts: Parts) =>
   Effect.gen(function* () {
     const templates = yield* parts.templates.all
@@ -27,7 +27,7 @@ export const follow = (name: string, parts: Parts) =>
     )
   })
 
-/** Creates the template's budget for each tenant of the plan, and deletes it for tenants that have left the plan. */
+/** Creates the template's budget for each tenant on the plan, and deletes it for tenants that have left the plan. */
 const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: Template, plan: string) {
   const tenants = new Set<string>(yield* parts.tenantsOf(plan))
   const rows = yield* parts.templates.budgets(template.id)
@@ -48,7 +48,7 @@ const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: 
   )
 })
 
-/** If another node created the budget, or the template has changed, the next iteration retries. */
+/** Creates the template's budget for a tenant. If another node created it or the template has changed, the next iteration retries. */
 const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts, template: Template, tenant: TenantId) {
   const { posting, row } = budgetFor(template, tenant, yield* Clock.currentTimeMillis)
   yield* writer
@@ -56,7 +56,7 @@ const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts,
     .pipe(Effect.catchTags({ AccountMissing: Effect.die, Conflict: () => Effect.void }))
 })
 
-/** Applies the template's change to the budget, or deletes the budget if the template is gone. */
+/** Applies the template's change to the budget, or deletes the budget if the template no longer exists. */
 const catchUp = Effect.fnUntraced(function* (parts: Parts, { id }: Row, template: Template | undefined) {
   const found = yield* Effect.catchTag(read(parts, id), "BudgetNotFound", () => Effect.succeed(undefined))
   if (found === undefined) return

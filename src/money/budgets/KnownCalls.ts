@@ -1,4 +1,4 @@
-/** The models and providers that a budget's conditions may name: those that usage records can contain. */
+/** The models and providers that a budget's conditions may name, which are those that can occur in usage records. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
@@ -8,7 +8,7 @@ export interface CallNames {
   readonly capabilities: ReadonlySet<string>
 }
 
-/** `undefined` allows any name, for processes that have no configuration. */
+/** `undefined` allows any name, for processes without a configuration. */
 export class KnownCalls extends Context.Reference<KnownCalls>()("tollgate/budgets/KnownCalls", {
   defaultValue: (): CallNames | undefined => undefined
 }) {}
@@ -19,7 +19,7 @@ interface Conditions {
   readonly capability?: string | undefined
 }
 
-/** Rejects the first name that no usage record can contain. */
+/** Rejects the first name that cannot occur in a usage record. */
 export const checkNames = (
   known: CallNames | undefined,
   { capability, model, provider }: Conditions
@@ -28,12 +28,12 @@ export const checkNames = (
   if (model !== undefined && !known.models.has(model)) return unknown("model", model)
   if (provider !== undefined && !known.providers.has(provider)) return unknown("provider", provider)
   if (capability !== undefined && !known.capabilities.has(capability))
-    return InvalidRequest.of("applies_to.capability", `one of ${[...known.capabilities].join(", ")}`)
+    return InvalidRequest.of("applies_to.capability", `must be one of ${[...known.capabilities].join(", ")}`)
   return Effect.void
 }
 
 const unknown = (kind: "model" | "provider", name: string) =>
   InvalidRequest.of(
     `applies_to.${kind}`,
-    `a name as in usage records; there is no ${kind} ${JSON.stringify(name.slice(0, 100))} here`
+    `must be a name from usage records; there is no ${kind} ${JSON.stringify(name.slice(0, 100))} here`
   )

@@ -1,11 +1,11 @@
 /**
- * Notifies members of budgets that reach a threshold, once per threshold and period, and of raises.
+ * Notifies members of raises and of budgets that reach a threshold, once per threshold and period.
  *
  * Where the specification is silent:
- * - The tenant's owners and admins, the budget's member and its key's owner get a notification at a threshold, and a letter except for
- *   budgets per minute or hour. If several thresholds are passed at once, only the highest is reported.
- * - Letters about a budget count toward the letter limits of its creator. Beyond these limits, only notifications are sent.
- * - The operator is notified of a budget of all tenants by a log line and by email to `contact_email`.
+ * - The tenant's owners and admins, the budget's member and the owner of its key get a notification at each threshold, plus a letter unless the
+ *   budget is per minute or hour. If a call passes several thresholds at once, only the highest is reported.
+ * - Letters about a budget count against its creator's letter limits. Beyond these limits, only notifications are sent.
+ * - The operator learns about a budget for all tenants from a log line and an email to `contact_email`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (needs: Needs) {
   const parts: Parts = { ...needs, operator: yield* ContactEmail }
   return {
     turn: turn(parts),
-    /** The statements that notify the other owners and admins of a raise. */
+    /** Returns statements that notify the other owners and admins of a raise. */
     ofRaise: (by: Actor, budget: Budget, raise: BudgetRaise, now: number) => ofRaise(parts, by, budget, raise, now)
   }
 })
@@ -59,22 +59,22 @@ export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 
 const minute = Duration.toMillis("1 minute")
 const pauseMax = 5_000
-/** How long before the end of a minute a turn begins. */
+/** How long before the end of a minute the job runs, in milliseconds. */
 const before = 250
 
 /**
- * The pause after a turn. Each period ends with a minute, and the first call of the next one overwrites what was reached, so a turn begins
- * shortly before that.
+ * Returns the pause after an iteration. Every period ends on a minute, and the first call of the next period overwrites what was reached, so the job
+ * runs shortly before each minute ends.
  */
 export const pauseAt = (now: number): Duration.Duration => {
   const left = minute - (now % minute) - before
   return Duration.millis(left > 0 && left < pauseMax ? left : pauseMax)
 }
 
-/** Thresholds are stored in millionths of the limit. */
+/** Converts a threshold to its stored form, in millionths of the limit. */
 const stored = (threshold: number): number => Math.round(threshold * 1_000_000)
 
-/** The highest threshold that a budget has reached, as a fraction of its limit. */
+/** Returns the highest threshold that a budget has reached, as a fraction of its limit. */
 const reachedOf = ({ crossed, terms }: Budget): number | undefined =>
   terms.notify_at[Math.min(crossed, terms.notify_at.length) - 1]
 
@@ -98,7 +98,7 @@ const turn = Effect.fnUntraced(function* (parts: Parts) {
   )
 })
 
-/** The highest threshold already reported, by budget and period. */
+/** Reads the highest threshold already reported, by budget and period. */
 const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, number>> =>
   Effect.map(
     Effect.orDie(
@@ -109,7 +109,7 @@ const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<Reado
     (rows) => new Map(rows.map(({ budget_id, start, threshold }) => [`${budget_id} ${start}`, threshold]))
   )
 
-/** Stores that a threshold was reported. Fails the transaction if it was reported before, or the budget was deleted. */
+/** Records that a threshold was reported. Fails the transaction if it was reported before or the budget was deleted. */
 const once = (sql: SqlClient, { id, start }: Budget, threshold: number, now: number): ReadonlyArray<Statement> => [
   statement(sql`SELECT 1 AS found FROM tollgate_budgets_budgets WHERE id = ${id}`, 1),
   statement(
@@ -133,7 +133,7 @@ const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshol
   yield* parts.outbox.wake
 })
 
-/** The key of a letter. An address gets one letter per key. */
+/** Returns the key of a letter. An address gets one letter per key. */
 const keyFor = ({ id, start }: Budget, threshold: number, to: string): string =>
   `budget/${id}/${start}/${stored(threshold)}/${to}`
 
@@ -180,7 +180,7 @@ const toTenant = Effect.fnUntraced(function* (
 
 const isMailed = ({ terms: { period } }: Budget): boolean => period !== "minute" && period !== "hour"
 
-/** The active owners and admins, the budget's member, and the owner of its key. */
+/** Finds the active owners and admins, the budget's member and the owner of its key. */
 const peopleOf = Effect.fnUntraced(function* (
   { applications, tenants }: Needs,
   budget: Budget,
@@ -225,7 +225,7 @@ const wordsOf = (budget: Budget, threshold: number, now: number): Words => {
   }
 }
 
-/** The raised limit and its raises, if any is open: thresholds are parts of the limit without them. */
+/** States the raised limit and its open raises, if any, because thresholds are fractions of the limit without them. */
 const raisedTo = ({ terms }: Budget, now: number): ReadonlyArray<string> => {
   const open = terms.raises.filter(({ until }) => until > now)
   const limit = usdLimit(terms, now)
@@ -234,7 +234,7 @@ const raisedTo = ({ terms }: Budget, now: number): ReadonlyArray<string> => {
   return [`The limit is raised to ${toDecimal(limit)} USD: ${raises.join(", ")}.`]
 }
 
-/** Whether a limit, with its raises, leaves nothing. */
+/** Returns whether any limit, including its raises, is used up. */
 const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): boolean => {
   const usd = usdLimit(terms, now)
   const { limit } = terms
@@ -245,10 +245,10 @@ const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): bool
   )
 }
 
-/** `2026-11-26 14:00 UTC`. */
+/** Formats a time as `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
-/** The used amount of each limit. */
+/** States how much of each limit is used. */
 const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
   ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
   ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),
@@ -266,7 +266,7 @@ const ofRaise = Effect.fnUntraced(function* (
 ) {
   const members = yield* tenants.members(tenant_id)
   const who = plainName(members.find(({ account_id }) => account_id === by)?.name ?? "", "A member")
-  const title = `The budget "${plainName(terms.name, "without a name")}" is raised`
+  const title = `The budget "${plainName(terms.name, "without a name")}" was raised`
   const text = `${who} raised it by ${toDecimal(usd)} USD until ${whenOf(until)}.`
   return members
     .filter(({ account_id, role, status }) => status === "active" && manages(role) && account_id !== by)

@@ -1,4 +1,4 @@
-/** The operator's budgets: for all tenants together, for one tenant, and templates. */
+/** The operator's budgets for all tenants together or for one tenant, and the operator's templates. */
 import { Clock, Effect } from "effect"
 import { budgetsOf } from "../../books/ledger/Budgets.ts"
 import { everyone, newBudget } from "../../books/ledger/rules/Budget.ts"
@@ -24,7 +24,7 @@ import type { Parts, Read } from "./Stored.ts"
 import type { Template } from "./Templates.ts"
 import { changedTerms, newTerms, raisedTerms } from "./Terms.ts"
 
-/** Statements that commit with a change of a budget, such as an audit log entry. */
+/** Returns statements that commit with a change to a budget, such as an audit log entry. */
 export type Beside = (budget: {
   readonly id: BudgetId
   readonly tenant_id: TenantId | undefined
@@ -46,20 +46,20 @@ export interface OfOperator {
     change: BudgetChange,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | BooksUnavailable>
-  /** `by` is the operator's name. */
+  /** `by` names the operator. */
   readonly raise: (
     id: BudgetId,
     raise: BudgetRaise,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | TooManyRaises | BooksUnavailable>
-  /** Deletes the budget and returns its last state. */
+  /** Deletes the budget and returns it as it last was. */
   readonly remove: (
     id: BudgetId,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | BooksUnavailable>
 }
 
-/** `created_by` of the operator's budgets and raises. The audit log has the operator's name. */
+/** `created_by` for the operator's budgets and raises. The audit log records which operator it was. */
 const operator = "operator"
 
 export const make = (parts: Parts): OfOperator => ({
@@ -92,7 +92,7 @@ const listing = (parts: Parts): OfOperator["list"] =>
     )
   }).pipe(Effect.withSpan("Budgets.ofOperator.list"))
 
-/** Reads an operator's budget, including one created from a template. */
+/** Reads a budget of the operator's, including one created from a template. */
 const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound> =>
   Effect.filterOrFail(
     read(parts, id),
@@ -100,13 +100,16 @@ const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound
     () => new BudgetNotFound({ budget_id: id })
   )
 
-/** Reads an operator's budget for a change. Rejects one created from a template, which changes only with the template. */
+/** Reads a budget of the operator's for a change. Rejects one from a template, which changes only with its template. */
 const readToChange = Effect.fnUntraced(function* (parts: Parts, id: BudgetId) {
   const found = yield* readOwn(parts, id)
   const { template_id } = found.row
   return template_id === null
     ? found
-    : yield* InvalidRequest.of("budget_id", `this budget belongs to the template ${template_id}: change the template`)
+    : yield* InvalidRequest.of(
+        "budget_id",
+        `this budget belongs to the template ${template_id}; change the template instead`
+      )
 })
 
 const shownOf = (parts: Parts, { budget }: Read): Effect.Effect<OperatorBudget> =>
@@ -114,7 +117,7 @@ const shownOf = (parts: Parts, { budget }: Read): Effect.Effect<OperatorBudget> 
     Effect.map(allShown(parts, [budget], now), ([one]) => ({ ...one!, scope: scopeOf(budget.tenant_id) }))
   )
 
-/** A template with the summed counts of its budgets. */
+/** Shows a template with the summed counts of its budgets. */
 const shownTemplate = Effect.fnUntraced(function* (
   parts: Parts,
   { id, plan, terms }: Template
@@ -154,7 +157,7 @@ const finding = (parts: Parts): OfOperator["find"] =>
 const checkMany = Effect.fnUntraced(function* ({ known }: Parts, { applies_to }: NewOperatorBudget) {
   for (const field of ["member", "key"] as const)
     if (applies_to[field] !== undefined)
-      return yield* InvalidRequest.of(`applies_to.${field}`, "only in a budget of one tenant")
+      return yield* InvalidRequest.of(`applies_to.${field}`, "is allowed only in a budget for one tenant")
   yield* checkNames(known, applies_to)
 })
 
@@ -170,7 +173,7 @@ const checkPlan = ({ plans }: Parts, plan: string): Effect.Effect<void, InvalidR
         "scope.plan",
         Object.keys(plans).length === 0
           ? "the configuration has no plans"
-          : `a configured plan: ${Object.keys(plans).join(", ")}`
+          : `must be a configured plan: ${Object.keys(plans).join(", ")}`
       )
 
 interface Made {
@@ -178,7 +181,7 @@ interface Made {
   readonly insert: Statement
 }
 
-/** The posting and row of a new budget, or the row of a new template. */
+/** Builds the posting and row of a new budget, or the row of a new template. */
 const madeOf = (
   { storage, templates }: Parts,
   { applies_to: { key }, scope }: NewOperatorBudget,
@@ -255,7 +258,7 @@ const raising = (parts: Parts): OfOperator["raise"] => {
   const raise: OfOperator["raise"] = Effect.fn("Budgets.ofOperator.raise")(function* (id, asked, beside) {
     const now = yield* Clock.currentTimeMillis
     if ((yield* parts.templates.find(id)) !== undefined)
-      return yield* InvalidRequest.of("budget_id", "a template cannot be raised: raise a tenant's budget")
+      return yield* InvalidRequest.of("budget_id", "a template cannot be raised; raise a tenant's budget instead")
     const found = yield* readOwn(parts, id)
     const terms = yield* raisedTerms(found.budget.terms, asked, now)
     const done = yield* write(parts, found, terms, [

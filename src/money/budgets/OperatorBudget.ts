@@ -1,11 +1,11 @@
-/** Schemas of the operator's budgets. */
+/** Schemas for the operator's budgets. */
 import { Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { budgetFields, newBudgetFields } from "./Budget.ts"
 
 /**
- * The tenants that a budget covers. `everyone` is one budget for all tenants together. `each_new_tenant` and a plan are templates: each of these
- * tenants gets its own budget.
+ * Which tenants a budget covers. `everyone` is one budget for all tenants together. `each_new_tenant` and a plan make a template, which gives each of
+ * its tenants a separate budget.
  */
 export const Scope = Schema.Union(
   Schema.Literal("everyone", "each_new_tenant"),
@@ -14,13 +14,13 @@ export const Scope = Schema.Union(
 ).annotations({
   identifier: "BudgetScope",
   message: () => ({
-    message: 'one of "everyone", "each_new_tenant", { "tenant": id }, { "plan": name }',
+    message: 'must be one of "everyone", "each_new_tenant", { "tenant": id }, { "plan": name }',
     override: true
   })
 })
 export type Scope = typeof Scope.Type
 
-/** Unknown fields are rejected. */
+/** Rejects unknown fields. */
 export const NewOperatorBudget = Schema.Struct({ ...newBudgetFields, scope: Scope }).annotations({
   identifier: "NewOperatorBudget",
   parseOptions: { onExcessProperty: "error" }
@@ -30,7 +30,7 @@ export interface NewOperatorBudget extends Schema.Schema.Type<typeof NewOperator
 export const OperatorBudget = Schema.Struct({
   ...budgetFields,
   scope: Scope,
-  /** The number of budgets that a template has. Its counts are their sums. */
+  /** The number of budgets that a template has created. The template's counts are the sums of theirs. */
   tenants: Schema.optional(Schema.Int)
 }).annotations({ identifier: "OperatorBudget" })
 export interface OperatorBudget extends Schema.Schema.Type<typeof OperatorBudget> {}

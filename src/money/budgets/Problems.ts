@@ -1,4 +1,4 @@
-/** Refusals of budgets. */
+/** Errors of the budget routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -13,7 +13,7 @@ export class BudgetNotFound extends Problem<BudgetNotFound>()("BudgetNotFound", 
 /** Only the operator can change the budget. */
 export class BudgetOfOperator extends Problem<BudgetOfOperator>()("BudgetOfOperator", {
   status: 403,
-  error: "the service's operator set this budget: only the operator may change or delete it",
+  error: "the service's operator set this budget; only the operator may change or delete it",
   code: "budget_of_operator",
   fields: { budget_id: Schema.String },
   details: {}
@@ -21,14 +21,14 @@ export class BudgetOfOperator extends Problem<BudgetOfOperator>()("BudgetOfOpera
 
 export class TooManyBudgets extends Problem<TooManyBudgets>()("TooManyBudgets", {
   status: 409,
-  error: "too many budgets: delete an unused one",
+  error: "too many budgets; delete an unused one",
   code: "too_many_budgets",
   fields: { limit: Schema.Int }
 }) {}
 
 export class TooManyRaises extends Problem<TooManyRaises>()("TooManyRaises", {
   status: 409,
-  error: "this budget has too many open raises: change its limit, or wait until one expires",
+  error: "this budget has too many open raises; change its limit, or wait until one expires",
   code: "too_many_raises",
   fields: { limit: Schema.Int }
 }) {}

@@ -1,4 +1,4 @@
-/** The rows of this room: a budget's creator, its revision, its raises, and the notices sent. The books have its terms and counts. */
+/** This room's rows: a budget's creator, revision and raises, and the notices sent. The books store its terms and counts. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -7,23 +7,23 @@ import { fromRow } from "../../kernel/Money.ts"
 import type { BudgetId, BudgetRaise, OpenRaise } from "./Budget.ts"
 
 export const perTenantMax = 100
-/** The limit for a member who is neither owner nor admin, in one tenant. */
+/** The most budgets that a member who is neither owner nor admin may create in one tenant. */
 export const perMemberMax = 20
 export const ofOperatorMax = 200
 export const raisesMax = 20
-/** The number of stored raises per budget, including expired ones. */
+/** The maximum number of raises stored per budget, including expired ones. */
 const raisesKept = 200
 
 export interface Row {
   readonly id: BudgetId
-  /** Null for a budget of all tenants. */
+  /** Null for a budget that covers all tenants. */
   readonly tenant_id: string | null
   readonly key_id: string | null
   readonly created_by: string
   readonly by_operator: number
-  /** The template that created it. */
+  /** The template that created the budget. */
   readonly template_id: string | null
-  /** The revision of the template that the budget follows. */
+  /** The template revision that the budget follows. */
   readonly template_revision: number | null
   /** The number of changes to the row. */
   readonly revision: number
@@ -37,7 +37,7 @@ const reading = (sql: SqlClient) => ({
   find: (id: BudgetId): Effect.Effect<Row | undefined> =>
     Effect.map(Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE id = ${id}`), ([row]) => row),
 
-  /** The operator's budgets, oldest first, without those created from templates. */
+  /** The operator's budgets except those created from templates, oldest first. */
   ofOperator: Effect.orDie(
     sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE by_operator = 1 AND template_id IS NULL ORDER BY id`
   )
@@ -76,7 +76,7 @@ const inserted = (
 const writing = (sql: SqlClient) => ({
   insert: (row: Row): Statement => statement(sql`${inserted(sql, row)}`),
 
-  /** Fails the transaction if the tenant has the template's budget. */
+  /** Fails the transaction if the tenant already has the template's budget. */
   insertOnce: (row: Row): Statement => statement(sql`${inserted(sql, row)} ON CONFLICT DO NOTHING RETURNING id`, 1),
 
   /** Fails the transaction if the budget has changed since `row` was read. */

@@ -1,4 +1,4 @@
-/** Reads and writes stored budgets. The books have the terms and counts. This room has the other columns. */
+/** Reads and writes stored budgets. The books store the terms and counts, and this room stores the other columns. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { budgetsOf } from "../../books/ledger/Budgets.ts"
@@ -39,7 +39,7 @@ export interface Parts {
   readonly wake: Effect.Effect<void>
 }
 
-/** The public form of stored budgets, with their raises. */
+/** Converts stored budgets to their public form, with their raises. */
 export const allShown = ({ storage }: Pick<Parts, "storage">, found: ReadonlyArray<Books.Budget>, now: number) =>
   Effect.map(
     storage.raises(
@@ -54,7 +54,7 @@ export interface Read {
   readonly budget: Books.Budget
 }
 
-/** A budget with its row. The row is read first, so a later change conflicts. */
+/** Reads a budget with its row. The row is read first, so a later change to it conflicts. */
 export const read = Effect.fnUntraced(function* (
   { sql, storage }: Pick<Parts, "sql" | "storage">,
   budget_id: BudgetId
@@ -82,7 +82,7 @@ export const checkConditions = Effect.fnUntraced(function* (
     return yield* new MemberNotFound({ tenant_id, account_id: member })
 })
 
-/** The posting that creates or changes a tenant's budget. */
+/** Builds the posting that creates or changes a tenant's budget. */
 export const setBudget = (
   id: string,
   tenant: string,

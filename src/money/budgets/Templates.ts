@@ -1,4 +1,4 @@
-/** The operator's templates. Each creates a separate budget for every tenant of a plan, or for every new tenant. */
+/** The operator's templates, which each create a separate budget for every tenant on a plan or for every new tenant. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
@@ -13,10 +13,10 @@ import type { Row } from "./Storage.ts"
 
 export interface Template {
   readonly id: BudgetId
-  /** Null for a template of new tenants. */
+  /** Null if the template is for new tenants. */
   readonly plan: string | null
   readonly terms: BudgetTerms
-  /** The number of changes. A budget's row has the revision that it follows. */
+  /** The number of changes to the template. A budget's row stores the revision that it follows. */
   readonly revision: number
 }
 
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient) => ({
   budgets: (id: BudgetId): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE template_id = ${id} ORDER BY tenant_id`),
 
-  /** Budgets that lack the last change of their template, or have no template any more. */
+  /** Budgets that lack the last change to their template, or whose template no longer exists. */
   behind: (limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT b.* FROM tollgate_budgets_budgets b
       LEFT JOIN tollgate_budgets_templates t ON t.id = b.template_id
@@ -85,7 +85,7 @@ export const make = (sql: SqlClient) => ({
   unchanged: ({ id, revision }: Template): Statement =>
     statement(sql`SELECT 1 AS found FROM tollgate_budgets_templates WHERE id = ${id} AND revision = ${revision}`, 1),
 
-  /** Sets the revision that a budget follows. Fails the transaction if the budget has changed since it was read. */
+  /** Records which revision a budget follows. Fails the transaction if the budget has changed since it was read. */
   follow: ({ id, revision }: Row, template: Template): Statement =>
     statement(
       sql`UPDATE tollgate_budgets_budgets SET revision = revision + 1, template_revision = ${template.revision}
@@ -96,11 +96,11 @@ export const make = (sql: SqlClient) => ({
 
 export type Templates = ReturnType<typeof make>
 
-/** The id of a template's budget for a tenant. It is the same on every node. */
+/** Derives the id of a template's budget for a tenant, which is the same on every node. */
 const idOf = (template: string, tenant: string): BudgetId =>
   `bud_${createHash("sha256").update(`${template} ${tenant}`).digest("hex").slice(0, 22)}` as BudgetId
 
-/** The posting and row that create a template's budget for a tenant. */
+/** Builds the posting and row that create a template's budget for a tenant. */
 export const budgetFor = ({ id: template_id, revision, terms }: Template, tenant: string, now: number) => {
   const id = idOf(template_id, tenant)
   const row: Row = {

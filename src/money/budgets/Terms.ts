@@ -30,7 +30,7 @@ export const newTerms = (
 const ascending = (parts: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set(parts)].toSorted((one, other) => one - other)
 
-/** The terms after a change. Expired raises are dropped. */
+/** Returns the terms after a change, without expired raises. */
 export const changedTerms = (
   terms: BudgetTerms,
   change: BudgetChange,
@@ -38,7 +38,7 @@ export const changedTerms = (
 ): Effect.Effect<BudgetTerms, InvalidRequest> => {
   for (const field of ["period", "applies_to"] as const)
     if (change[field] !== undefined)
-      return InvalidRequest.of(field, "cannot change: create another budget, and delete this one")
+      return InvalidRequest.of(field, "cannot change; create another budget and delete this one")
   const limit = limitAfter(terms.limit, change.limit)
   if (units.every((unit) => limit[unit] === undefined))
     return InvalidRequest.of("limit", `at least one of ${units.join(", ")} must remain`)
@@ -66,13 +66,13 @@ const limitAfter = (before: BudgetLimit, change: BudgetChange["limit"] = {}): Bu
 
 const openRaises = ({ raises }: BudgetTerms, now: number) => raises.filter(({ until }) => until > now)
 
-/** The terms with an added raise. */
+/** Returns the terms with one more raise. */
 export const raisedTerms = (
   terms: BudgetTerms,
   { until, usd }: BudgetRaise,
   now: number
 ): Effect.Effect<BudgetTerms, InvalidRequest | TooManyRaises> => {
-  if (until <= now) return InvalidRequest.of("until", "a time in the future")
+  if (until <= now) return InvalidRequest.of("until", "must be in the future")
   if (terms.limit.usd === undefined) return InvalidRequest.of("usd", "this budget has no limit in USD")
   const open = openRaises(terms, now)
   if (open.length >= raisesMax) return new TooManyRaises({ limit: raisesMax })
@@ -83,11 +83,11 @@ export const raisedTerms = (
 const within = (terms: BudgetTerms, field: string): Effect.Effect<BudgetTerms, InvalidRequest> => {
   const raised = terms.raises.reduce((sum, { usd }) => sum + usd, terms.limit.usd ?? 0n)
   return raised > amountMax
-    ? InvalidRequest.of(field, `the limit with its raises is at most ${toDecimal(amountMax)} USD`)
+    ? InvalidRequest.of(field, `the limit with its raises must be at most ${toDecimal(amountMax)} USD`)
     : Effect.succeed(terms)
 }
 
-/** The terms of a template's budget after a change of the template. */
+/** Returns the terms of a template's budget after the template changes. */
 export const followingTerms = (
   before: BudgetTerms,
   { limit, mode, name, notify_at }: BudgetTerms,

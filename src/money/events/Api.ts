@@ -1,4 +1,4 @@
-/** Live events of a tenant: calls, the balance, and the user's notifications. */
+/** The route for a tenant's live events: calls, the balance and the user's notifications. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NoHead } from "../../http/contract/Annotations.ts"
@@ -11,7 +11,7 @@ export class EventsApi extends HttpApiGroup.make("events").add(
     .setUrlParams(
       Schema.Struct({
         cursor: Schema.optional(
-          Schema.String.annotations({ description: "The id of the last received event; continues after it" })
+          Schema.String.annotations({ description: "The id of the last event received; the stream continues after it" })
         )
       })
     )
@@ -19,7 +19,7 @@ export class EventsApi extends HttpApiGroup.make("events").add(
       Schema.Struct({
         "last-event-id": Schema.optional(
           Schema.String.annotations({
-            description: "The id of the last received event. It takes precedence over `cursor`"
+            description: "The id of the last event received. It takes precedence over `cursor`"
           })
         )
       })
@@ -32,7 +32,7 @@ export class EventsApi extends HttpApiGroup.make("events").add(
     .annotate(NoHead, true)
     .annotate(
       OpenApi.Summary,
-      "Server-sent events of the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
+      "Server-sent events for the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
         "(a row of `notifications`; only for the user's own sign-in), `reset` (more than 1,000 calls were missed: read them again), and " +
         "`end` with a reason, which comes last. To continue after an event, send its id"
     )

@@ -1,4 +1,4 @@
-/** Live events, and the cursor that continues a stream after a lost connection. */
+/** Live events, and the cursor from which a client continues after a lost connection. */
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { Notification } from "../../people/notifications/Notification.ts"
@@ -12,7 +12,7 @@ export interface Listener {
   readonly notified: boolean
 }
 
-/** A listener's position: the number of the last sent call, and the id of the last sent notification, which is empty before the first. */
+/** A listener's position: the number of the last call sent, and the id of the last notification sent (empty before the first). */
 export interface Place {
   readonly tenant_id: TenantId
   readonly call: number
@@ -24,17 +24,17 @@ export type FeedEvent =
   | { readonly type: "call"; readonly record: UsageRecord }
   | { readonly type: "balance"; readonly balance: Nano }
   | { readonly type: "notification"; readonly notification: Notification }
-  /** Too many calls were missed. The listener must read them again. */
+  /** The listener missed too many calls and must read them again. */
   | { readonly type: "reset" }
   /** Sent after a pause without events. */
   | { readonly type: "beat" }
 
-/** Why a stream ended: its credential is invalid, its listener does not read, or another listener replaced it. */
+/** Why a stream ended: its credential became invalid, its listener does not read, or another listener replaced it. */
 export type FeedEnd = "credential" | "slow" | "displaced"
 
 export const cursorOf = ({ call, notification, tenant_id }: Place): string => `${tenant_id}.${call}.${notification}`
 
-/** Decodes a cursor. Returns `undefined` if it is not a cursor of this tenant. */
+/** Decodes a cursor. Returns `undefined` unless it is a cursor for this tenant. */
 export const placeIn = (cursor: string | undefined, tenant_id: TenantId): Place | undefined => {
   const [, tenant, call, notification = ""] =
     /^(ten_\w{1,40})\.(\d{1,15})\.((?:ntf_\w{1,40})?)$/.exec(cursor ?? "") ?? []

@@ -1,16 +1,16 @@
 /**
- * Live events of tenants and accounts. One loop per node polls the newest call, balance and notification of the tenants and accounts with
- * listeners, and wakes the listeners of changed ones. Each listener then reads the events that it has not sent. Listeners therefore see calls on
- * any node and lose no event between two connections. A charge costs nothing extra without listeners.
+ * Live events for tenants and accounts. One loop per node polls for the newest call, balance and notification of each tenant and account with
+ * listeners, and wakes the listeners where something changed. Each listener then reads the events that it has not sent yet, so it sees calls from any
+ * node and loses no event between two connections. Without listeners, a charge costs nothing extra.
  *
  * Where the specification is silent:
- * - An account has up to 8 streams on a node, and a node up to 2,000. Another stream of an account is refused with 429. On a full node, a new
- *   stream replaces the oldest stream of the account with the most streams (`Places`). If every account has one, a listener of a tenant that ever
- *   bought or received credit replaces one of a tenant that did not, because free accounts must not lock out paying ones. If no stream can be
- *   replaced, the new one is refused with 503. Both refusals have Retry-After. A replaced stream ends with `end` and the reason `displaced`. Its
- *   cursor stays valid.
- * - A listener that missed more than a thousand calls gets `reset` instead of them.
- * - Notifications are sent in order of their ids. A notification that commits milliseconds after one with a later id appears only in the list.
+ * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream
+ *   replaces the oldest stream of the account with the most streams (`Places`). If every account has just one, a listener of a tenant that ever
+ *   bought or received credit replaces one of a tenant that never did, because free accounts must not lock out paying ones. If no stream can be
+ *   replaced, the new one is refused with 503. Both refusals carry Retry-After. A replaced stream ends with `end` and the reason `displaced`, and its
+ *   cursor remains valid.
+ * - A listener that missed more than a thousand calls gets `reset` instead of the calls.
+ * - Notifications are sent in order of their ids. One that commits milliseconds after another with a later id appears only in the list.
  */
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -29,13 +29,13 @@ import type { Placed } from "./Places.ts"
 import { StreamsBusy, TooManyStreams } from "./Problems.ts"
 
 export interface FeedContract {
-  /** Takes a place for a listener, or refuses immediately. The caller must `close` the stream. */
+  /** Takes a place for a listener, or refuses at once. The caller must `close` the stream. */
   readonly open: (listener: Listener) => Effect.Effect<Stream, TooManyStreams | StreamsBusy>
   readonly job: Job
 }
 
 export interface Stream {
-  /** Sends the events after `after`, or new events if it is `undefined`, until interruption or a reason to end. */
+  /** Sends the events after `after`, or only new ones if it is `undefined`, until it is interrupted or has a reason to end. */
   readonly run: (options: StreamOptions) => Effect.Effect<FeedEnd>
   readonly close: () => void
 }
@@ -44,30 +44,30 @@ export interface StreamOptions {
   readonly after: Place | undefined
   /** Whether the credential is still valid. */
   readonly holds: Effect.Effect<boolean>
-  /** Returns `false` if the listener does not read. */
+  /** Returns `false` if the listener is not reading. */
   readonly send: (event: FeedEvent, place: Place) => Effect.Effect<boolean>
 }
 
 export class Feed extends Context.Tag("tollgate/events/Feed")<Feed, FeedContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Feed, make))
-  /** The loop that wakes listeners. */
+  /** Runs the loop that wakes listeners. */
   static readonly layerJobs = Layer.suspend(() => Loop.layer(Feed, ({ job }) => [job]))
 }
 
-/** `Retry-After` of a refused listener, in seconds. */
+/** `Retry-After` for a refused listener, in seconds. */
 const retryAfter = 10
 
-/** The poll interval, and the delay between a charge in this process and the next poll (in milliseconds). */
+/** The poll interval, and how soon a charge in this process triggers the next poll (in milliseconds). */
 const pause = Duration.millis(500)
 const wakePause = 100
-/** Every n-th poll wakes all listeners, which then check their credentials. */
+/** Every n-th poll wakes all listeners so that they check their credentials. */
 const wakeAllEvery = 4
 
 const beat = Duration.seconds(15)
 const missedMax = 1_000
 const pageSize = 100
 
-/** The newest state of a tenant or an account at the last poll. */
+/** The newest items of a tenant or an account at the last poll. */
 interface Newest {
   listeners: number
   call: number
@@ -80,12 +80,12 @@ interface Newest {
 interface Open extends Placed {
   readonly listener: Listener
   readonly waker: Loop.Waker
-  /** Releases the place. The stream then ends. */
+  /** Gives up the place, which ends the stream. */
   readonly close: () => void
   closed: boolean
 }
 
-/** The newest state of tenants or accounts with listeners, by id. */
+/** The newest items of the tenants or accounts with listeners, by id. */
 class Watched<Id extends string> extends Map<Id, Newest> {
   hold(id: Id): Newest {
     const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, funded: false, notification: "" }
@@ -107,7 +107,7 @@ interface Parts {
   readonly streams: Places<Open>
   readonly tenants: Watched<TenantId>
   readonly accounts: Watched<AccountId>
-  /** The billing accounts of tenants with listeners. */
+  /** The billing accounts of tenants that have listeners. */
   readonly billed: Set<string>
 }
 
@@ -127,10 +127,10 @@ const make = Effect.gen(function* () {
   return { open: open(parts), job } satisfies FeedContract
 })
 
-/** Wakes the job soon after a charge to a tenant with listeners. */
+/** Wakes the job soon after a tenant with listeners is charged. */
 const wakeAtCharges = Effect.fnUntraced(function* ({ billed, jobWaker, streams }: Parts, writer: Writer["Type"]) {
   let timer: NodeJS.Timeout | undefined
-  // Runs during calls, so it only sets a timer.
+  // This runs during calls, so it only sets a timer.
   yield* writer.watch((account) => {
     if (streams.size === 0 || timer !== undefined || !billed.has(account)) return
     timer = setTimeout(() => {
@@ -141,7 +141,7 @@ const wakeAtCharges = Effect.fnUntraced(function* ({ billed, jobWaker, streams }
   yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
 })
 
-/** Reads the newest state of these ids. Returns the changed ids. */
+/** Reads what is newest for these ids. Returns the ids that changed. */
 const poll = Effect.fnUntraced(function* (
   { accounts, ledger, notifications, records, tenants }: Parts,
   tenantIds: ReadonlyArray<TenantId>,
@@ -189,7 +189,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Read first. The code below does not yield, so no other listener can take the place in between.
+    // Read this first: the code below does not yield, so no other listener can take the place in between.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     if (streams.of(account_id) >= accountMax)
       return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
@@ -220,7 +220,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     if (funded) ofTenant.funded = true
     streams.add(one)
     billed.add(billingAccountOf(tenant_id))
-    // With other listeners, the job already polls. A poll per new listener would overload a full node.
+    // If there are other listeners, the job already polls. One poll per new listener would overload a full node.
     if (streams.size === 1) jobWaker.wakeNow()
     return { run: (options) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
   })

@@ -4,16 +4,16 @@ import type { AccountId } from "../../kernel/Ids.ts"
 /** A listener with a place. */
 export interface Placed {
   readonly account_id: AccountId
-  /** Whether its tenant ever bought or received credit. */
+  /** Whether the listener's tenant ever bought or received credit. */
   readonly paying: () => boolean
 }
 
-/** Limits per node and per account. */
+/** The maximum number of listeners per node and per account. */
 export const nodeMax = 2_000
 export const accountMax = 8
 
 export class Places<One extends Placed> implements Iterable<One> {
-  /** All listeners, oldest first. Each account's set has the same order. */
+  /** All listeners, oldest first. Each account's set uses the same order. */
   private readonly all = new Set<One>()
   private readonly byAccount = new Map<AccountId, Set<One>>()
 
@@ -21,7 +21,7 @@ export class Places<One extends Placed> implements Iterable<One> {
     return this.all.size
   }
 
-  /** The number of an account's listeners. */
+  /** Returns how many listeners an account has. */
   of(account: AccountId): number {
     return this.byAccount.get(account)?.size ?? 0
   }
@@ -41,9 +41,9 @@ export class Places<One extends Placed> implements Iterable<One> {
   }
 
   /**
-   * Chooses the listener that a new one replaces: the oldest listener of the account with the most, if that account has at least two more than the
-   * new listener's account. The margin stops two accounts from displacing each other in turn. Otherwise, a new listener of a paying tenant replaces
-   * the oldest listener of a tenant that does not pay.
+   * Chooses the listener that a new one replaces. It is the oldest listener of the account with the most, provided that this account has at least two
+   * more than the new listener's; the margin stops two accounts from displacing each other in turn. Otherwise, a paying tenant's new listener
+   * replaces the oldest listener of a tenant that does not pay.
    */
   givesWayTo({ account_id, paying }: Placed): One | undefined {
     let most: ReadonlySet<One> | undefined

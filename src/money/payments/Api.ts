@@ -1,4 +1,4 @@
-/** Routes to buy credit, store payment methods and list payments, and the processor's webhook. */
+/** Routes that sell credit, store payment methods and list payments, and the processor's webhook. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -24,7 +24,7 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
       .addError(InsufficientRole)
       .annotate(Example, { body: { amount_credits: 25 } })
       .addError(ProcessorTooOften)
-      .annotate(OpenApi.Summary, "The address of a page to pay for credits (owner or admin)")
+      .annotate(OpenApi.Summary, "Get the URL of a page where you pay for credits (owner or admin)")
   )
   .add(
     HttpApiEndpoint.post("setup", "/v1/tenants/:tenant_id/billing/payment-methods/setup")
@@ -32,7 +32,7 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
       .addSuccess(Envelope(Setup))
       .addError(InsufficientRole)
       .addError(ProcessorTooOften)
-      .annotate(OpenApi.Summary, "The address of a page to store a payment method (owner or admin)")
+      .annotate(OpenApi.Summary, "Get the URL of a page where you store a payment method (owner or admin)")
   )
   .add(
     HttpApiEndpoint.get("payments", "/v1/tenants/:tenant_id/billing/payments")
@@ -61,5 +61,5 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks").add(
     .addError(WebhookSignatureInvalid)
     .addError(PaymentsUnconfigured)
     .annotate(BodyBytesMax, bodyBytesMax)
-    .annotate(OpenApi.Summary, "The payment processor's signed events; each takes effect once")
+    .annotate(OpenApi.Summary, "Receive the payment processor's signed events; each takes effect once")
 ) {}

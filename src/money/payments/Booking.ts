@@ -1,4 +1,4 @@
-/** Books payments: credits each once and takes back refunded and disputed amounts. */
+/** Books payments: it credits each one once, and takes back what is refunded or disputed. */
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import { cent } from "../../kernel/Money.ts"
@@ -23,7 +23,7 @@ interface Parts {
 export const make = (parts: Parts) => ({
   book: book(parts),
   /**
-   * Applies refunds and disputes to a payment and updates the books. Without any, it books an amount that an earlier version of the service left
+   * Applies refunds and disputes to a payment and updates the books. Called with none, it books an amount that an earlier version of the service left
    * due.
    */
   applyMovements: (payment_id: string, received: ReadonlyArray<Movement>) =>
@@ -66,10 +66,10 @@ const book = (parts: Parts): PurchasesContract["book"] =>
     yield* made.pipe(
       Effect.asVoid,
       Effect.catchTags({
-        // A concurrent event changed the payment: retry.
+        // A concurrent event changed the payment, so try again.
         Conflict: () => book(parts)(paid, beside),
         AccountMissing: () =>
-          Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
+          Effect.annotateLogs(Effect.logError("received a payment for a tenant that does not exist"), {
             payment_id,
             tenant_id
           }),
@@ -106,11 +106,11 @@ const applyMovements = Effect.fn("Purchases.applyMovements")(function* (
       BalanceTooLarge: Effect.die
     })
   )
-  // A concurrent event changed the payment: retry.
+  // A concurrent event changed the payment, so try again.
   if (!done) return yield* applyMovements(parts, payment_id, received)
   if (payment === undefined) {
     yield* Effect.annotateLogs(
-      Effect.logWarning("a refund or dispute of an unknown payment is kept until the payment arrives"),
+      Effect.logWarning("received a refund or dispute for an unknown payment; it is kept until the payment arrives"),
       { payment_id, movement: news[0]?.id }
     )
   }
@@ -137,8 +137,8 @@ const bookOffline = ({ facts, ledger }: Parts): PurchasesContract["bookOffline"]
   })
 
 /**
- * The posting that takes back `by` more of a payment, or returns `-by`. `news` gives the reason, unless an earlier version of the service already
- * stored it.
+ * Builds the posting that takes back `by` more of a payment, or returns `-by` if it is negative. `news` states the reason, unless an earlier version
+ * of the service already stored it.
  */
 const changeOf = (
   tenant: string,
@@ -147,7 +147,7 @@ const changeOf = (
   news: ReadonlyArray<Movement>
 ): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
   if (by === 0n) return []
-  // A credit with the payment's id as its reference would be the purchase itself.
+  // A credit whose reference is the payment's id would be the purchase itself.
   const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
   if (by > 0n) {
     const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"

@@ -1,4 +1,4 @@
-/** Invariants between payments and the books. */
+/** Checks that the payments agree with the books. */
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { debts, purchaseCredits } from "../../books/ledger/rows/Relations.ts"
 import { followedOf } from "./Facts.ts"
@@ -17,13 +17,14 @@ export const checks: ReadonlyArray<Check> = [
     name: "the due amount of a payment is taken back or owed",
     query: `SELECT p.id AS id, CAST(p.due AS TEXT) AS expected, ${found} AS found
       FROM ${followedOf} p WHERE p.due = p.followed AND p.due <> p.taken + p.owed`,
-    sentence: ({ expected, found, id }) => `payment ${id} has ${expected} nano-USD due, but there are ${found}`
+    sentence: ({ expected, found, id }) => `${expected} nano-USD of payment ${id} is due, but the books show ${found}`
   },
   {
     name: "a debt belongs to a payment",
     isShort: true,
     query: `SELECT d.payment_id AS id, 'a payment' AS expected, format('a debt of %s', d.amount) AS found FROM ${debts} d
       WHERE d.amount <= 0 OR NOT EXISTS (SELECT 1 FROM tollgate_payments_payments p WHERE p.id = d.payment_id)`,
-    sentence: ({ found, id }) => `payment ${id} has ${found} nano-USD, but does not exist or cannot owe that much`
+    sentence: ({ found, id }) =>
+      `the books show ${found} nano-USD for payment ${id}, which does not exist or cannot owe that much`
   }
 ]

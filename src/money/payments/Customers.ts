@@ -1,9 +1,9 @@
 /**
- * Tenants as customers of the payment processor: checkout pages and stored payment methods.
+ * Registers tenants as customers of the payment processor, for checkout pages and stored payment methods.
  *
  * Where the specification is silent:
- * - An account may cause 60 requests per minute to the processor for pages and stored payment methods. Beyond that, it gets 429 `rate_limited`. The
- *   processor limits the requests of the whole deployment, so one account must not use them up.
+ * - An account may cause 60 requests per minute to the processor for pages and stored payment methods. Beyond that, it gets 429 `rate_limited`,
+ *   because the processor limits the requests of the whole deployment and one account must not use them all.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -28,14 +28,14 @@ interface Parts {
   readonly processor: PaymentsContract | undefined
 }
 
-/** Limit on the requests to the processor that an account may cause in a minute. */
+/** The maximum number of requests to the processor that an account may cause per minute. */
 const requestsAMinute = 60
 
 export const make = ({ processor, sql, tenants, writer }: Parts) => {
   const port = processor === undefined ? new PaymentsUnconfigured() : Effect.succeed(processor)
   const requests = new MinuteLimit(requestsAMinute)
 
-  /** The processor, for a request that the caller causes. */
+  /** Returns the processor for a request that the caller causes, which counts against the caller's limit. */
   const portFor = Effect.fnUntraced(function* ({ account_id }: Actor) {
     const payments = yield* port
     const retry_after = requests.take(account_id, yield* Clock.currentTimeMillis)
@@ -87,6 +87,6 @@ export const make = ({ processor, sql, tenants, writer }: Parts) => {
 
 const unavailable = (silent: ProcessorSilent) =>
   Effect.andThen(
-    Effect.annotateLogs(Effect.logWarning("the payment processor does not answer"), "reason", silent.reason),
+    Effect.annotateLogs(Effect.logWarning("the payment processor did not respond"), "reason", silent.reason),
     new ProcessorUnavailable()
   )

@@ -1,4 +1,4 @@
-/** Payments and payment methods of a tenant, and the rules for amounts. */
+/** A tenant's payments and payment methods, and the rules for amounts. */
 import { Schema } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -6,7 +6,7 @@ import { usd, Usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { Paginated } from "../../kernel/Page.ts"
 
-/** An amount of whole credits: a whole number of USD on the wire, nano-USD inside. */
+/** An amount in whole credits: a whole number of USD on the wire, nano-USD in memory. */
 const wholeCredits = (
   credits: Schema.Schema<number>,
   amount: Schema.Schema<Nano> = Schema.BigIntFromSelf
@@ -18,16 +18,16 @@ const wholeCredits = (
   })
 export const WholeCredits = wholeCredits(Schema.Int)
 
-/** Limits of one purchase, in USD. */
+/** The limits on one purchase, in USD. */
 export const creditsMin = 5
 export const creditsMax = 10_000
-export const creditRule = `a whole number from ${creditsMin} to ${creditsMax}`
+export const creditRule = `must be a whole number from ${creditsMin} to ${creditsMax}`
 export const isCreditAmount = (amount: Nano): boolean =>
   amount % usd === 0n && amount >= BigInt(creditsMin) * usd && amount <= BigInt(creditsMax) * usd
 
 export const CreditAmount = wholeCredits(
   Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule })),
-  // The documentation shows the number on the wire.
+  // The documentation shows the number as it appears on the wire.
   Schema.BigIntFromSelf.annotations({
     title: `between(${creditsMin}, ${creditsMax})`,
     description: `a number between ${creditsMin} and ${creditsMax}`
@@ -57,7 +57,7 @@ const PaymentMovement = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("refund", "dispute"),
   amount: Usd,
-  /** The refund failed, or the dispute's money was reinstated. */
+  /** Whether the refund failed or the dispute's money was reinstated. */
   returned: Schema.Boolean,
   at: Moment
 })
@@ -79,14 +79,14 @@ export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}
 
 export const PurchasePage = Paginated(Purchase).annotations({ identifier: "PurchasePage" })
 
-/** The part of a refunded or disputed amount that the balance could not cover yet. */
+/** The part of a refund or dispute that the balance could not cover yet. */
 export interface Owed {
   readonly tenant_id: TenantId
   readonly payment_id: string
   readonly owed: Nano
 }
 
-/** Refunds and disputes of an unknown payment. `since`: when the first was received. */
+/** Refunds and disputes for an unknown payment. `since` states when the first one arrived. */
 export interface Waiting {
   readonly payment_id: string
   /** The number of refunds and disputes. */

@@ -1,7 +1,7 @@
 /**
- * Purchases of credit at a payment processor. Its signed events may arrive late, repeatedly and in any order. Their contents are stored, and
- * together decide the amounts in the books. The rows change in the transaction that moves the credit, so a payment is credited once and taken back
- * once.
+ * Purchases of credit through a payment processor. Its signed events may arrive late, repeatedly and in any order. The service stores what they
+ * report, and all of it together decides the amounts in the books. The rows change in the same transaction that moves the credit, so each payment is
+ * credited once and taken back once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -30,57 +30,57 @@ import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } fr
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** Amounts are in nano-USD. Payers are owners or admins of their tenant. */
+/** Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
 export interface PurchasesContract {
-  /** The URL of the processor's page to pay the amount: whole credits, 5 to 10,000. */
+  /** Returns the URL of the processor's page for paying the amount, which must be 5 to 10,000 whole credits. */
   readonly checkout: (request: {
     readonly caller: Actor
     readonly amount: Nano
   }) => Effect.Effect<string, InsufficientRole | InvalidRequest | ProcessorTooOften | ProcessorProblem>
-  /** The URL of the processor's page to store a payment method. */
+  /** Returns the URL of the processor's page for storing a payment method. */
   readonly setup: (request: {
     readonly caller: Actor
   }) => Effect.Effect<string, InsufficientRole | ProcessorTooOften | ProcessorProblem>
-  /** The stored payment methods of the caller's tenant. */
+  /** Lists the payment methods that the caller's tenant has stored. */
   readonly methods: (request: {
     readonly caller: Actor
   }) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorTooOften | ProcessorProblem>
-  /** The tenant's id at the processor, created on the first call. */
+  /** Returns the tenant's id at the processor, and creates it on the first call. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
-  /** Handles a signed event of the processor. Refunds and disputes of an unknown payment are kept until it arrives. */
+  /** Handles a signed event from the processor. Refunds and disputes for an unknown payment are kept until it arrives. */
   readonly receive: (event: {
     readonly text: string
     readonly signature: string
   }) => Effect.Effect<void, WebhookSignatureInvalid | InvalidRequest | PaymentsUnconfigured | BooksUnavailable>
-  /** Credits a payment once. Executes `beside` in the same transaction, or alone if the payment was credited before. */
+  /** Credits a payment once. Runs `beside` in the same transaction, or alone if the payment was already credited. */
   readonly book: (paid: Paid, beside: ReadonlyArray<Statement>) => Effect.Effect<void, BooksUnavailable>
   /**
-   * Credits a payment outside the processor, once for each reference. Returns `false` if the reference was credited before or the tenant
-   * does not exist. Executes `beside` in the same transaction.
+   * Credits a payment made outside the processor, once per reference. Returns `false` if the reference was already credited or the tenant does not
+   * exist. Runs `beside` in the same transaction.
    */
   readonly bookOffline: (
     payment: {
       readonly tenant_id: string
       readonly amount: Nano
       readonly reference: string
-      /** The text of the ledger entry. The default says that credits were purchased. */
+      /** The text of the ledger entry. By default, it says that credits were purchased. */
       readonly description?: string | undefined
     },
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
   /** Reads booked payments by id. */
   readonly payments: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<BookedPayment>>
-  /** A page of a tenant's payments with their refunds and disputes, newest first. */
+  /** Reads a page of a tenant's payments with their refunds and disputes, newest first. */
   readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>
-  /** Refunded or disputed amounts that the balances cannot cover yet. */
+  /** Lists refunded or disputed amounts that the balances cannot cover yet. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
-  /** Refunds and disputes of unknown payments. */
+  /** Lists refunds and disputes for unknown payments. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
   /** Takes back amounts that an earlier version of the service left due, or records them as owed. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
-/** A credited payment. The id of an offline payment is its reference. */
+/** A credited payment. An offline payment's id is its reference. */
 export interface BookedPayment {
   readonly id: string
   readonly tenant_id: TenantId
@@ -94,7 +94,7 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
   static readonly layerJobs = Loop.layer(Purchases, ({ job }) => [job])
 }
 
-/** Interval between searches for payments written by nodes of an earlier version. */
+/** How often the job looks for payments written by nodes of an earlier version. */
 const jobPause = Duration.hours(1)
 
 const make = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** The configured payment processor: `payments`. */
+/** Reads the configured payment processor: `payments`. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { Address, ConfigProblem, NonEmpty, secretOf } from "../../kernel/Setting.ts"
@@ -6,15 +6,15 @@ import { Payments } from "../../upstream/payments/Payments.ts"
 
 const PaymentProcessor = Schema.Struct({
   processor: Schema.Literal("stripe"),
-  /** Environment variables with the secret key and the webhook signing secret. */
+  /** Environment variables that contain the secret key and the webhook signing secret. */
   secret_key_env: Schema.optional(NonEmpty),
   webhook_secret_env: Schema.optional(NonEmpty),
-  /** The secrets as plain values, for a local processor that needs none. */
+  /** The secrets themselves, for a local processor that needs none. */
   secret_key: Schema.optional(NonEmpty),
   webhook_secret: Schema.optional(NonEmpty),
-  /** Replaces the processor's own address. */
+  /** Overrides the processor's own address. */
   base_url: Schema.optional(Address),
-  /** The return address of the processor's pages. Defaults to the console's credit view, or to `public_url` without a console. */
+  /** Where the processor's pages return to. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type
@@ -35,7 +35,7 @@ export const layer = ({
 }): Layer.Layer<Payments, ConfigProblem, ServiceInfo> =>
   payments === undefined ? Payments.layerNone : processor(payments, console?.enabled === true ? "/console/credit" : "")
 
-/** `page`: path of the view to return to. */
+/** `page` is the path of the view to return to. */
 const processor = (payments: PaymentProcessor, page: string) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -49,7 +49,7 @@ const processor = (payments: PaymentProcessor, page: string) =>
     })
   )
 
-/** Reads one of the two secrets from its environment variable, or from its plain value. */
+/** Reads one of the two secrets from its environment variable or from its literal value. */
 const secret = (
   payments: PaymentProcessor,
   entry: "secret_key" | "webhook_secret"
@@ -57,6 +57,8 @@ const secret = (
   Effect.flatMap(secretOf(`payments.${entry}_env`, payments[`${entry}_env`]), (value) => {
     const found = value ?? (payments[entry] === undefined ? undefined : Redacted.make(payments[entry]))
     return found === undefined
-      ? new ConfigProblem({ message: `payments.${entry}_env: required, the environment variable that holds it` })
+      ? new ConfigProblem({
+          message: `payments.${entry}_env: must name the environment variable that holds the secret`
+        })
       : Effect.succeed(found)
   })

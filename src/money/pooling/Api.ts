@@ -1,4 +1,4 @@
-/** Billing sources of the caller: who may pay, the caller's choice, and what each source paid. */
+/** Routes for the caller's billing sources: who may pay, which source the caller chose, and what each source paid. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example } from "../../http/contract/Documented.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -12,7 +12,7 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
     HttpApiEndpoint.get("sources", "/v1/me/billing-sources")
       .addSuccess(Envelope(BillingSources))
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "Who may pay for my calls, in the order of charging")
+      .annotate(OpenApi.Summary, "List who may pay for my calls, in the order in which they are charged")
   )
   .add(
     HttpApiEndpoint.put("select", "/v1/me/billing-source")
@@ -30,11 +30,11 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
       .addSuccess(Envelope(PayerUsage))
       .addError(InvalidRequest)
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "Amounts that each source paid for my calls, by whole UTC days")
+      .annotate(OpenApi.Summary, "What each source paid for my calls, in whole UTC days")
   )
   .add(
     HttpApiEndpoint.get("capacity", "/v1/me/billing-sources/capacity")
       .addSuccess(Envelope(Capacity))
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "Credit of my sources, including escrow")
+      .annotate(OpenApi.Summary, "The credit of my sources, including escrow")
   ) {}

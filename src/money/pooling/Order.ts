@@ -1,10 +1,10 @@
 /**
- * The order of payers for a caller. A pinned source comes first. Then a token from the OAuth code exchange charges teams before the caller's own
- * account. Any other credential charges the own account before teams. The gate charges the first source that has enough.
+ * Puts a caller's payers in order. A pinned source comes first. After that, a token from the OAuth code exchange charges teams before the caller's
+ * own account, and any other credential charges the own account before teams. The gate charges the first source that has enough credit.
  *
  * Where the specification is silent:
- * - If plain members may not spend, a plain member's own source is *barred*: it must still be active, but pays nothing. Owners and admins may
- *   always spend their team's credit, with a token of the team or of their home tenant.
+ * - If a team does not let plain members spend, a plain member's own source is *barred*: it must still be active but pays nothing. Owners and admins
+ *   may always spend their team's credit, whether their token belongs to the team or to their home tenant.
  */
 import { ownOf } from "../../books/gate/Payers.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -15,13 +15,13 @@ import type { Source } from "../../books/ledger/rules/Transaction.ts"
 export interface Standing {
   /** The credential's tenant. Its billing account is the caller's own. */
   readonly tenant_id: TenantId
-  /** Whether the credential charges teams before the caller's own. */
+  /** Whether the credential charges teams before the caller's own account. */
   readonly team_first: boolean
-  /** The other tenants whose credit the caller may spend, in joining order. */
+  /** The other tenants whose credit the caller may spend, in the order in which the caller joined them. */
   readonly teams: ReadonlyArray<TenantId>
-  /** The pinned billing account. Ignored unless it is one of the sources. */
+  /** The pinned billing account. It is ignored unless it is one of the sources. */
   readonly pinned: string | undefined
-  /** Whether the caller, a plain member, may not spend the credit of the credential's tenant. */
+  /** Whether the caller is a plain member who may not spend the credit of the credential's tenant. */
   readonly barred: boolean
 }
 
@@ -32,7 +32,7 @@ const teamOf = (tenant_id: TenantId): Source => ({
   why: "fall_through"
 })
 
-/** Never empty. The own source is always included, because a charge requires that it is active. A barred own source comes last and pays nothing. */
+/** Never empty. The own source is always included, because it must be active for any charge. A barred own source comes last and pays nothing. */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)
   const pool = teams.filter((team) => team !== tenant_id).map(teamOf)

@@ -1,4 +1,4 @@
-/** Caches the payer order of a credential until one of its facts changes. */
+/** Caches the order in which a credential's payers are charged, until one of the facts behind it changes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
@@ -15,14 +15,14 @@ import { maySpend } from "./Places.ts"
 import type { Place, Places } from "./Places.ts"
 import type { Selection } from "./Source.ts"
 
-/** The parts of a caller that decide the payer order. */
+/** The fields of a caller that decide the payer order. */
 export type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
 
 const cachedMax = 50_000
 
-/** The cached orders of an account, by tenant and kind of the credential. */
+/** An account's cached orders, by the credential's tenant and kind. */
 interface Known {
-  /** Marks of the account and of all its tenants. */
+  /** The marks of the account and of all its tenants. */
   readonly marks: ReadonlyArray<Mark>
   readonly until: number
   readonly orders: Map<string, ReadonlyArray<Source>>
@@ -37,7 +37,7 @@ interface Parts {
 }
 
 export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
-  /** A plain `Map`, because the gate reads it for every call without an allocation. */
+  /** A plain `Map`, because the gate reads it on every call and must not allocate. */
   const known = new Map<AccountId, Known>()
 
   const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
@@ -53,7 +53,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
 
   const load = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
     const { account_id, tenant_id } = asker
-    // Takes the marks before the reads, so a concurrent change invalidates them.
+    // Takes the marks before the reads, so that a concurrent change invalidates them.
     const account = belonging.markOf(account_id)
     const belongs = yield* tenants.memberships(account_id)
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
@@ -61,7 +61,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     const selection = yield* selectionOf(account_id)
     const there = known.get(account_id)
     const sources = earlier(there?.orders.get(key), orderAmong(asker, all, selection))
-    // A fact changed during the read: do not cache.
+    // A fact changed during the read, so do not cache the result.
     if (!isCurrent(marks)) return sources
     if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {
@@ -72,7 +72,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     return sources
   })
 
-  /** Looks when it is called: a cached order is a value, which the gate reads without a step of its fiber. */
+  /** Looks in the cache when it is called. A cached order is returned as a value, which the gate can read without a fiber step. */
   const payers = (asker: Asker): Effect.Effect<ReadonlyArray<Source>> => {
     const now = clock.unsafeCurrentTimeMillis()
     const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id
@@ -85,7 +85,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
   return { payers, selectionOf }
 }
 
-/** Orders the payers among these places. */
+/** Puts the payers among these places in order. */
 export const orderAmong = (
   asker: Asker,
   places: ReadonlyArray<Place>,

@@ -1,4 +1,4 @@
-/** The tenants whose credit a user may spend: the credential's tenant, and all teams with an active plan. */
+/** Finds the tenants whose credit a user may spend: the credential's tenant and all teams with an active plan. */
 import { Effect } from "effect"
 import type { BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -12,7 +12,7 @@ import { manages } from "../../people/tenants/Organisation.ts"
 import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 import type { BillingSource } from "./Source.ts"
 
-/** The caller's own tenant, or a team of theirs with an active plan and membership. */
+/** The caller's own tenant, or one of the caller's teams with an active plan and membership. */
 export interface Place {
   readonly membership: Membership
   readonly kind: "own" | "team"
@@ -33,7 +33,7 @@ interface Parts {
 export type Places = ReturnType<typeof make>
 
 export const make = ({ billing, ledger, tenants }: Parts) => {
-  /** The caller's own tenant first, then all teams with an active plan. */
+  /** Lists the caller's own tenant first, then all teams with an active plan. */
   const among = Effect.fnUntraced(function* (tenant: TenantId, memberships: ReadonlyArray<Membership>) {
     const active = memberships.filter(({ status }) => status === "active")
     const own = active.filter(({ tenant_id }) => tenant_id === tenant)
@@ -58,10 +58,10 @@ export const make = ({ billing, ledger, tenants }: Parts) => {
   return { among, funded }
 }
 
-/** A team with an inactive billing account pays nothing, and the gate skips it. */
+/** A team whose billing account is inactive pays nothing, and the gate skips it. */
 export const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
 
-/** Owners and admins may always spend their tenant's credit. Plain members need the tenant's permission. */
+/** Owners and admins may always spend their tenant's credit. Plain members need its permission. */
 export const maySpend = ({ member_spend, membership }: Place): boolean =>
   member_spend.enabled || manages(membership.role)
 

@@ -1,4 +1,4 @@
-/** Decides which billing accounts pay for a user's calls, and lets the user see and choose them. */
+/** Decides which billing accounts pay for a user's calls, and lets the user view and choose them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
@@ -27,15 +27,15 @@ import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.t
 
 /** Money is in nano-USD. */
 export interface PoolingContract {
-  /** The payer order of a credential, cached until one of its facts changes. */
+  /** Returns a credential's payer order, cached until one of the facts behind it changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
-  /** Applies to all calls of the account, with any credential. */
+  /** Applies to all calls of the account, whichever credential they use. */
   readonly select: (request: {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
-  /** The amounts that each source paid, in whole UTC days. */
+  /** Returns what each source paid, in whole UTC days. */
   readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window
@@ -45,7 +45,7 @@ export interface PoolingContract {
 
 export class Pooling extends Context.Tag("tollgate/pooling/Pooling")<Pooling, PoolingContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Pooling, make))
-  /** The payers for the gate. */
+  /** Provides the gate with its payers. */
   static readonly layerPayers = Layer.effect(
     Payers,
     Effect.map(Pooling, ({ payers }) => payers)
@@ -93,14 +93,14 @@ const make = Effect.gen(function* () {
   return { payers: payerOrders.payers, sources, select, usage, capacity } satisfies PoolingContract
 })
 
-/** The sources in payer order, with the paying source selected. */
+/** Lists the sources in payer order and marks the one that pays as selected. */
 const billingSourcesOf = (
   funded: ReadonlyArray<FundedPlace>,
   order: ReadonlyArray<Source>,
   selection: Selection | null
 ): BillingSources => {
   const sequence = order.map(({ billing_account_id }) => billing_account_id)
-  // Nothing is charged unless the own account is active.
+  // Nothing can be charged unless the own account is active.
   const ownActive = funded.some(({ account, kind }) => kind === "own" && account?.status === "active")
   const canPay = (place: FundedPlace): boolean =>
     ownActive && place.account?.status === "active" && availableOf(place.account) > 0n && maySpend(place)

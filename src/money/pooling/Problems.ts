@@ -1,4 +1,4 @@
-/** Refusals of the billing-source routes. */
+/** Errors of the billing-source routes. */
 import { BillingAccountId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -7,5 +7,5 @@ export class InvalidBillingSource extends Problem<InvalidBillingSource>()("Inval
   error: "this billing source cannot pay for your calls now",
   code: "invalid_billing_source",
   fields: { billing_account_id: BillingAccountId },
-  details: { field: "billing_account_id", rule: "a source that can pay now" }
+  details: { field: "billing_account_id", rule: "must be a source that can pay now" }
 }) {}

@@ -1,4 +1,4 @@
-/** Schemas of a user's billing sources: their order, the user's choice, their usage and their credit. */
+/** Schemas for a user's billing sources: their order, the user's choice, their usage and their credit. */
 import { Schema } from "effect"
 import { BillingAccountId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -7,7 +7,7 @@ import { Role } from "../../people/tenants/Account.ts"
 
 const kind = Schema.Literal("own", "team")
 
-/** `own`: the billing account of the token's tenant. `team`: the account of another tenant with a team plan. */
+/** `own` is the billing account of the token's tenant, `team` that of another tenant with a team plan. */
 export const BillingSource = Schema.Struct({
   billing_account_id: BillingAccountId,
   tenant_id: TenantId,
@@ -21,13 +21,13 @@ export const BillingSource = Schema.Struct({
   /** Whether the next call charges this source first. */
   selected: Schema.Boolean,
   credits: Schema.Struct({ balance: Usd }),
-  /** For team sources: whether members may spend the team's credit, and whether the tenant chose this or it is the plan's default. */
+  /** Team sources only: whether members may spend the team's credit, and whether the tenant set this or the plan's default applies. */
   member_spend_enabled: Schema.optionalWith(Schema.Boolean, { exact: true }),
   member_spend_source: Schema.optionalWith(Schema.Literal("explicit", "default"), { exact: true })
 }).annotations({ identifier: "BillingSource" })
 export interface BillingSource extends Schema.Schema.Type<typeof BillingSource> {}
 
-/** The user's choice. */
+/** Which source the user chose. */
 export const Selection = Schema.Union(
   Schema.Struct({ mode: Schema.Literal("automatic") }),
   Schema.Struct({ mode: Schema.Literal("pinned"), billing_account_id: BillingAccountId })
@@ -37,16 +37,16 @@ export type Selection = typeof Selection.Type
 export const BillingSources = Schema.Struct({
   /** Sources in payer order. */
   sources: Schema.Array(BillingSource),
-  /** Null before the first choice, which means automatic. */
+  /** Null before the first choice, which has the same effect as `automatic`. */
   selection: Schema.NullOr(Selection),
-  /** The own source cannot pay, several teams can, and no source is pinned. */
+  /** Whether the user must choose: the own source cannot pay, several teams can, and no source is pinned. */
   selection_required: Schema.Boolean
 }).annotations({ identifier: "BillingSources" })
 export interface BillingSources extends Schema.Schema.Type<typeof BillingSources> {}
 
 const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd }
 
-/** Amounts that each source paid for the user's calls. */
+/** The amounts that each source paid for the user's calls. */
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),
@@ -73,7 +73,7 @@ export const Capacity = Schema.Struct({
       tenant_id: TenantId,
       kind,
       balance: Usd,
-      /** Credit in escrow of pending transfers. Not part of the balance. */
+      /** Credit held in escrow for pending transfers. It is not part of the balance. */
       held_credits: Usd
     })
   )

@@ -1,4 +1,4 @@
-/** Public prices. */
+/** The route for public prices. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"
@@ -12,5 +12,5 @@ export const Prices = Schema.Struct({
 export class PricesApi extends HttpApiGroup.make("prices").add(
   HttpApiEndpoint.get("list", "/v1/prices")
     .addSuccess(Envelope(Prices))
-    .annotate(OpenApi.Summary, "Credit that a new account gets")
+    .annotate(OpenApi.Summary, "The credit that a new account gets")
 ) {}

@@ -1,4 +1,4 @@
-/** Receipts of charges and ledger entries, and the keys that verify them. */
+/** Routes for the receipts of charges and ledger entries, and for the keys that verify them. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"

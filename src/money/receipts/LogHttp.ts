@@ -1,4 +1,7 @@
-/** The public files of the log (C2SP tlog-tiles): its checkpoint and its tiles. A tile of a given width never changes, so it may be cached forever. */
+/**
+ * Serves the log's public files (C2SP tlog-tiles), which are its checkpoint and its tiles. A tile of a given width never changes, so it may be cached
+ * forever.
+ */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { RouteNotFound } from "../../http/contract/Problems.ts"
@@ -7,7 +10,7 @@ import { ChargeLog } from "../../books/log/ChargeLog.ts"
 import { tileOfPath } from "./TilePath.ts"
 
 const forever = "public, max-age=31536000, immutable"
-/** A checkpoint is a second old at most, and the next one comes a second later. */
+/** A checkpoint is at most a second old, and the next one comes a second later. */
 const shortly = "public, max-age=1"
 
 const found = (type: string, caching: string, body: string | Buffer) =>

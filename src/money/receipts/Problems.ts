@@ -1,11 +1,11 @@
-/** Refusals of the receipt routes. */
+/** Errors of the receipt routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
 /** The loop adds an entry to the log about a second after its commit. */
 export class NotInLog extends Problem<NotInLog>()("NotInLog", {
   status: 404,
-  error: "the entry is not in the log yet: ask again in a second or two",
+  error: "the entry is not in the log yet; try again in a second or two",
   code: "not_in_log"
 }) {}
 
@@ -20,7 +20,7 @@ export class NothingCharged extends Problem<NothingCharged>()("NothingCharged", 
 /** A receipt shows the payer's balance. */
 export class PaidByAnother extends Problem<PaidByAnother>()("PaidByAnother", {
   status: 403,
-  error: "another tenant paid for this call: only a credential of that tenant gets the receipt",
+  error: "another tenant paid for this call; only that tenant can get the receipt",
   code: "paid_by_another_tenant"
 }) {}
 

@@ -1,4 +1,4 @@
-/** Receipts as clients see them. */
+/** Schemas for receipts as shown to clients. */
 import { Schema } from "effect"
 
 export interface Receipt extends Schema.Schema.Type<typeof Receipt> {}

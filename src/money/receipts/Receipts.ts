@@ -1,9 +1,9 @@
 /**
- * Receipts: the proof that a ledger entry is in the log of charges (`books/log`).
+ * Issues receipts, which prove that a ledger entry is in the log of charges (`books/log`).
  *
  * Where the specification is silent:
- * - A receipt shows the payer's balance, so only the tenant that paid gets it. The tenant that called with another's credit does not.
- * - Entry bundles of the log are not served, because leaves are private. Tiles and checkpoints are public.
+ * - A receipt shows the payer's balance, so only the tenant that paid gets it. A tenant that called on another's credit does not.
+ * - The log's entry bundles are not served, because leaves are private. Tiles and checkpoints are public.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -17,12 +17,12 @@ import { EntryNotFound, NotInLog, NothingCharged, PaidByAnother } from "./Proble
 import type { Receipt } from "./Receipt.ts"
 
 export interface ReceiptsContract {
-  /** The receipt of a charge, for the tenant that paid. */
+  /** Returns the receipt for a charge, for the tenant that paid. */
   readonly ofCharge: (asked: {
     readonly caller: Pick<Caller, "tenant_id">
     readonly usage_id: string
   }) => Effect.Effect<Receipt, NotInLog | NothingCharged | PaidByAnother | UsageNotFound>
-  /** The receipt of a tenant's ledger entry by its number. */
+  /** Returns the receipt for one of a tenant's ledger entries, by its number. */
   readonly ofEntry: (asked: {
     readonly tenant_id: TenantId
     readonly number: number
@@ -33,7 +33,7 @@ export class Receipts extends Context.Tag("tollgate/receipts/Receipts")<Receipts
   static readonly layer = Layer.suspend(() => Layer.effect(Receipts, make))
 }
 
-/** Seconds until an entry without a receipt is likely to have one. */
+/** After this many seconds, an entry without a receipt is likely to have one. */
 const retryAfter = 2
 
 const make = Effect.gen(function* () {

@@ -1,4 +1,7 @@
-/** The path of a tile (C2SP tlog-tiles): `<level>/<index>[.p/<width>]`. The index has groups of three digits, all but the last with an `x`. */
+/**
+ * The path of a tile (C2SP tlog-tiles): `<level>/<index>[.p/<width>]`. The index is split into groups of three digits, all but the last prefixed with
+ * `x`.
+ */
 import { tileWidth } from "../../books/log/Tree.ts"
 import type { TileKey } from "../../books/log/Tree.ts"
 
@@ -8,7 +11,7 @@ export interface AskedTile extends TileKey {
 
 const levelsMax = 63
 
-/** `undefined` if the path is not a tile's only path. */
+/** Parses a tile's path. Returns `undefined` for any other spelling, because a tile has only one path. */
 export const tileOfPath = (path: string): AskedTile | undefined => {
   const [, level = "", groups = "", width] =
     /^(0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/.exec(path) ?? []
@@ -28,6 +31,6 @@ const indexPath = (n: number): string => {
   return groups.map((group, i) => (i < groups.length - 1 ? `x${group}` : group)).join("/")
 }
 
-/** The path of a tile; a full one has no width. */
+/** Returns the path of a tile. That of a full tile states no width. */
 export const pathOfTile = ({ level, n, width }: AskedTile): string =>
   `${level}/${indexPath(n)}${width < tileWidth ? `.p/${width}` : ""}`

@@ -1,9 +1,9 @@
 /**
- * Verifies receipts. It needs nothing but WebCrypto, so it runs in Node, browsers and Deno. It trusts only the given verifier keys.
- * A receipt proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
+ * Verifies receipts. It needs only WebCrypto, so it runs in Node, browsers and Deno, and it trusts only the verifier keys that it is given. A receipt
+ * proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
  */
 
-/** A receipt, as the service answers it. */
+/** A receipt, in the form that the service returns. */
 export interface ReceiptFile {
   readonly leaf: string
   readonly index: number
@@ -17,12 +17,12 @@ export interface ReceiptEntry {
   readonly number: number
   readonly type: string
   readonly amount: bigint
-  /** The account's balance after the entry, and the giftable part of it. */
+  /** The account's balance after the entry, and how much of it is giftable. */
   readonly balance: bigint
   readonly giftable: bigint
   /** `call` for a charge. */
   readonly source: string
-  /** The usage id of a charge. */
+  /** The usage id, for a charge. */
   readonly reference: string
   readonly description: string
   readonly time: number
@@ -39,7 +39,7 @@ export interface VerifiedReceipt {
   readonly signers: ReadonlyArray<string>
 }
 
-/** The receipt proves nothing. The message says why. */
+/** The receipt proves nothing. The message states why. */
 export class ReceiptInvalid extends Error {
   override readonly name = "ReceiptInvalid"
 }
@@ -59,7 +59,7 @@ const bytesOf = (base64: string): Bytes => {
   } catch {
     return refuse("a value is not base64")
   }
-  // Only one text is allowed for the same bytes.
+  // The same bytes may be spelled in only one way.
   if (btoa(binary) !== base64) return refuse("a value is not base64")
   return Uint8Array.from(binary, (char) => char.charCodeAt(0))
 }
@@ -89,11 +89,11 @@ interface Key {
   readonly public: Bytes
 }
 
-/** Ed25519 over the note, and over a witness's time and the note (C2SP tlog-cosignature). */
+/** The signature types: Ed25519 over the note, and over a witness's time and the note (C2SP tlog-cosignature). */
 const ed25519 = 1
 const cosignature = 4
 
-/** A verifier key: `<name>+<key id in hex>+<base64 of the type and the public key>`. */
+/** Parses a verifier key: `<name>+<key id in hex>+<base64 of the type and the public key>`. */
 const keyOf = async (text: string): Promise<Key> => {
   const [, name = "", hex = "", base64 = ""] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? []
   if (name === "") return refuse(`${text.trim().slice(0, 80)} is not a verifier key`)
@@ -105,7 +105,7 @@ const keyOf = async (text: string): Promise<Key> => {
   return shown === hex ? { name, id, type, public: typed.subarray(1) } : refuse(`the key ${name} has another id`)
 }
 
-/** Whether the signature is right, given the bytes after the key id. */
+/** Returns whether the signature is valid, given the bytes after the key id. */
 const isSigned = async (key: Key, text: string, signature: Bytes): Promise<boolean> => {
   const stamp = key.type === cosignature ? signature.subarray(0, 8) : undefined
   if (signature.length !== (stamp === undefined ? 64 : 72)) return false
@@ -117,7 +117,7 @@ const isSigned = async (key: Key, text: string, signature: Bytes): Promise<boole
   return crypto.subtle.verify({ name: "Ed25519" }, subject, signature.subarray(stamp === undefined ? 0 : 8), signed)
 }
 
-/** The text of a signed note, and the trusted keys that signed it. */
+/** Returns the text of a signed note, and the trusted keys that signed it. */
 const opened = async (
   note: string,
   keys: ReadonlyArray<Key>
@@ -145,7 +145,7 @@ const hashSize = 32
 const leafPrefix = Uint8Array.of(0)
 const nodePrefix = Uint8Array.of(1)
 
-/** The root that an inclusion proof leads to (RFC 9162, section 2.1.3.2). */
+/** Computes the root that an inclusion proof leads to (RFC 9162, section 2.1.3.2). */
 const rootBy = async (leaf: string, index: number, size: number, proof: Bytes): Promise<Bytes> => {
   if (!Number.isSafeInteger(index) || index < 0 || index >= size) return refuse("the index is not in the log")
   if (proof.length % hashSize !== 0) return refuse("the proof is not a list of hashes")
@@ -218,7 +218,7 @@ const entryOf = (leaf: string): ReceiptEntry => {
 
 // ---- receipts -----------------------------------------------------------------------------------------------------------
 
-/** The receipt in a JSON document. */
+/** Reads the receipt in a JSON document. */
 export const read = (text: string): ReceiptFile => {
   let value: unknown
   try {
@@ -235,9 +235,9 @@ export const read = (text: string): ReceiptFile => {
     : refuse("it is not a receipt: a receipt has leaf, index, proof and checkpoint")
 }
 
-/** How a receipt is verified. */
+/** Options for verifying a receipt. */
 export interface VerifyOptions {
-  /** The number of witnesses among the keys that must have cosigned; 0 by default. */
+  /** The number of witnesses among the keys that must have cosigned. 0 by default. */
   readonly witnesses?: number
 }
 
@@ -261,7 +261,7 @@ export const verify = async (
   return { entry, index: receipt.index, origin, size: Number(count), root, signers: signers.map(({ name }) => name) }
 }
 
-/** The numbers missing between the first and the last receipt of each account; and entries that contradict each other. */
+/** Lists the numbers missing between the first and the last receipt of each account, and entries that contradict each other. */
 export const gaps = (receipts: ReadonlyArray<VerifiedReceipt>): ReadonlyArray<string> => {
   const found: Array<string> = []
   const inOrder = receipts

@@ -1,4 +1,4 @@
-/** Routes to send and receive credit, and to open an invitation by its link. */
+/** Routes that send and receive credit and open an invitation by its link. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -37,7 +37,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants/:tenant_id/billing/transfers")
       .setPath(ofTenant)
-      // The handler checks the header: a missing key has its own error text.
+      // The handler checks this header, because a missing key gets its own error text.
       .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(Schema.String) }))
       .setPayload(NewTransfer)
       .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 201, identifier: "TransferCreated" })))
@@ -65,7 +65,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
           message: "For the review"
         }
       })
-      .annotate(OpenApi.Summary, "Send credits: they leave the balance for escrow until the recipient answers")
+      .annotate(OpenApi.Summary, "Send credits; they are held in escrow until the recipient accepts or declines")
   )
   .add(
     HttpApiEndpoint.get("sent", "/v1/tenants/:tenant_id/billing/transfers")
@@ -84,7 +84,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(InsufficientRole)
       .addError(TransferNotFound)
       .addError(TransferNotPending)
-      .annotate(OpenApi.Summary, "Take a pending transfer back")
+      .annotate(OpenApi.Summary, "Revoke a pending transfer")
   )
   .add(
     HttpApiEndpoint.post("resend", "/v1/tenants/:tenant_id/billing/transfers/:transfer_id/resend")
@@ -96,7 +96,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotPending)
       .addError(TransferResendTooSoon)
       .addError(TooManyLetters)
-      .annotate(OpenApi.Summary, "Mail a new link that replaces the last one, once in 12 hours")
+      .annotate(OpenApi.Summary, "Mail a new link that replaces the last one, at most once every 12 hours")
   )
   .add(
     HttpApiEndpoint.get("received", "/v1/transfers")
@@ -104,7 +104,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addSuccess(Envelope(TransferPage))
       .addError(InvalidRequest)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "The transfers to my verified address, newest first")
+      .annotate(OpenApi.Summary, "The transfers sent to my verified address, newest first")
   )
   .add(
     HttpApiEndpoint.get("transfer", "/v1/transfers/:transfer_id")
@@ -123,7 +123,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotPending)
       .addError(TransferInvalid)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "Accept: the credits go to my home tenant's balance")
+      .annotate(OpenApi.Summary, "Accept a transfer; its credits go to my home tenant's balance")
   )
   .add(
     HttpApiEndpoint.post("decline", "/v1/transfers/:transfer_id/decline")
@@ -133,7 +133,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(EmailMismatch)
       .addError(TransferNotPending)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "Decline: the credits go back")
+      .annotate(OpenApi.Summary, "Decline a transfer; its credits go back to the sender")
   )
   .add(
     HttpApiEndpoint.post("attach", "/v1/transfer-invites/:token/attach")
@@ -152,5 +152,5 @@ export class TransferInvitesApi extends HttpApiGroup.make("transferInvites").add
     .addSuccess(Envelope(TransferPreview))
     .addError(TransferInviteNotFound)
     .addError(RateLimited)
-    .annotate(OpenApi.Summary, "A summary of the transfer, for a client that has the link")
+    .annotate(OpenApi.Summary, "A summary of the transfer for a client that has the link")
 ) {}

@@ -1,4 +1,4 @@
-/** Invariants between transfers and the books. */
+/** Checks that the transfers agree with the books. */
 import { text, usd } from "../../books/ledger/rules/Check.ts"
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { escrows, transferEntries } from "../../books/ledger/rows/Relations.ts"
@@ -30,11 +30,11 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
   },
   {
-    // Only this service's ids, because the sandbox and hosts release their own transfers.
+    // Checks only ids that this service made, because the sandbox and hosts release their own transfers.
     name: "an entry of a transfer has its transfer",
     query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
       FROM ${transferEntries} e
       WHERE e.reference_id LIKE 'trf@_%' ESCAPE '@' AND NOT EXISTS (SELECT 1 FROM tollgate_transfers t WHERE t.id = e.reference_id)`,
-    sentence: ({ found, id }) => `there should be a transfer ${id}, but there is ${found}`
+    sentence: ({ found, id }) => `the books need a transfer ${id}, but there is ${found}`
   }
 ]

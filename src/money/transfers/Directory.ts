@@ -1,4 +1,4 @@
-/** Finds transfers for the operator: by id, by recipient, and all pending ones. */
+/** Finds transfers for the operator: by id, by recipient, or all that are pending. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { tenantOf } from "../../kernel/Ids.ts"
@@ -39,7 +39,7 @@ export const make = (sql: SqlClient) => {
         Effect.orDie(sql<Row>`SELECT ${columns} WHERE recipient_email = ${email} ORDER BY id DESC LIMIT ${limit}`),
         (rows) => rows.map(lineOf)
       ),
-    /** Pending transfers, summed by the UTC day of their creation. */
+    /** Sums pending transfers by the UTC day on which they were created. */
     pending: Effect.map(
       Effect.orDie(
         sql<{ since: number; transfers: number; amount: string }>`SELECT created_at - created_at % 86400000 AS since,

@@ -1,6 +1,6 @@
 /**
- * The transactions of transfers. Each one changes a transfer's row and moves its credit, and fails unless the row is in the expected state.
- * Concurrent moves therefore end a transfer once, and its escrow is paid out once.
+ * The transactions behind transfers. Each one changes a transfer's row and moves its credit, and fails unless the row is in the expected state. Even
+ * with concurrent moves, a transfer therefore ends once and its escrow is paid out once.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -18,7 +18,7 @@ import { moves } from "./States.ts"
 import type { Draft } from "./Transfer.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The row was no longer in the expected state. */
+/** The row was not in the expected state any more. */
 export type Conflict = Extract<Refusal, { readonly _tag: "Conflict" }>
 
 /** The row of a new transfer. */
@@ -48,11 +48,11 @@ interface Parts {
 }
 
 export const make = (parts: Parts) => ({
-  /** Writes a transfer and moves its amount into escrow. Adds `beside` to the transaction. */
+  /** Writes a transfer and moves its amount into escrow, together with `beside`. */
   begin: begin(parts),
   /** Changes a pending transfer without moving credit. */
   update: update(parts),
-  /** Ends a pending transfer: updates its row, pays out the escrow and notifies. Accepting and declining need a `recipient`. */
+  /** Ends a pending transfer: it updates the row, pays out the escrow and notifies the parties. Accepting and declining require a `recipient`. */
   end: end(parts)
 })
 
@@ -107,18 +107,19 @@ const end = ({ reading, sql, writer }: Parts) =>
     })
     yield* ended.pipe(
       Effect.catchTags({
-        // A missing escrow means that another move ended the transfer. If the row is still pending, the books are wrong.
+        // If the escrow is missing, another move ended the transfer. If the row is nevertheless pending, the books are wrong.
         NotHeld: (refusal) =>
           Effect.flatMap(reading.byId(row.id), (current) =>
             current?.status === "pending"
               ? Effect.die(refusal)
               : Effect.fail<Conflict>({ _tag: "Conflict", statement: 0 })
           ),
-        BalanceTooLarge: () => new TransferInvalid({ message: "amount: the recipient's balance cannot hold so much" }),
-        // The recipient must not learn that the sender owes.
+        BalanceTooLarge: () =>
+          new TransferInvalid({ message: "amount: exceeds what the recipient's balance can hold" }),
+        // The recipient must not learn that the sender owes money.
         InsufficientCredits: () =>
           new TransferInvalid({
-            message: "the credit of this transfer is not available now: ask the sender, and accept it later"
+            message: "the credit for this transfer is not available now; ask the sender, then try again later"
           })
       }),
       Effect.catchAll((refusal): Effect.Effect<never, Conflict | BooksUnavailable | TransferInvalid> =>

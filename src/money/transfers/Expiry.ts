@@ -8,15 +8,15 @@ import type { Reading, Row } from "./Reading.ts"
 
 /** The job's name in logs and metrics. */
 const name = "transfers"
-/** The longest pause of the job. A timer cannot run for 30 days, and a transfer with a late confirmation does not wake the job. */
+/** The job's longest pause. A timer cannot run for 30 days, and a transfer whose commit is confirmed late does not wake the job. */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
-  /** A conflict means that a concurrent request ended the transfer. */
+  /** On a conflict, a concurrent request has already ended the transfer. */
   const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
     escrow.end(row, "expire").pipe(Effect.catchTags({ Conflict: () => Effect.void, TransferInvalid: Effect.die }))
 
-  /** Ends each due transfer in its own transaction. Returns the number of due transfers and the number that failed. */
+  /** Ends each due transfer in its own transaction. Returns how many were due and how many failed. */
   const expireDue = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     let [due, failed] = [0, 0]
@@ -35,13 +35,13 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // If the books reject one write, they reject the others.
+      // If the books reject one write, they will reject the others too.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }
   })
 
-  /** Reads a row and expires it first if it is due. If the books cannot be written, returns it unchanged. */
+  /** Reads a row, and expires it first if it is due. If the books cannot be written, the row is returned unchanged. */
   const current = Effect.fnUntraced(function* (condition: Fragment) {
     const row = yield* reading.one(condition)
     if (row === undefined || row.status !== "pending") return row

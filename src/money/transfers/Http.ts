@@ -24,7 +24,7 @@ export const TransfersHttp = HttpApiBuilder.group(
       .handleRaw("create", ({ headers, request }) =>
         Effect.gen(function* () {
           const caller = yield* CurrentCaller
-          // A missing key is reported before any error in the body.
+          // Report a missing key before any error in the body.
           const key = headers["idempotency-key"]
           if (key === undefined || key === "") return yield* new IdempotencyKeyRequired()
           if (!isKey(key)) return yield* new IdempotencyKeyInvalid()
@@ -66,16 +66,18 @@ export const TransferInvitesHttp = HttpApiBuilder.group(
 
 const newTransfer = json(NewTransfer)
 
-/** The amount in whole cents, rounded from its decimal digits in the body. `JSON.parse` would first round them to a binary number. */
+/** Reads the amount in whole cents from the digits in the body, because `JSON.parse` would first convert it to a binary float. */
 const amountIn = (body: string): Effect.Effect<Nano, InvalidRequest> => {
   const wrong = (field: string, rule: string) =>
     new InvalidRequest({ message: field === "" ? `the request: ${rule}` : `${field}: ${rule}`, field, rule })
   return Effect.flatMap(
     Effect.try({
       try: () => parse(body) as { readonly amount: unknown },
-      // The text is valid JSON, so the parser can only reject deep nesting or a duplicate name.
-      catch: (error) => wrong("", error instanceof RangeError ? "nested less deeply" : "each field once")
+      // The body is already known to be valid JSON, so the parser can fail only on deep nesting or a repeated field.
+      catch: (error) =>
+        wrong("", error instanceof RangeError ? "must not be nested so deeply" : "must not repeat a field")
     }),
-    ({ amount }) => (isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "a number"))
+    ({ amount }) =>
+      isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "must be a number")
   )
 }

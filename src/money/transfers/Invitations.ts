@@ -1,4 +1,4 @@
-/** Messages about a transfer: the letter with its link, and the notifications at its creation and its end. */
+/** Writes the messages about a transfer: the letter with its link, and the notifications when it is created and when it ends. */
 import type { AccountId } from "../../kernel/Ids.ts"
 import { toDay } from "../../kernel/Moment.ts"
 import { fromRow, toDecimal } from "../../kernel/Money.ts"
@@ -11,7 +11,7 @@ import type { Row } from "./Reading.ts"
 import { moves } from "./States.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The facts in a letter or notification. */
+/** The facts that a letter or notification states. */
 export interface Invited {
   readonly id: TransferId
   readonly kind: string
@@ -32,7 +32,7 @@ export const invitedOf = (row: Row): Invited => ({
   expires_at: row.expires_at
 })
 
-/** The n-th letter of a transfer. Its link contains `token`. */
+/** Writes the n-th letter for a transfer. Its link contains `token`. */
 export const letterOf = (
   { amount, expires_at, id, kind, message, recipient_email, sender_name }: Invited,
   { caused_by, n, token }: { readonly caused_by: AccountId; readonly n: number; readonly token: string },
@@ -54,7 +54,7 @@ export const letterOf = (
   }
 }
 
-/** The notification for a recipient with an account. */
+/** Notifies a recipient who has an account. */
 export const receivedNotice = (
   account_id: AccountId,
   { amount, expires_at, id, kind, sender_name }: Invited,
@@ -71,7 +71,7 @@ export const receivedNotice = (
     now
   )
 
-/** The notifications at the end of a transfer: to the other party, or to both if it expired. `recipient` is the account bound to it, if any. */
+/** Notifies the other party when a transfer ends, or both parties if it expired. `recipient` is the account bound to it, if any. */
 export const endedNotices = (
   row: Row,
   move: Move,

@@ -1,4 +1,4 @@
-/** Lets the recipient of a pending transfer create an account. */
+/** Allows the recipient of a pending transfer to create an account. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Layer } from "effect"
 import { InvitedElsewhere } from "../../people/tenants/Registration.ts"

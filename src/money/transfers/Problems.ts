@@ -1,4 +1,4 @@
-/** Refusals of the transfer routes. */
+/** Errors of the transfer routes. */
 import { Schema } from "effect"
 import { BillingAccountId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -6,7 +6,7 @@ import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { TransferId, TransferStatus } from "./States.ts"
 
-/** A well-typed body breaks a rule of transfers. `details` names the field and the rule. */
+/** A body of the right types that breaks a rule for transfers. `details` names the field and the rule. */
 export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid", {
   status: 422,
   error: "the transfer is not valid",
@@ -41,7 +41,7 @@ export class TransferInsufficientGiftable extends Problem<TransferInsufficientGi
   }
 ) {}
 
-/** The Idempotency-Key of a `create` belongs to another transfer of the tenant. */
+/** The Idempotency-Key of a `create` belongs to another of the tenant's transfers. */
 export class TransferKeyReused extends Problem<TransferKeyReused>()("TransferKeyReused", {
   status: 409,
   error: "this key was used for another transfer",
@@ -75,10 +75,10 @@ export class TransferNotPending extends Problem<TransferNotPending>()("TransferN
   details: {}
 }) {}
 
-/** The tenant reached its limit of transfers in 24 hours. Nothing was booked. */
+/** The tenant reached its limit on transfers in 24 hours. Nothing was booked. */
 export class TooManyTransfers extends Problem<TooManyTransfers>()("TooManyTransfers", {
   status: 429,
-  error: "too many transfers in 24 hours, try again later",
+  error: "too many transfers in 24 hours; try again later",
   code: "too_many_transfers",
   fields: { limit: Schema.Int },
   details: {}
@@ -88,7 +88,7 @@ export class TransferResendTooSoon extends Problem<TransferResendTooSoon>()("Tra
   status: 429,
   error: "the invitation was sent again less than 12 hours ago",
   code: "transfer_resend_too_soon",
-  /** `retry_after`: seconds until the next resend is allowed. */
+  /** `retry_after` states the seconds until the next resend is allowed. */
   fields: { transfer_id: TransferId, resent_at: Moment },
   details: {}
 }) {}

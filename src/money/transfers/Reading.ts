@@ -1,4 +1,4 @@
-/** Reads transfers: their rows with the names of the senders, and the `Transfer` that clients see. */
+/** Reads transfers: their rows with the senders' names, and the `Transfer` shown to clients. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
@@ -64,13 +64,13 @@ export const make = (sql: SqlClient, tenants: TenantsContract) => {
   return {
     one,
     byId: (id: TransferId) => one(sql`t.id = ${id}`),
-    /** Reads a transfer that must exist. */
+    /** Reads a transfer that is known to exist. */
     get: (id: TransferId) => Effect.map(one(sql`t.id = ${id}`), (row) => transferOf(row!)),
     page,
-    /** Up to 100 pending transfers that expired by `now`, with ids below `before`. */
+    /** Reads up to 100 pending transfers that expired by `now` and whose ids are below `before`. */
     expired: (now: number, before: string) =>
       select(sql`t.status = 'pending' AND t.expires_at <= ${now} AND t.id < ${before}`, 100, 0),
-    /** Expiry of the pending transfer that expires next. Null if none is pending. */
+    /** When the next pending transfer expires. Null if none is pending. */
     nextExpiry: sql<{
       at: number | null
     }>`SELECT min(expires_at) AS at FROM tollgate_transfers WHERE status = 'pending'`.pipe(

@@ -1,4 +1,4 @@
-/** Recipient operations: accept, decline, and preview or attach a transfer with the token of its invitation. */
+/** The recipient's operations: accept or decline a transfer, and preview or attach it with the token from its invitation. */
 import { Clock, Effect } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -23,7 +23,7 @@ const accept = (parts: Parts): TransfersContract["accept"] =>
 
 const decline = (parts: Parts): TransfersContract["decline"] =>
   Effect.fn("Transfers.decline")((request) =>
-    // Only a recipient's balance can be full. The sender's balance has room for its own credit.
+    // Only the recipient's balance can be full; the sender's always has room for credit that came from it.
     Effect.catchTag(end(parts, request, "decline"), "TransferInvalid", Effect.die)
   )
 
@@ -47,12 +47,12 @@ const end = Effect.fnUntraced(function* (
   const recipient = (yield* tenants.accountOfEmail(email))!
   return yield* escrow.end(row, move, { ...recipient, account_id: caller.account_id }).pipe(
     Effect.zipRight(reading.get(transfer_id)),
-    // A concurrent move ended the transfer first: decide again by the new state.
+    // A concurrent move ended the transfer first, so decide again from the new state.
     Effect.catchTag("Conflict", () => end(parts, request, move))
   )
 })
 
-/** Finds the transfer by its invitation's token. */
+/** Finds the transfer by the token from its invitation. */
 const byToken = ({ current, secret, sql }: Parts, token: string) =>
   Effect.flatMap(current(sql`t.token_hash = ${secret.hash("transfer_invite", token)}`), (row) =>
     row === undefined ? new TransferInviteNotFound() : Effect.succeed(row)

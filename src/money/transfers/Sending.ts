@@ -1,4 +1,4 @@
-/** Sender operations: create, revoke, and resend the invitation. */
+/** The sender's operations: create and revoke a transfer, and resend its invitation. */
 import { Clock, Duration, Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import * as Ids from "../../kernel/Ids.ts"
@@ -30,7 +30,7 @@ import type { Parts, TransferOf, TransfersContract } from "./Transfers.ts"
 
 /** A transfer expires if it is not accepted within this time. */
 export const lifetime = Duration.days(30)
-/** The minimum time between two resends of one invitation. */
+/** The minimum time between two resends of the same invitation. */
 export const resendPause = Duration.hours(12)
 
 export const make = (parts: Parts) => ({
@@ -65,11 +65,11 @@ const create = (parts: Parts): TransfersContract["create"] =>
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
     return yield* Effect.catchAll(begun, (refusal) =>
-      // Any refusal can mean that the same request ran concurrently. In that case its transfer is the response.
+      // Any refusal can mean that the same request ran concurrently. If so, respond with the transfer that it created.
       Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
-          : // A concurrent letter or transfer reached a limit.
+          : // A concurrent letter or transfer reached a limit, so try again.
             refusal._tag === "Conflict"
             ? create(parts)(request)
             : refused(refusal, account, draft)
@@ -77,7 +77,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     )
   })
 
-/** Finds the transfer that an earlier request with this key created. Fails if that request differed. */
+/** Finds the transfer that an earlier request with this key created. Fails if that request was different. */
 const replayed = Effect.fnUntraced(function* (
   { current, reading, sql }: Parts,
   account: BillingAccountId,
@@ -98,7 +98,7 @@ interface Order {
   readonly request_hash: string
 }
 
-/** Prepares a new transfer's row, and the statements that limit it, mail its invitation and notify its recipient. */
+/** Prepares a new transfer's row and the statements that enforce its limits, mail its invitation and notify its recipient. */
 const prepared = Effect.fnUntraced(function* (parts: Parts, order: Order) {
   const { dailyLimit, info, outbox, secret, tenants } = parts
   const { account, draft, idempotency_key, request_hash, sender } = order
@@ -131,7 +131,7 @@ const prepared = Effect.fnUntraced(function* (parts: Parts, order: Order) {
   return { row, beside }
 })
 
-/** Finds a transfer of the caller's tenant. Fails unless the caller may manage the tenant. */
+/** Finds a transfer sent by the caller's tenant. Fails unless the caller may manage the tenant. */
 const ofTenant = Effect.fnUntraced(function* ({ current, sql, tenants }: Parts, { caller, transfer_id }: TransferOf) {
   const row = yield* current(sql`t.id = ${transfer_id}`)
   if (row?.billing_account_id !== Ids.billingAccountOf(caller.tenant_id)) {
@@ -149,7 +149,7 @@ const revoke = (parts: Parts): TransfersContract["revoke"] =>
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending({ transfer_id, state: row.status })
     return yield* escrow.end(row, "revoke").pipe(
       Effect.zipRight(reading.get(transfer_id)),
-      // A concurrent move ended the transfer first: decide again by the new state.
+      // A concurrent move ended the transfer first, so decide again from the new state.
       Effect.catchTags({ Conflict: () => revoke(parts)(request), TransferInvalid: Effect.die })
     )
   })
@@ -186,13 +186,13 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** A hash that identifies the request. It is stored and compared with later requests that have the same key, so its format must not change. */
+/** Hashes the request. The hash is stored and compared with later requests under the same key, so its format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))
     .digest("hex")
 
-/** Maps a refusal of the ledger to the sender's problem. */
+/** Converts a refusal by the ledger into the sender's error. */
 const refused = (
   refusal: Exclude<Refusal, Conflict> | BooksUnavailable,
   billing_account_id: BillingAccountId,

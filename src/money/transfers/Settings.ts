@@ -1,4 +1,4 @@
-/** The limit on new transfers, in the configuration file: `transfer_limits`. */
+/** Reads the limit on new transfers from the configuration file: `transfer_limits`. */
 import { Context, Layer, Schema } from "effect"
 import { Count } from "../../kernel/Setting.ts"
 
@@ -9,7 +9,7 @@ export interface TransferLimitFacts extends Schema.Schema.Type<typeof TransferLi
 
 const presets: TransferLimitFacts = Schema.decodeSync(TransferLimitFacts)({})
 
-/** The number of transfers that a tenant may create in 24 hours. */
+/** The maximum number of transfers that a tenant may create in 24 hours. */
 export class TransferLimits extends Context.Reference<TransferLimits>()("tollgate/transfers/TransferLimits", {
   defaultValue: () => presets
 }) {}

@@ -1,4 +1,4 @@
-/** Credit transfers: requests, their rules, and the transfer that clients see. */
+/** Schemas and rules for credit transfers, as requested and as shown to clients. */
 import { Either, Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { AccountId } from "../../kernel/Ids.ts"
@@ -14,8 +14,8 @@ export const TransferKind = Schema.Literal("gift", "transfer")
 export const GiftReason = Schema.Literal("thanks", "welcome", "congrats")
 
 /**
- * Reads a decimal literal of USD as an amount in whole cents, rounded half-up. Returns 0 for invalid literals and amounts below one cent. The
- * minimum applies before rounding, so 0.005 is below it.
+ * Reads a decimal literal in USD as whole cents, rounded half-up. Returns 0 for invalid literals and for amounts below one cent. The minimum applies
+ * before rounding, so 0.005 is too small.
  */
 export const wholeCents = (literal: string): Nano => {
   const cents = literal.length > 100 ? undefined : fromDecimal(literal, 2)
@@ -29,7 +29,7 @@ const Amount = Schema.transform(Schema.JsonNumber, Schema.BigIntFromSelf, {
   encode: (amount) => Number(toDecimal(amount))
 })
 
-/** The body of a create. Null means that the field is absent. `draftOf` checks the rules of the fields. */
+/** The body of a create. Null means that the field is absent. `draftOf` checks the rules for each field. */
 export const NewTransfer = Schema.Struct({
   /** At least 0.01 USD, rounded half-up to cents. */
   amount: Amount,
@@ -73,7 +73,7 @@ export const TransferQuery = Schema.Struct({
 })
 export interface TransferQuery extends Schema.Schema.Type<typeof TransferQuery> {}
 
-/** The summary that an invitation's link shows without sign-in. */
+/** The summary that an invitation's link shows before sign-in. */
 export const TransferPreview = Schema.Struct({
   kind: TransferKind,
   amount: Usd,
@@ -88,7 +88,7 @@ export interface TransferPreview extends Schema.Schema.Type<typeof TransferPrevi
 
 // ---- the rules of a create ------------------------------------------------------------------------------------------------
 
-/** A request that passed the checks. */
+/** A request that has passed the checks. */
 export interface Draft {
   /** The amount in whole cents. */
   readonly amount: Nano
@@ -105,16 +105,17 @@ export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInva
   const wrong = (field: string, rule: string) =>
     Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))
   const { amount, kind, message = null, reason = null } = request
-  if (amount < cent) return wrong("amount", "a number of USD, at least 0.01")
+  if (amount < cent) return wrong("amount", "must be a number of USD, at least 0.01")
   const email = Schema.decodeEither(Email)(request.recipient_email)
-  if (Either.isLeft(email)) return wrong("recipient_email", "an email address")
-  if (!Schema.is(TransferKind)(kind)) return wrong("kind", "gift or transfer")
-  if (kind === "transfer" && reason !== null) return wrong("reason", "for gifts only")
-  if (kind === "transfer" && message !== null) return wrong("message", "for gifts only")
-  if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "thanks, welcome or congrats")
+  if (Either.isLeft(email)) return wrong("recipient_email", "must be an email address")
+  if (!Schema.is(TransferKind)(kind)) return wrong("kind", "must be gift or transfer")
+  if (kind === "transfer" && reason !== null) return wrong("reason", "is allowed only for gifts")
+  if (kind === "transfer" && message !== null) return wrong("message", "is allowed only for gifts")
+  if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "must be thanks, welcome or congrats")
   if (message !== null && !message.isWellFormed()) return wrong("message", "well-formed text")
   if (message !== null && !isStorable(message)) return wrong("message", storableRule)
-  if (message !== null && [...message].length > messageMax) return wrong("message", `up to ${messageMax} characters`)
+  if (message !== null && [...message].length > messageMax)
+    return wrong("message", `must have at most ${messageMax} characters`)
   return Either.right({
     amount: divideHalfUp(amount, cent) * cent,
     recipient_email: email.right,

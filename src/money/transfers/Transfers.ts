@@ -1,20 +1,20 @@
 /**
- * Transfers of credit between users. The amount stays in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
+ * Sends credit from one user to another. The amount is held in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
  *
  * Where the specification is silent:
- * - In a shared tenant, owners and admins send, revoke and resend. Every member may read. Accepted credit goes to the recipient's home tenant,
- *   whatever the tenant of their token.
- * - `GET /v1/transfers` lists the transfers to the caller's verified address, even before they are bound. A stranger who reads a transfer gets 404. A
- *   stranger who accepts, declines or attaches it gets 403 `email_mismatch`.
- * - The transfer's row also records its Idempotency-Key. Keys belong to a tenant and are stored with the transfer. Requests are compared after
- *   rounding and trimming: 1.005 and 1.01 are the same amount.
- * - A transfer to the sender's own address is refused even if that address is not verified yet. A transfer that returns to the balance it came
- *   from (an admin of a shared tenant sends to its owner) is booked like any other: escrow, then release.
- * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), whatever their outcome. Further transfers are refused
- *   with 429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant has at most 31,000 pending ones.
- * - While the sender owes a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`), because the recipient
- *   would keep credit that was taken back from the sender. It stays pending, and pays the debt when it returns.
- * - A job expires transfers. If a due transfer is read first, it is expired before it is shown. Sender and recipient are notified.
+ * - In a shared tenant, owners and admins send, revoke and resend, and every member may read. Accepted credit always goes to the recipient's home
+ *   tenant, whichever tenant their token belongs to.
+ * - `GET /v1/transfers` lists the transfers to the caller's verified address, even before they are bound. A stranger who reads a transfer gets 404;
+ *   one who accepts, declines or attaches it gets 403 `email_mismatch`.
+ * - Idempotency keys belong to a tenant, and each is stored in its transfer's row. Requests are compared after rounding and trimming, so 1.005 and
+ *   1.01 are the same amount.
+ * - A transfer to the sender's own address is refused, even if that address is not verified yet. If a transfer returns to the balance that it came
+ *   from, because an admin of a shared tenant sends to its owner, it is booked like any other: escrow, then release.
+ * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), whatever becomes of them. Further ones are refused with
+ *   429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant never has more than 31,000 pending.
+ * - While the sender owes money for a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`), because the
+ *   recipient would keep credit that was taken back from the sender. The transfer remains pending, and pays the debt if it returns.
+ * - A job expires transfers. A due transfer that is read before the job gets to it is expired first. Sender and recipient are notified.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -55,7 +55,7 @@ import { TransferLimits } from "./Settings.ts"
 import type { NewTransfer, Transfer, TransferPage, TransferPreview, TransferQuery } from "./Transfer.ts"
 import type { TransferId } from "./States.ts"
 
-/** Dependencies of sending and receiving. */
+/** The dependencies of sending and receiving. */
 export interface Parts {
   readonly sql: SqlClient
   readonly secret: DeploymentSecret["Type"]
@@ -75,12 +75,12 @@ export interface TransferOf {
   readonly transfer_id: TransferId
 }
 
-/** Amounts are in nano-USD, times in milliseconds since 1970. Senders act for their tenant as its owner or admin. */
+/** Amounts are in nano-USD, times in milliseconds since 1970. Senders act for their tenant as its owner or an admin. */
 export interface TransfersContract {
   /**
    * Moves the amount from the caller's tenant into escrow and mails an invitation. `key` is the Idempotency-Key: a repeated request returns the
-   * transfer in its present state (`created: false`) and moves nothing. Beyond the caller's limit of letters, a recipient with an account gets
-   * only a notification, and a transfer to any other address is refused.
+   * transfer as it now stands (`created: false`) and moves nothing. Once the caller has reached the limit on letters, a recipient with an account
+   * gets only a notification, and a transfer to any other address is refused.
    */
   readonly create: (request: {
     readonly caller: Actor
@@ -99,42 +99,42 @@ export interface TransfersContract {
     | TooManyLetters
     | BooksUnavailable
   >
-  /** A page of the transfers that the caller's tenant sent, newest first. */
+  /** Reads a page of the transfers that the caller's tenant sent, newest first. */
   readonly sent: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
   /** Returns the credit to the tenant that sent it. */
   readonly revoke: (
     request: TransferOf
   ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending | BooksUnavailable>
-  /** Mails a new link, which replaces the last one. Allowed once in 12 hours. */
+  /** Mails a new link that replaces the last one, at most once every 12 hours. */
   readonly resend: (
     request: TransferOf
   ) => Effect.Effect<
     Transfer,
     InsufficientRole | TransferNotFound | TransferNotPending | TransferResendTooSoon | TooManyLetters | BooksUnavailable
   >
-  /** A page of the transfers to the caller's verified address, newest first. */
+  /** Reads a page of the transfers to the caller's verified address, newest first. */
   readonly received: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
   /** Reads a transfer for its recipient, its sender, or a member of the tenant that sent it. */
   readonly find: (request: TransferOf) => Effect.Effect<Transfer, TransferNotFound>
-  /** Moves the credit to the caller's home tenant. Accepting twice returns the same transfer. */
+  /** Moves the credit to the caller's home tenant. Accepting a second time returns the same transfer. */
   readonly accept: (
     request: TransferOf
   ) => Effect.Effect<
     Transfer,
     TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
   >
-  /** Returns the credit to the sender. Declining twice returns the same transfer. */
+  /** Returns the credit to the sender. Declining a second time returns the same transfer. */
   readonly decline: (
     request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** The transfer's summary, for a client with the invitation's token. */
+  /** Summarises the transfer for a client with the invitation's token. */
   readonly preview: (request: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
   /** Binds the transfer to the caller's account. No credit moves. */
   readonly attach: (request: {
     readonly caller: Actor
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Expires all due transfers and returns their number. Reading a due transfer also expires it, so reading needs no job. */
+  /** Expires all due transfers and returns how many there were. Reading a due transfer also expires it, so reads work without the job. */
   readonly expire: Effect.Effect<number, BooksUnavailable>
   /** Expires transfers on time. `layerJobs` runs it. */
   readonly job: Loop.Job
@@ -201,7 +201,7 @@ const make = Effect.gen(function* () {
   } satisfies TransfersContract
 })
 
-/** A new secret leaves pending transfers unchanged, but their links stop working. */
+/** Pending transfers survive a new secret unchanged, but their links stop working. */
 export const transferLinksEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,

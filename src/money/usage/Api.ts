@@ -1,4 +1,4 @@
-/** Usage routes: an account's summary, a tenant's records, rollups and series, and explained charges. */
+/** Usage routes: an account's summary; a tenant's records, rollups and series; and explained charges. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -43,7 +43,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
     HttpApiEndpoint.get("heldKey", "/v1/key")
       .addSuccess(Envelope(HeldKey))
       .middleware(ApiKey)
-      .annotate(OpenApi.Summary, "The caller's API key: its limits, models, expiry and usage")
+      .annotate(OpenApi.Summary, "The caller's API key with its limits, models, expiry and usage")
   )
   .add(
     HttpApiEndpoint.get("payers", "/v1/usage/payers")
@@ -60,7 +60,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addSuccess(Explanation)
       .addError(UsageNotFound)
       .middleware(KeyOrToken)
-      .annotate(OpenApi.Summary, "A charge explained: units, price version, reservation, payer and reason")
+      .annotate(OpenApi.Summary, "Explain a charge: its units, price version, reservation, payer and reason")
   )
   .add(
     HttpApiEndpoint.get("records", "/v1/tenants/:tenant_id/usage")
@@ -106,7 +106,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(TeamPlanRequired)
       .middleware(CallsToken)
       .annotate(Example, { query: { rollup: "monthly" } })
-      .annotate(OpenApi.Summary, "Usage that the team's pool paid, by member")
+      .annotate(OpenApi.Summary, "Usage paid from the team's pool, by member")
   )
   .add(
     HttpApiEndpoint.get("teamSeries", "/v1/tenants/:tenant_id/usage/team/series")
@@ -122,6 +122,6 @@ export class UsageApi extends HttpApiGroup.make("usage")
       })
       .annotate(
         OpenApi.Summary,
-        "Usage that the team's pool paid by hour or day, a series for each value of a tag, model or other key"
+        "Usage paid from the team's pool by hour or day, with a series per tag value, model or other key"
       )
   ) {}

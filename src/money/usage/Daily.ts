@@ -1,6 +1,6 @@
 /**
- * Sums over all tenants by day, provider and model. They combine the stored sums (`books/ledger/totals/ProviderTotals`) with the newer records,
- * which are few, except in the first minute after an upgrade of a large database without such sums.
+ * Sums over all tenants by day, provider and model. They add the few newer records to the stored sums (`books/ledger/totals/ProviderTotals`). There
+ * are many newer records only in the first minute after a large database without such sums is upgraded.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -18,7 +18,7 @@ export class Daily extends Context.Tag("tollgate/usage/Daily")<Daily, DailyContr
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  /** Serializes the queries: each may read many rows. */
+  /** Runs one query at a time, because each may read many rows. */
   const alone = yield* Effect.makeSemaphore(1)
 
   const sums: DailyContract["sums"] = Effect.fn("Daily.sums")(function* (days) {

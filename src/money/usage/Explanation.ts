@@ -1,4 +1,4 @@
-/** An explained charge: units, price, reservation, payer, and why that account paid. */
+/** The explanation of a charge: its units, price and reservation, and which account paid and why. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -13,21 +13,21 @@ export const Explanation = Schema.Struct({
   ...labels,
   success: Schema.Boolean,
   error_type: Schema.NullOr(Schema.String),
-  /** Origin of the figures: `provider`, `counted`, `estimated`, or `none`. */
+  /** Where the figures come from: `provider`, `counted`, `estimated`, or `none`. */
   usage_source: Schema.String,
   price: Schema.NullOr(
     Schema.Struct({
       /** Identical prices have the same version. */
       version: Schema.String,
-      /** The factors in the unit prices below, as exact decimals. Absent at list price. */
+      /** The factors that the unit prices below include, as exact decimals. Absent at list price. */
       factors: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
       lines: Schema.Array(
         Schema.Struct({
           quantity: Schema.Number,
           unit: Schema.String,
-          /** Present if the price applies to prompts with more tokens than this. */
+          /** Present if the price applies only to prompts with more tokens than this. */
           above_prompt_tokens: Schema.optionalWith(Schema.Int, { exact: true }),
-          /** An exact decimal of USD. */
+          /** An exact decimal in USD. */
           unit_price_usd: Schema.String,
           amount_usd: Schema.String
         })
@@ -47,12 +47,12 @@ export const Explanation = Schema.Struct({
     why: Schema.NullOr(Schema.Literal("own", "pinned", "team_first", "fall_through")),
     because: Schema.String
   }),
-  /** The explanation in a sentence or two. */
+  /** The explanation, in a sentence or two. */
   summary: Schema.String
 }).annotations({ identifier: "Explanation" })
 export interface Explanation extends Schema.Schema.Type<typeof Explanation> {}
 
-/** The reasons for the payer, as text. */
+/** The reasons for charging each kind of payer, in words. */
 export const because: Record<"own" | "pinned" | "team_first" | "fall_through", string> = {
   own: "the caller's own account is charged first",
   pinned: "the caller pinned this billing source",

@@ -1,4 +1,4 @@
-/** Explains charges by recomputing them from the record and its price version. */
+/** Explains a charge by recomputing it from the record and its price version. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -16,7 +16,7 @@ import { detailsOf, labelsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
-  /** Explains a charge to a caller whose tenant made the call or paid for it. Without a caller, to the operator. */
+  /** Explains a charge to a caller whose tenant made the call or paid for it. Without a caller, explains it to the operator. */
   readonly of: (asked: {
     readonly caller?: Pick<Caller, "tenant_id">
     readonly usage_id: string
@@ -129,7 +129,7 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
 
 const totals: ReadonlySet<string> = new Set(["prompt_tokens", "completion_tokens", "units", "requests"])
 
-/** Whether to show a line. Separately billed units appear only if the call used some. */
+/** Returns whether to show a line. Separately billed units appear only if the call used some. */
 const isWorthALine = ({ line, units }: Billed): boolean => units > 0 || totals.has(line.quantity)
 
 const lineOf = ({ line, price, units }: Billed) => ({

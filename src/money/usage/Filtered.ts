@@ -1,7 +1,7 @@
 /**
- * The records of a tenant that match a filter, paged in chronological order. A filter becomes the set of dimensions that match it. The totals of a
- * run (`Totals`) count its matching records, so most runs are skipped without reading records. In the page's run, the totals name the records.
- * Records without totals are read one by one.
+ * Finds a tenant's records that match a filter and pages them in chronological order. A filter is turned into the set of dimensions that match it. A
+ * run's totals (`Totals`) count its matching records, so most runs are skipped without reading a record, and in the page's own run they name the
+ * records to read. Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -18,7 +18,7 @@ import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
 
-/** Matches records with all of these values. An empty string matches an empty value. */
+/** Matches records that have all of these values. An empty string matches an empty value. */
 export interface Filter extends Schema.Schema.Type<typeof Filter> {}
 const text = Schema.optionalWith(Schema.String, { exact: true })
 export const Filter = Schema.Struct({
@@ -39,7 +39,7 @@ export const Filter = Schema.Struct({
 /** The fields of a filter that match labels. */
 export type LabelFilter = Pick<Filter, "tag" | "end_user" | "run_id">
 
-/** Columns of `usage_dimensions` that a filter can use. */
+/** The columns of `usage_dimensions` that a filter can use. */
 const columns = [
   "model",
   "provider",
@@ -50,16 +50,16 @@ const columns = [
   "usage_type"
 ] as const
 
-/** True for dimensions that have the tag: `name=value`, or `name` for any value. */
+/** Selects dimensions that have the tag, given as `name=value`, or as `name` for any value. */
 const hasTag = (sql: SqlClient, tag: string): Fragment =>
   sql`instr(${"\n"} || tags || ${"\n"}, ${`\n${tag}${tag.includes("=") ? "\n" : "="}`}) > 0`
 
-/** The position of a page among the matching records, and its size. */
+/** A page's position among the matching records, and its size. */
 export interface Asked {
   readonly direction: Direction
   /** The range of the whole window. */
   readonly window: Range
-  /** The part of the window after a cursor. */
+  /** The part of the window after the cursor. */
   readonly left: Range
   readonly skipped: number
   readonly wanted: number
@@ -77,7 +77,7 @@ interface Wanted {
   readonly success: boolean | undefined
 }
 
-/** The largest gap between two numbers that one query reads. */
+/** The largest gap between two numbers that one query still bridges. */
 const gapMax = 64
 
 export interface Parts {
@@ -86,21 +86,21 @@ export interface Parts {
 }
 
 export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) => ({
-  /** The record numbers of a page in order, and the count of all matches in the window. */
+  /** Returns a page's record numbers in order, and how many records in the window match. */
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
-/** True for dimensions with these labels. The index of runs is partial, so its condition is written out. */
+/** Selects dimensions with these labels. The index on runs is partial, so its condition is repeated here. */
 export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
   ...(tag === undefined ? [] : [hasTag(sql, tag)]),
   ...(end_user === undefined ? [] : [sql`end_user = ${end_user}`]),
   ...(run_id === undefined ? [] : [run_id === "" ? sql`run_id = ''` : sql`run_id = ${run_id} AND run_id <> ''`])
 ]
 
-/** The dimensions that match a filter, ignoring its `success` field. */
+/** Reads the dimensions that match a filter, ignoring its `success` field. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
-  // `+` keeps SQLite from the indexes of other columns: a run has few dimensions.
+  // `+` keeps SQLite off the indexes on other columns, because a run has few dimensions.
   const other = sql.literal(filter.run_id === undefined || filter.run_id === "" ? "" : "+")
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,
@@ -110,7 +110,7 @@ export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant:
   return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
 })
 
-/** The dimensions of calls that a tenant's billing account paid, by the tenant that called. */
+/** Reads the dimensions of calls that a tenant's billing account paid for, by the tenant that made the calls. */
 export const dimensionsPaid = Effect.fnUntraced(function* (sql: SqlClient, payer: TenantId, labels: LabelFilter) {
   const rows = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
     FROM tollgate_usage_dimensions
@@ -124,7 +124,7 @@ export const dimensionsPaid = Effect.fnUntraced(function* (sql: SqlClient, payer
   return paid as ReadonlyMap<TenantId, ReadonlySet<number>>
 })
 
-/** The runs that have matching records. */
+/** Finds the runs that contain matching records. */
 const stretchesOf = Effect.fnUntraced(function* (
   { sql }: Parts,
   tenant: string,
@@ -143,7 +143,7 @@ const stretchesOf = Effect.fnUntraced(function* (
   return found
 })
 
-/** Reads the matching records of a range that no run covers. */
+/** Reads the matching records in a range that no run covers. */
 const matching = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: string,
@@ -175,7 +175,7 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** The ranges with records of some dimensions: matching runs of the lowest level, and records outside all runs. */
+/** Finds the ranges that contain records of some dimensions: matching runs of the lowest level, and records outside all runs. */
 export const placesOf = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,
@@ -191,7 +191,7 @@ export const placesOf = Effect.fnUntraced(function* (
   return [...lower, ...inner].map(({ from, to }): Range => ({ from, to }))
 })
 
-/** Adds matching numbers to `found` until the page is full, and skips the first `skip`. Returns the remaining `skip`. */
+/** Skips the first `skip` matching numbers and adds the next ones to `found` until the page is full. Returns how many are left to skip. */
 const collect = (
   parts: Parts,
   tenant: string,
@@ -247,7 +247,7 @@ const isWanted =
 const partsOf = ({ level, run }: Run): ReadonlyArray<Run> =>
   Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
 
-/** Groups numbers into ranges with few other numbers. */
+/** Groups numbers into ranges that contain few other numbers. */
 export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> => {
   const ranges: Array<{ from: number; to: number }> = []
   for (const number of numbers.toSorted((a, b) => a - b)) {

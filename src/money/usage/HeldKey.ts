@@ -1,4 +1,4 @@
-/** The schema of an API key as its holder sees it. */
+/** The schema for an API key as shown to its holder. */
 import { Schema } from "effect"
 import { Moment, nextMonthOf } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -15,11 +15,11 @@ const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = A
 const HeldAllowance = Schema.Struct({
   amount_usd: Usd,
   period: Period,
-  /** The start of the next period. */
+  /** When the next period begins. */
   renews_at: Moment
 }).annotations({ identifier: "HeldAllowance" })
 
-/** A limit's fields are absent if the key has no such limit. */
+/** The fields of a limit are absent if the key has no such limit. */
 export interface HeldKey extends Schema.Schema.Type<typeof HeldKey> {}
 export const HeldKey = Schema.Struct({
   /** The id of the application or run that owns the key. */
@@ -35,11 +35,11 @@ export const HeldKey = Schema.Struct({
   reserved_usd,
   /** The part of the limit that is neither spent nor reserved. The balance may be lower. */
   remaining_usd: Schema.optional(Usd),
-  /** The start of the next month, if the limit is monthly. */
+  /** When the next month begins, if the limit is monthly. */
   renews_at: Schema.optional(Moment),
   allowed_models,
   expires_at,
-  /** The allowance of the key's tenant. Absent if it has none. */
+  /** The allowance of the key's tenant. Absent if the tenant has none. */
   allowance: Schema.optional(HeldAllowance),
   /** Sums over all calls with the key. */
   usage: Schema.Struct({
@@ -49,7 +49,7 @@ export const HeldKey = Schema.Struct({
   })
 }).annotations({ identifier: "HeldKey" })
 
-/** The public form of `key` with the state of its limits at the time `now`. */
+/** Converts `key` to its public form, with its limits as of `now`. */
 export const heldKey = (
   key: Application,
   tenant_id: string,
@@ -71,7 +71,7 @@ export const heldKey = (
 
 const termsOf = ({ amount_usd, period, renews_at }: Allowance) => ({ amount_usd, period, renews_at })
 
-/** The public form of a run's key. */
+/** Converts a run's key to its public form. */
 export const heldRun = (
   { created_at, expires_at, id, key_prefix, limit, name, reserved, spent }: Run,
   { account_id, allowed_models, tenant_id }: Caller
@@ -106,7 +106,7 @@ const limitsOf = (
     spending_limit_period,
     spent_usd: spent,
     reserved_usd: reserved,
-    // A lowered limit may be below the amount already spent.
+    // After a limit is lowered, it may be below the amount already spent.
     remaining_usd: notBelowZero(spending_limit_usd - spent - reserved),
     ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
   }

@@ -1,4 +1,4 @@
-/** Rollups filtered by labels. The stored rollups have no labels, so these functions sum records. */
+/** Computes rollups filtered by labels. It sums records, because the stored rollups contain no labels. */
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { inPieces } from "../../kernel/Pieces.ts"
@@ -22,7 +22,7 @@ interface Row extends PointRow {
   readonly account_id: AccountId
 }
 
-/** Sums a tenant's records with the given dimensions by account and period. Skips runs without such records. */
+/** Sums a tenant's records with the given dimensions by account and period, and skips runs without such records. */
 const read = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,
@@ -51,7 +51,7 @@ export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
 }, Effect.orDie)
 
-/** A tenant's calls to the millisecond, by model and endpoint. */
+/** Sums a tenant's calls to the millisecond, by model and endpoint. */
 export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: TenantId, window: Window, filter: Filter) {
   const { numbers, sql } = parts
   const dimensions = yield* dimensionsBy(sql, tenant, filter)
@@ -70,7 +70,7 @@ export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: Tenant
   return rows.flat(2)
 })
 
-/** The calls that a tenant's billing account paid, by account and period: of each tenant that called, its records. */
+/** Sums the calls that a tenant's billing account paid for, by account and period, from the records of each tenant that made them. */
 export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
   const { named, tenant_id, viewer } = asked
   const rows = yield* Effect.forEach(yield* dimensionsPaid(parts.sql, tenant_id, labels), ([tenant, dimensions]) =>

@@ -1,6 +1,6 @@
 /**
- * Record numbers. A tenant's records are numbered in chronological order, so a window is a range of numbers. A binary search finds the range, and a
- * subtraction counts its records.
+ * Maps time to record numbers. A tenant's records are numbered in chronological order, so a window is a range of numbers. A binary search finds the
+ * range, and a subtraction counts its records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -13,10 +13,10 @@ import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
 export const make = (sql: SqlClient) => {
-  /** The `tollgate_usage_records r` in a range. */
+  /** The rows of `tollgate_usage_records r` in a range. */
   const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
-  /** `among`, joined with `tollgate_usage_dimensions d`. */
+  /** Like `among`, joined with `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
   /** The tenant's newest record. */
@@ -26,14 +26,14 @@ export const make = (sql: SqlClient) => {
     return row
   })
 
-  /** The number of records per tenant. */
+  /** Returns the number of records per tenant. */
   const heads = (tenants: ReadonlyArray<TenantId>) =>
     sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
       WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
 
-  // A literal: SQLite binds a JavaScript number as a float, which would make the division fractional.
+  // A literal, because SQLite binds a JavaScript number as a float, and the division would then be fractional.
   const every = sql.literal(`${offsetEvery}`)
-  /** The first number at or after an instant. Searches the offsets, then the records between two of them. */
+  /** Finds the first number at or after an instant. It searches the offsets, then the records between two of them. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (owner, low, high) AS (
@@ -66,7 +66,7 @@ export const make = (sql: SqlClient) => {
     return { from: (before?.number ?? 0) + 1, to: ((yield* newest(tenant))?.number ?? 0) + 1 } satisfies Range
   })
 
-  /** Time of the tenant's latest record. `undefined` without records. */
+  /** Returns the time of the tenant's latest record. `undefined` without records. */
   const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
     Effect.map(newest(tenant), (record) => record?.at)
 

@@ -1,4 +1,4 @@
-/** Points of rollups: the columns that are summed, the periods, and the data points that clients see. */
+/** The building blocks of rollups: the columns to sum, the periods, and the data points shown to clients. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { day } from "../../kernel/Moment.ts"
@@ -11,14 +11,14 @@ export const sumSelection = `SUM(requests) AS requests, SUM(successes) AS succes
   SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
   SUM(latency_ms) AS latency_ms`
 
-/** The SQL that adds up rows of sums. */
+/** The SQL that adds up rows that are already sums. */
 export const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
 
 /** The values that a record adds to the sums, and its day. */
 export const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
 export const dayOfRecord = `r.at - r.at % ${day} AS start`
 
-/** The start of the period that contains a day. */
+/** Returns the SQL for the start of the period that contains a day. */
 export const periodOf = (sql: SqlClient, rollup: RollupName): Fragment => {
   if (rollup === "daily") return sql.literal("start")
   const unit = rollup === "monthly" ? "month" : "year"
@@ -53,7 +53,7 @@ export const pointOf = (row: PointRow): DataPoint => ({
   failure_count: row.requests - row.successes
 })
 
-/** Adds up the data points of each period, in order of time. */
+/** Adds up the data points of each period, in chronological order. */
 export const together = (points: ReadonlyArray<DataPoint>): ReadonlyArray<DataPoint> => {
   const periods = new Map<number, DataPoint>()
   for (const point of points) {

@@ -1,4 +1,4 @@
-/** Parses the queries of the usage routes. Dates, names and lists are text on the wire, and each refusal has its own wording. */
+/** Parses the queries of the usage routes. Dates, names and lists arrive as strings, and each error has its own wording. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -37,8 +37,8 @@ export const summaryOf = (
   const end = instantOf(query.end_time)
   if (end === undefined) return Either.left(new InvalidEndTime())
   if (query.key === undefined) return Either.right({ window: { start, end } })
-  if (query.key !== "self") return refuse("key", "`self`, or absent for all calls of the account")
-  if (application_id === null) return refuse("key", "only with an API key; a user token has none")
+  if (query.key !== "self") return refuse("key", "must be `self`, or absent for all calls of the account")
+  if (application_id === null) return refuse("key", "requires an API key; a user token has none")
   const own = runs === undefined ? { application_id } : { run_id: runs[0] }
   return Either.right({ window: { start, end }, ...own })
 }
@@ -47,9 +47,9 @@ export const windowOf = (
   query: Pick<RollupQuery, "start_date" | "end_date">
 ): Either.Either<Window, InvalidRequest> => {
   const start = startOf(query.start_date)
-  if (start === undefined) return refuse("start_date", "an RFC 3339 date and time")
+  if (start === undefined) return refuse("start_date", "must be an RFC 3339 date and time")
   const end = endOf(query.end_date)
-  if (end === undefined) return refuse("end_date", "an RFC 3339 date and time")
+  if (end === undefined) return refuse("end_date", "must be an RFC 3339 date and time")
   return Either.right({ start, end })
 }
 
@@ -66,7 +66,7 @@ export const rollupOf = (
     const rollup = yield* rollupName(query.rollup)
     const usage_type = usageTypes.find((type) => type === query.usage_type)
     if (query.usage_type !== undefined && usage_type === undefined) {
-      return yield* refuse("usage_type", usageTypes.join(" or "))
+      return yield* refuse("usage_type", `must be ${usageTypes.join(" or ")}`)
     }
     const labels = labelsOf(query)
     return { rollup, window: yield* windowOf(query), application_id, usage_type, provider, labels }
@@ -76,15 +76,15 @@ export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked,
   Either.gen(function* () {
     const { cursor, page, per_page } = query
     const sort = sorts.find((one) => one === (query.sort ?? "timestamp"))
-    if (sort === undefined) return yield* refuse("sort", `one of ${sorts.join(", ")}`)
+    if (sort === undefined) return yield* refuse("sort", `must be one of ${sorts.join(", ")}`)
     const direction = directions.find((one) => one === (query.direction ?? "desc"))
-    if (direction === undefined) return yield* refuse("direction", "asc or desc")
+    if (direction === undefined) return yield* refuse("direction", "must be asc or desc")
     return { sort, direction, window: yield* windowOf(query), page, per_page, cursor, filter: yield* filterOf(query) }
   })
 
 const texts = ["model", "provider", "endpoint", "account_id", "application_id", "billing_source_tenant_id"] as const
 
-/** Parses the filter by labels. Returns `undefined` if the query has none. */
+/** Parses the filter by labels. Returns `undefined` if the query contains none. */
 const labelsOf = ({ end_user, run, tag }: Pick<RecordsQuery, "tag" | "end_user" | "run">): LabelFilter | undefined =>
   tag === undefined && end_user === undefined && run === undefined
     ? undefined
@@ -94,12 +94,14 @@ const labelsOf = ({ end_user, run, tag }: Pick<RecordsQuery, "tag" | "end_user" 
         ...(run !== undefined && { run_id: run })
       }
 
-/** Parses the filter. Returns `undefined` if the query has none. */
+/** Parses the filter. Returns `undefined` if the query contains none. */
 const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, InvalidRequest> => {
   const usage_type = usageTypes.find((type) => type === query.usage_type)
-  if (query.usage_type !== undefined && usage_type === undefined) return refuse("usage_type", usageTypes.join(" or "))
+  if (query.usage_type !== undefined && usage_type === undefined)
+    return refuse("usage_type", `must be ${usageTypes.join(" or ")}`)
   const { success } = query
-  if (success !== undefined && success !== "true" && success !== "false") return refuse("success", "true or false")
+  if (success !== undefined && success !== "true" && success !== "false")
+    return refuse("success", "must be true or false")
   const filter: Filter = {
     ...Object.fromEntries(texts.filter((name) => query[name] !== undefined).map((name) => [name, query[name]!])),
     ...labelsOf(query),
@@ -114,19 +116,23 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
   Either.gen(function* () {
     const by = seriesByOf(query.by ?? query.group_by ?? "none")
     if (by === undefined)
-      return yield* refuse(query.by === undefined ? "group_by" : "by", `one of ${seriesBy.join(", ")}, or tag:name`)
+      return yield* refuse(
+        query.by === undefined ? "group_by" : "by",
+        `must be one of ${seriesBy.join(", ")}, or tag:name`
+      )
     const grain = grains.find((one) => one === (query.grain ?? "day"))
-    if (grain === undefined) return yield* refuse("grain", "hour or day")
+    if (grain === undefined) return yield* refuse("grain", "must be hour or day")
     const top = Number(query.top ?? seriesPreset)
-    if (!Number.isInteger(top) || top < 1 || top > seriesMax) return yield* refuse("top", `1 to ${seriesMax}`)
+    if (!Number.isInteger(top) || top < 1 || top > seriesMax)
+      return yield* refuse("top", `must be from 1 to ${seriesMax}`)
     const [first, last] = [startOf(query.start_time), endOf(query.end_time)]
-    if (first === undefined || first === null) return yield* refuse("start_time", "an RFC 3339 date and time")
-    if (last === undefined || last === null) return yield* refuse("end_time", "an RFC 3339 date and time")
+    if (first === undefined || first === null) return yield* refuse("start_time", "must be an RFC 3339 date and time")
+    if (last === undefined || last === null) return yield* refuse("end_time", "must be an RFC 3339 date and time")
     const width = millisOf[grain]
     const start = Math.floor(first / width) * width
     const end = Math.max(start, Math.ceil(last / width) * width)
     if ((end - start) / width > bucketsMax) {
-      return yield* refuse("end_time", `at most ${bucketsMax} buckets of a ${grain} after start_time`)
+      return yield* refuse("end_time", `must be at most ${bucketsMax} buckets of one ${grain} after start_time`)
     }
     return { by, filter: labelsOf(query), grain, top, start, end }
   })
@@ -139,7 +145,7 @@ const seriesByOf = (text: string): SeriesBy | undefined =>
 export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "account_id">, InvalidRequest> =>
   Either.map(seriesOf(query), ({ end, start, top }) => ({ start, end, top }))
 
-/** Account ids are separated by commas. If there are none, `members` is `undefined`. */
+/** Parses comma-separated account ids. If there are none, `members` is `undefined`. */
 export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
   Either.gen(function* () {
     const members = yield* membersOf(query.members)

@@ -1,14 +1,14 @@
 /**
- * The usage records of a tenant, page by page.
+ * Reads a tenant's usage records page by page.
  *
  * Where the specification is silent:
- * - A record has `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's own, and
- *   `token_details` only if the provider reported tokens that vendors bill separately.
- * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself
- *   ended the call, as for media jobs and calls interrupted by a crash.
- * - The vendor's id of a request and the cost that it reported are the operator's: they name the operator's account at the vendor and its prices.
- *   Tenants do not see them.
- * - A record has `tags`, `end_user` and `run_id` if the call had them, and `budgets` if budgets counted it.
+ * - A record contains `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's own,
+ *   and `token_details` only if the provider reported tokens that vendors bill separately.
+ * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself ended
+ *   the call, as it does for media jobs and for calls that a crash interrupted.
+ * - The vendor's id for a request and the cost that it reported are only for the operator, because they reveal the operator's account at the vendor and
+ *   its prices. Tenants do not see them.
+ * - A record contains `tags`, `end_user` and `run_id` if the call carried them, and `budgets` if any budget counted it.
  * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -41,25 +41,25 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * A page of the calls with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order, the page
-   * merges the sorted index of the window with the records that the index does not cover yet, and pages by number end at `depthMax`. Money is in
+   * Reads a page of the calls made with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order,
+   * the page merges the window's sorted index with the records that the index does not cover yet, and pages by number end at `depthMax`. Money is in
    * nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
-  /** The number of records per tenant, which is also its newest record's number. Tenants without records are absent. */
+  /** Returns how many records each tenant has, which is also the number of its newest record. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
-  /** A tenant's records by number. Numbers start at 1, have no gap, and follow chronological order. */
+  /** Reads a tenant's records by number. Numbers start at 1, have no gaps, and follow chronological order. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
-  /** A record of any tenant by its id. */
+  /** Finds a record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
-  /** The vendor's own data about a call. Only operators see it. */
+  /** Returns the facts that the vendor reported about a call. They are for operators; tenants do not see them. */
   readonly vendorOf: (usage_id: string) => Effect.Effect<VendorFacts>
 }
 
 export interface VendorFacts {
-  /** The vendor's id of the request that served the call, or of its last failure. */
+  /** The vendor's id for the request that served the call, or for the last one that failed. */
   readonly vendor_request?: string
-  /** The vendors' ids of the failed attempts before it. */
+  /** The vendors' ids for the failed attempts before it. */
   readonly vendor_retries?: ReadonlyArray<string>
   /** The cost that the vendor reported. */
   readonly vendor_cost?: Nano
@@ -74,11 +74,11 @@ export interface RecordsAsked extends PageOf {
   readonly direction?: Direction | undefined
   /** Returns only matching records, in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
-  /** `next_cursor` of an earlier page. Continues after it, with its order, window and filter. */
+  /** The `next_cursor` of an earlier page. The new page continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
 }
 
-/** The depth limit of pages by number in an order other than time. Such a page must skip all records before it. Cursors have no limit. */
+/** The depth limit for pages by number in an order other than time, because such a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
 /** The maximum number of index places that all sorted pages together hold in memory: about 20 MB. */
@@ -92,9 +92,9 @@ interface Parts {
   readonly sql: SqlClient
   readonly numbers: ReturnType<typeof Numbers.make>
   readonly filtered: ReturnType<typeof Filtered.make>
-  /** Index places that sorted pages may hold in memory. */
+  /** The index places that sorted pages may hold in memory. */
   readonly places: Effect.Semaphore
-  /** The tenants with a sorted walk in progress or waiting. */
+  /** The tenants whose sorted walk is in progress or waiting. */
   readonly walks: Map<TenantId, { readonly one: Effect.Semaphore; users: number }>
 }
 
@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
   } satisfies RecordsContract
 })
 
-/** Runs one sorted walk per tenant at a time, to bound the tenant's share of memory. */
+/** Runs one sorted walk per tenant at a time, which bounds the tenant's share of memory. */
 const alone = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
@@ -137,7 +137,7 @@ const page = (parts: Parts): RecordsContract["page"] =>
     // A page beyond the end is empty and costs nothing.
     const exists = (walk.page - 1) * per_page < window.to - window.from
     if (walk.sort !== "timestamp" && walk.after === null && exists && walk.page * per_page > depthMax) {
-      const rule = `within the first ${depthMax} records when sorted by ${walk.sort}; beyond, go on by cursor`
+      const rule = `must be within the first ${depthMax} records when sorted by ${walk.sort}; continue with the cursor beyond that`
       return yield* new InvalidRequest({ field: "page", rule })
     }
     const read = walk.sort === "timestamp" ? byTime : byValue
@@ -243,7 +243,7 @@ const sorted = Effect.fnUntraced(function* (
   return { rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value: `${value}`.padStart(19, "0") })), more }
 })
 
-/** The position of a cursor in the sorted index. */
+/** Finds a cursor's position in the sorted index. */
 const placeOf = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: TenantId,
@@ -257,7 +257,7 @@ const placeOf = Effect.fnUntraced(function* (
   return { value: valueOf(BigInt(after.value)), seq } satisfies SortedIndex.After
 })
 
-/** The first `wanted` records of ranges that the sorted index does not cover, in ascending order for both directions. */
+/** Reads the first `wanted` records of ranges that the sorted index does not cover, in ascending order for both directions. */
 const firstOf = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: TenantId,
@@ -272,7 +272,7 @@ const firstOf = Effect.fnUntraced(function* (
     after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
   let best: ReadonlyArray<Place> = []
   const piece = (range: Range) => {
-    // With enough records found, only records before the last one matter.
+    // Once enough records are found, only those before the last one matter.
     const last = best[wanted - 1]
     const better =
       last === undefined
@@ -365,7 +365,7 @@ interface Order {
   readonly after: SortedIndex.After | undefined
 }
 
-/** The position of a record in the order of a value. Of two equal values, the later record is greater. */
+/** A record's position in the order of a value. If two values are equal, the later record is greater. */
 interface Place {
   readonly value: Value
   readonly seq: number
@@ -376,7 +376,7 @@ interface PlaceRow {
   readonly seq: number
 }
 
-/** Merges two ordered lists up to `wanted`. All records of `later` are newer than those of `earlier`. */
+/** Merges two ordered arrays up to `wanted` entries. All records in `later` are newer than those in `earlier`. */
 const merge = (
   earlier: ReadonlyArray<Place>,
   later: ReadonlyArray<Place>,
@@ -437,7 +437,7 @@ interface RecordRow {
   readonly value?: string
 }
 
-/** Converts rows to records with the names of their keys. */
+/** Converts rows to records and adds the names of their keys. */
 const recordsOf = (sql: SqlClient, rows: ReadonlyArray<RecordRow>): Effect.Effect<ReadonlyArray<UsageRecord>> => {
   const ids = new Set(rows.flatMap(({ application_id }) => (application_id === null ? [] : [application_id])))
   return Effect.map(keyNames(sql, [...ids]), (names) => rows.map((row) => recordOf(row, names)))
@@ -471,7 +471,7 @@ const recordOf = (row: RecordRow, names: ReadonlyMap<string, string>): UsageReco
   ...(row.token_details !== null && { token_details: detailsOf(row)! })
 })
 
-/** The labels of a record, and the budgets that counted its call. */
+/** Returns a record's labels and the budgets that counted its call. */
 export const labelsOf = ({
   budgets,
   end_user,
@@ -489,6 +489,6 @@ const keyOf = (application_id: string, names: ReadonlyMap<string, string>) => {
   return { application_id, ...(application_name !== undefined && { application_name }) }
 }
 
-/** The tokens of a record that are billed separately, if any. */
+/** Returns a record's separately billed tokens, if any. */
 export const detailsOf = ({ token_details }: Pick<RecordRow, "token_details">): TokenDetails | undefined =>
   token_details === null ? undefined : (JSON.parse(token_details) as TokenDetails)

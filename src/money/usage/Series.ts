@@ -1,9 +1,9 @@
 /**
- * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account or other key. The sums come from the
- * totals of the tenant's record runs (`Totals`) and from the records that the totals do not cover yet.
+ * Shows a tenant's usage over time, with a bucket for each hour or day of a window and a series for each model, account or other key. The sums come
+ * from the totals of the tenant's record runs (`Totals`) and from the records that the totals do not cover yet.
  *
  * Where the specification is silent:
- * - The series with the highest cost are named. All others are combined into one without a key.
+ * - The series with the highest cost are named. All others are combined into one series without a key.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -24,11 +24,11 @@ import * as Numbers from "./Numbers.ts"
 import type { Grain, SeriesBy, TagSeries } from "./Usage.ts"
 
 export interface SeriesContract {
-  /** All calls with the tenant's credentials. Includes buckets without calls. */
+  /** Covers all calls made with the tenant's credentials. Includes buckets without calls. */
   readonly of: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
-  /** All calls that the tenant's billing account paid, whichever tenant's credentials they had. */
+  /** Covers all calls that the tenant's billing account paid for, whichever tenant's credentials made them. */
   readonly ofTeam: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
-  /** An account's calls in all tenants, by the tenant that paid. */
+  /** Covers an account's calls in all tenants, by the tenant that paid. */
   readonly byPayer: (asked: PayersAsked) => Effect.Effect<SeriesSet>
 }
 
@@ -36,16 +36,16 @@ export interface SeriesAsked {
   readonly tenant_id: TenantId
   readonly grain: Grain
   readonly by: SeriesBy
-  /** Only calls with these labels. Defaults to all. */
+  /** Selects only calls with these labels. Defaults to all. */
   readonly filter?: LabelFilter | undefined
-  /** Milliseconds since 1970, at a bucket's start. */
+  /** In milliseconds since 1970, at the start of a bucket. */
   readonly start: number
   readonly end: number
   /** The maximum number of named series. */
   readonly top: number
 }
 
-/** The query of `byPayer`. Its grain is always a day, the only one stored by payer. */
+/** The query of `byPayer`. Its grain is always a day, the only grain stored by payer. */
 export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by" | "filter"> {
   readonly account_id: AccountId
 }
@@ -66,7 +66,7 @@ export interface Total {
 }
 
 export interface OneSeries extends Columns {
-  /** Null for all other series combined. */
+  /** Null for the series that combines all others. */
   readonly key: string | null
   readonly total: Total
 }
@@ -78,7 +78,7 @@ export interface SeriesSet extends Buckets {
   readonly total: Total
 }
 
-/** The window of a series and the width of its buckets. */
+/** A series' window and the width of its buckets. */
 type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
@@ -90,7 +90,7 @@ export class Series extends Context.Tag("tollgate/usage/Series")<Series, SeriesC
   static readonly layer = Layer.suspend(() => Layer.effect(Series, make))
 }
 
-/** The column of `usage_dimensions` with the key of a series. */
+/** The column of `usage_dimensions` that contains the key of a series. */
 const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
   model: "model",
   account: "account_id",
@@ -103,7 +103,7 @@ const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
   run: "run_id"
 }
 
-/** The name of the tag whose values are the keys. `undefined` for other series. */
+/** Returns the tag name whose values are the keys. `undefined` for other series. */
 const tagOf = (by: SeriesBy): string | undefined => (isTagSeries(by) ? by.slice("tag:".length) : undefined)
 const isTagSeries = (by: SeriesBy): by is TagSeries => by.startsWith("tag:")
 
@@ -125,12 +125,12 @@ interface Parts {
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  // Limits concurrent walks through long windows of large tenants.
+  // Limits concurrent walks through large tenants' long windows.
   const parts: Parts = { sql, numbers: Numbers.make(sql), walks: yield* Effect.makeSemaphore(4) }
   return { of: of(parts), ofTeam: ofTeam(parts), byPayer: byPayer(parts) } satisfies SeriesContract
 })
 
-/** The series key of each dimension. */
+/** Reads each dimension's series key. */
 const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimensions: Iterable<number>) {
   const rows = yield* sql<{ readonly number: number; readonly key: string }>`
       SELECT number, ${sql.literal(isTagSeries(by) ? "tags" : columns[by])} AS key FROM tollgate_usage_dimensions
@@ -139,20 +139,20 @@ const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimens
   return new Map(rows.map(({ key, number }) => [number, tag === undefined ? key : valueIn(key, tag)]))
 })
 
-/** A tenant whose records count, and the dimensions that they must have; all if absent. */
+/** A tenant whose records count, and the dimensions that they must have; absent means all. */
 interface Source {
   readonly tenant: TenantId
   readonly wanted: ReadonlySet<number> | undefined
 }
 
-/** The part of a source in the window. */
+/** Finds the part of a source that is in the window. */
 const partOf = Effect.fnUntraced(function* ({ numbers, sql }: Parts, { end, start }: Buckets, source: Source) {
   const range = yield* numbers.range(source.tenant, { start, end })
   const { rest, runs } = Totals.touching(range, yield* Totals.written(sql, source.tenant))
   return { ...source, runs, tail: yield* Totals.sumsAmong(sql, source.tenant, rest) }
 })
 
-/** Sums the sources. First ranks the keys by the totals of whole runs, then spreads only the named keys over the buckets. */
+/** Sums the sources. It first ranks the keys by the totals of whole runs, then spreads only the named keys over the buckets. */
 const summed = Effect.fnUntraced(function* (parts: Parts, asked: SeriesAsked, sources: ReadonlyArray<Source>) {
   const { sql } = parts
   const { by, end, start, top } = asked
@@ -237,7 +237,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Sums amounts exactly. Uses doubles while they are exact, because bigints are ten times slower. */
+/** Sums amounts exactly. It uses doubles while they are exact, because bigints are ten times slower. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array
@@ -260,7 +260,7 @@ class Amounts {
   }
 }
 
-/** Sums per dimension over the window, which decide the named series. */
+/** Sums each dimension over the window, to decide which series are named. */
 class Ranking {
   private readonly sums = new Map<number, { cost: Value; requests: number }>()
 
@@ -275,7 +275,7 @@ class Ranking {
     return this.sums.keys()
   }
 
-  /** The keys with the highest cost, and the place of each dimension among them. Place `named.length` is for all others. */
+  /** Returns the keys with the highest cost and each dimension's place among them. Place `named.length` is for all others. */
   keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
     const byKey = new Map<string, { cost: Value; requests: number }>()
     for (const [dimensions, { cost, requests }] of this.sums) {
@@ -302,11 +302,11 @@ interface Keys {
   readonly placeOf: ReadonlyMap<number, number>
 }
 
-/** The sums in each bucket, for each named key and for all others together. */
+/** Sums each bucket, for each named key and for all others together. */
 class Spread {
   readonly buckets: Buckets
   readonly keys: Keys
-  /** The number of buckets, and the hours of each. */
+  /** The number of buckets, and how many hours each one spans. */
   readonly length: number
   private readonly hours: number
   private readonly first: number
@@ -349,10 +349,10 @@ class Spread {
   }
 }
 
-/** Above this number of buckets, the code yields to other work. */
+/** With more buckets than this, the code yields to other work. */
 export const longMin = 1000
 
-/** Builds the series. Yields to other work before each long one. */
+/** Builds the series, and yields to other work before each long one. */
 const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
   const { end, grain, start } = spread.buckets
   const { hasOthers, named } = spread.keys

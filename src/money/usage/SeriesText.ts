@@ -1,6 +1,6 @@
 /**
- * Writes usage series as JSON. A year of hours has a hundred thousand numbers, so the text is built directly from the columns, and the code yields
- * to other work between long columns.
+ * Writes usage series as JSON. A year of hours contains a hundred thousand numbers, so the text is built directly from the columns, and the code
+ * yields to other work between long columns.
  */
 import { Effect } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -50,7 +50,7 @@ const amounts = (column: BigInt64Array): string => {
 
 const nanos = Number(usd)
 
-/** Returns the same string as `toDecimal`. Uses doubles while they are exact, which takes a quarter of the time. */
+/** Returns the same string as `toDecimal`. It uses doubles while they are exact, which takes a quarter of the time. */
 export const amountText = (amount: Nano): string => {
   const number = Number(amount)
   if (number < 0 || number > exactMax) return toDecimal(amount)

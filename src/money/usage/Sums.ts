@@ -1,4 +1,4 @@
-/** Sums of usage over a window. One statement adds the rollup lag (`RollupLag`) to the rollups, so the sums are exact. */
+/** Sums usage over a window. One statement adds the rollup lag (`RollupLag`) to the rollups, so the sums are exact. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
@@ -22,26 +22,26 @@ import type { Part, Window } from "./Window.ts"
 
 /** Money is in nano-USD, times in milliseconds since 1970. */
 export interface SumsContract {
-  /** The calls of the caller's account in the credential's tenant, to the millisecond. */
+  /** Sums the calls of the caller's account in the credential's tenant, to the millisecond. */
   readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
-  /** All calls with the tenant's credentials, in whole UTC days. Periods without calls are absent. */
+  /** Sums all calls made with the tenant's credentials, in whole UTC days. Periods without calls are absent. */
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
-  /** Sums by payer for an account's calls in all tenants, in whole UTC days. */
+  /** Sums an account's calls in all tenants by payer, in whole UTC days. */
   readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
-  /** Sums of all calls that the tenant's billing account paid. */
+  /** Sums all calls that the tenant's billing account paid for. */
   readonly paid: (asked: PaidAsked) => Effect.Effect<Paid>
 }
 
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Sums only calls with this application's key. Reads the tenant's records in pieces. */
+  /** Sums only calls with this application's key, by reading the tenant's records in pieces. */
   readonly application_id?: string | undefined
-  /** Sums only calls of this run's key, from the tenant's records, in pieces. */
+  /** Sums only calls with this run's key, by reading the tenant's records in pieces. */
   readonly run_id?: string | undefined
 }
 
-/** An absent filter matches every call. */
+/** A filter that is absent matches every call. */
 export interface RollupAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
@@ -50,7 +50,7 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
-  /** Sums the tenant's records in pieces, because no rollup has labels. */
+  /** Sums the tenant's records in pieces, because no rollup contains labels. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -58,17 +58,17 @@ export interface PaidAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** The account that gets its own sums, apart from all others. */
+  /** The account whose sums are kept apart from all others. */
   readonly viewer: AccountId
-  /** The accounts that get their own data points, or the `most` accounts with the highest cost. */
+  /** The accounts with their own data points, or how many accounts with the highest cost get them. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
-  /** Only calls with these labels, from the records. */
+  /** Sums only calls with these labels, from the records. */
   readonly labels?: LabelFilter | undefined
 }
 
 /** Data points are in chronological order. Periods without calls are absent. */
 export interface Paid {
-  /** The totals of each account with calls. */
+  /** The totals of each account that made calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
   readonly viewer: ReadonlyArray<DataPoint>
   readonly others: ReadonlyArray<DataPoint>
@@ -116,7 +116,7 @@ const summary = (parts: Parts): SumsContract["summary"] =>
           const filter = { account_id: caller.account_id, run_id }
           return summed(yield* LabelledSums.summary(parts, caller.tenant_id, { start, end }, filter))
         }
-        // An end after the latest record counts as open, so "until now" does not split an hour.
+        // An end after the latest record counts as open, so that "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
         const pieces = partsOf({ start, end: open ? null : end })
@@ -144,7 +144,7 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
-/** Sums the calls of a key from its stored totals of whole hours and days, and from the records that these do not cover. */
+/** Sums a key's calls from its stored totals for whole hours and days, and from the records that these do not cover. */
 const sumsOfKey = Effect.fnUntraced(function* (
   parts: Parts,
   caller: Actor,
@@ -169,7 +169,7 @@ const recordsOf = Effect.fnUntraced(function* (parts: Parts, caller: Actor, wind
   return yield* recordsIn(parts, caller, yield* parts.numbers.range(caller.tenant_id, window), application_id)
 })
 
-/** Sums the records with numbers in a range. */
+/** Sums the records whose numbers are in a range. */
 const recordsIn = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   { account_id, tenant_id }: Actor,
@@ -177,7 +177,7 @@ const recordsIn = Effect.fnUntraced(function* (
   application_id?: string,
   within?: Fragment
 ) {
-  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
+  // `+` makes SQLite find the dimensions by number, whatever its statistics say.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
@@ -245,8 +245,8 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
     return { window, totals: added(sources), sources }
   })
 
-// One statement, because a record could move from the rollup lag into the rollups between two. The database sums, because a large team's year has
-// one row per member and day.
+// One statement, because between two of them a record could move from the rollup lag into the rollups. The database does the summing, because a large
+// team's year has one row per member and day.
 const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
   Effect.fn("Sums.paid")(function* (asked) {
     const { named, rollup, tenant_id, viewer, window } = asked
@@ -261,7 +261,7 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
         ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
         : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
     const isFew = sql`account_id IN (SELECT account_id FROM few)`
-    // This statement takes 0.1 s for a year of 200 members.
+    // This statement takes 0.1 s for a year with 200 members.
     yield* turn
     const rows = yield* Effect.orDie(
       sql<PaidRow>`WITH tail AS MATERIALIZED (
@@ -363,7 +363,7 @@ const nothing = (name: string): Total => ({
   latency_ms: 0
 })
 
-/** One total per name, by descending cost, then by name. */
+/** Sums the rows by name and sorts them by descending cost, then by name. */
 const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): ReadonlyArray<Total> => {
   const byName = new Map<string, Total>()
   for (const row of rows) {
@@ -400,7 +400,7 @@ export const added = (parts: ReadonlyArray<Totals>): Totals => ({
 })
 
 /**
- * `part` is 0 for a caller's sum, with the `timestamp` of its first period, 1 for the viewer or a named account, and 2 for all accounts except the
+ * `part` is 0 for a caller's sum, with the `timestamp` of its first period; 1 for the viewer or a named account; and 2 for all accounts except the
  * viewer.
  */
 interface PaidRow extends PointRow {
@@ -408,7 +408,7 @@ interface PaidRow extends PointRow {
   readonly account_id: AccountId
 }
 
-/** The accounts with the highest cost, in the order of the statement. The earlier caller wins a tie. */
+/** Returns the accounts with the highest cost, in the statement's order. The earlier caller wins a tie. */
 const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<AccountId> =>
   callers
     .map((row) => ({ account_id: row.account_id, cost: fromRow(row.cost) }))

@@ -1,4 +1,4 @@
-/** Usage that a team's pool paid, by member. */
+/** Reads usage paid from a team's pool, by member. */
 import { Context, Effect, Either, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -16,11 +16,11 @@ import type { RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** Usage of every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
+  /** Returns the usage of every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
   readonly of: (
     asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
-  /** The tenant's members and the caller. Refuses the same callers as `of`. */
+  /** Returns the tenant's members and the caller. Refuses the same callers as `of`. */
   readonly roster: (asked: {
     readonly caller: Pick<Caller, "account_id">
     readonly tenant_id: TenantId
@@ -121,4 +121,4 @@ export const fewMembers = (
 ): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>
   accounts.length <= teamMembersMax
     ? Either.right(accounts)
-    : Either.left(new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` }))
+    : Either.left(new InvalidRequest({ field: "members", rule: `must contain at most ${teamMembersMax} account ids` }))

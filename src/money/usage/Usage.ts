@@ -1,4 +1,4 @@
-/** Usage records and sums as clients see them, and the queries for them. */
+/** Schemas for usage records and sums as shown to clients, and for the queries that read them. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -25,7 +25,7 @@ const TokenDetails = Schema.Struct({
 
 /** Labels of a call, and the budgets that counted it. */
 export const labels = {
-  /** Absent if the call has no tags. */
+  /** Absent if the call carried no tags. */
   tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
   /** The caller's own end user, as named in the request. */
   end_user: Schema.optionalWith(Schema.String, { exact: true }),
@@ -56,7 +56,7 @@ export const UsageRecord = Schema.Struct({
   total_tokens: Schema.Int,
   units: Schema.Number,
   cost: Usd,
-  /** The unpaid rest of the charge. Absent if the balance covered the charge. */
+  /** The part of the charge that was not paid. Absent if the balance covered the charge. */
   uncollected: Schema.optionalWith(Usd, { exact: true }),
   /** The call's duration in milliseconds. */
   latency: Schema.Number,
@@ -82,7 +82,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** A string. `Query.ts` checks it, because each refusal has its own wording. */
+/** A string that `Query.ts` checks, because each error has its own wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>
@@ -91,14 +91,14 @@ const oneOf = (values: ReadonlyArray<string>, description: string) =>
   })
 
 const dates = {
-  start_date: text("RFC 3339; the first instant inside"),
+  start_date: text("RFC 3339; the first instant in the window"),
   end_date: text("RFC 3339; the first instant after the window. A bare date includes its day")
 }
 
 const labelFilters = {
   tag: text("Only calls with this tag: `name=value`, or `name` for any value"),
-  end_user: text("Only calls for this end user; empty: calls that name none"),
-  run: text("Only calls of this run; empty: calls of no run")
+  end_user: text("Only calls for this end user; if empty, calls that name none"),
+  run: text("Only calls of this run; if empty, calls outside runs")
 }
 
 export interface RecordsQuery extends Schema.Schema.Type<typeof RecordsQuery> {}
@@ -108,15 +108,15 @@ export const RecordsQuery = Schema.Struct({
   sort: oneOf(sorts, "Default: timestamp"),
   direction: oneOf(directions, "Order by time, `desc` by default"),
   model: text("Only calls of this model. Filtered records are sorted by time"),
-  provider: text("Only calls that this provider served"),
-  endpoint: text("Only calls of this endpoint"),
+  provider: text("Only calls served by this provider"),
+  endpoint: text("Only calls to this endpoint"),
   account_id: text("Only calls of this account"),
-  application_id: text("Only calls with a key of this application; empty: calls by user token"),
-  billing_source_tenant_id: text("Only calls that this tenant paid"),
+  application_id: text("Only calls with this application's key; if empty, calls by user token"),
+  billing_source_tenant_id: text("Only calls paid for by this tenant"),
   usage_type: oneOf(usageTypes, "Only calls of this type"),
   success: oneOf(["true", "false"], "Only calls that succeeded, or that failed"),
   ...labelFilters,
-  cursor: text("`next_cursor` of the previous page; continues after it")
+  cursor: text("The `next_cursor` of the previous page; the new page continues after it")
 })
 
 export interface RecordPage extends Schema.Schema.Type<typeof RecordPage> {}
@@ -130,7 +130,7 @@ export const RecordPage = Schema.Struct({
 
 export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
 export const SummaryQuery = Schema.Struct({
-  start_time: text("RFC 3339, date and time; the first instant inside"),
+  start_time: text("RFC 3339, date and time; the first instant in the window"),
   end_time: text("RFC 3339, date and time; the first instant after the window"),
   key: oneOf(["self"], "`self`: only the calls of the caller's API key, or of the run whose key it is")
 })
@@ -176,9 +176,9 @@ export const RollupQuery = Schema.Struct({
   rollup: oneOf(rollups, "Required: the width of a data point"),
   start_date: text("RFC 3339; rounded down to a whole UTC day"),
   end_date: text("RFC 3339; rounded up to a whole UTC day"),
-  application_id: text("Only calls with a key of this application"),
+  application_id: text("Only calls with this application's key"),
   usage_type: oneOf(usageTypes, "Only calls of this type"),
-  provider: text("Only calls that this provider served"),
+  provider: text("Only calls served by this provider"),
   ...labelFilters
 })
 
@@ -200,7 +200,7 @@ export const DataPoint = Schema.Struct({
 export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
 export const Rollup = Schema.Struct({
   rollup: Schema.Literal(...rollups),
-  /** The requested window. */
+  /** The window that was requested. */
   start_date: Schema.NullOr(Moment),
   end_date: Schema.NullOr(Moment),
   data_points: Schema.Array(DataPoint)
@@ -222,7 +222,7 @@ export const seriesBy = [
   "end_user",
   "run"
 ] as const
-/** `tag:project`: a series for each value of the tag. */
+/** `tag:project` means a series for each value of the tag `project`. */
 export type TagSeries = `tag:${string}`
 export type SeriesBy = (typeof seriesBy)[number] | TagSeries
 
@@ -236,9 +236,9 @@ export const SeriesQuery = Schema.Struct({
   end_time: text("Required, RFC 3339; rounded up to a whole bucket"),
   grain: oneOf(grains, "The width of a bucket in UTC. Default: day"),
   by: text(
-    `The key of the series: ${seriesBy.join(", ")}, or \`tag:name\` for the values of a tag. Default: none. Payers are tenants`
+    `What each series stands for: ${seriesBy.join(", ")}, or \`tag:name\` for the values of a tag. Default: none. Payers are tenants`
   ),
-  group_by: text("Another name of `by`"),
+  group_by: text("An alias for `by`"),
   ...labelFilters,
   top: text(`The maximum number of named series, 1 to ${seriesMax}. Default: ${seriesPreset}`)
 })
@@ -257,7 +257,7 @@ export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
 export const UsageSeries = Schema.Struct({
   grain: Schema.Literal(...grains),
   by: Schema.Union(Schema.Literal(...seriesBy), Schema.TemplateLiteral("tag:", Schema.String)),
-  /** The start of the first bucket, and the end of the last. */
+  /** When the first bucket starts and the last one ends. */
   start_time: Moment,
   end_time: Moment,
   /** Start of each bucket. */
@@ -266,8 +266,8 @@ export const UsageSeries = Schema.Struct({
   series: Schema.Array(
     Schema.Struct({
       /**
-       * A model, an account id, the id of the paying tenant, the value of the tag, and so on. Empty for `none`, and for calls without an
-       * application, end user, run or such a tag. `null`: all others.
+       * A model, an account id, the id of the paying tenant, the value of the tag, and so on. Empty for `none`, and for calls without an application,
+       * end user, run or such a tag. `null` combines all others.
        */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
@@ -288,7 +288,7 @@ export const PayerSeries = Schema.Struct({ ...UsageSeries.fields, by: Schema.Lit
 
 // ---- team ---------------------------------------------------------------------------------------------------------------
 
-/** The maximum number of members with their own series. */
+/** The maximum number of members with series of their own. */
 export const teamMembersMax = 5
 
 export interface TeamQuery extends Schema.Schema.Type<typeof TeamQuery> {}
@@ -297,7 +297,7 @@ export const TeamQuery = Schema.Struct({
   end_date: text("RFC 3339; rounded up to a whole UTC day"),
   rollup: oneOf(rollups, "The width of a data point. Default: daily"),
   members: text(
-    `Up to ${teamMembersMax} account ids, separated by commas: \`members\` and \`series.members\` contain only these`
+    `Up to ${teamMembersMax} account ids, separated by commas; \`members\` and \`series.members\` then contain only these`
   ),
   ...labelFilters
 })
@@ -307,12 +307,12 @@ export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: 
 
 export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
 export const TeamUsage = Schema.Struct({
-  /** The requested window. */
+  /** The window that was requested. */
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,
   viewer: Schema.Struct({ account_id: AccountId, role: Role }),
-  /** Totals of the whole team, independent of `members`. */
+  /** Totals for the whole team, whatever `members` selects. */
   totals: Totals,
   members: Schema.Array(
     Schema.Struct({
@@ -322,7 +322,7 @@ export const TeamUsage = Schema.Struct({
       /** Null for a former member. */
       role: Schema.NullOr(Role),
       status: MembershipStatus,
-      /** Whether they still belong to the team. Former members with usage are included. */
+      /** Whether the member still belongs to the team. Former members with usage are included. */
       in_roster: Schema.Boolean,
       is_viewer: Schema.Boolean,
       totals: Totals

@@ -1,6 +1,6 @@
 /**
- * The calls of a time in the order of their records, with what their vendors said. For the comparison with vendors' bills. It reads in pieces,
- * so it needs constant memory, and other work is not held up.
+ * Reads the calls of a period in the order of their records, with the facts that their vendors reported, for the comparison with vendors' bills. It
+ * reads in pieces, so that it needs constant memory and does not hold up other work.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -36,10 +36,10 @@ interface Row extends Omit<VendorCall, "cost" | "success" | "token_details" | "r
   readonly vendor_request: string | null
 }
 
-/** A node's clock may be behind, so that a later row has an earlier time. */
+/** Allows for a node whose clock is behind, so that a later row carries an earlier time. */
 const slack = hour
 
-/** The first row at or after a time, by bisection: rows are written in the order of time, but for the slack. */
+/** Finds the first row at or after a time by bisection, because rows are written in chronological order apart from the slack. */
 const firstRow = (sql: SqlClient, at: number, end: number) =>
   Effect.gen(function* () {
     let [low, high] = [0, end + 1]

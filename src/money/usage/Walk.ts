@@ -3,8 +3,9 @@
  * position, so a walk by cursor neither repeats nor skips a record.
  *
  * Where the specification is silent:
- * - A cursor contains its sort, direction, window and filter, and continues with them. Pages by cost, tokens or latency are read in pieces, one page
- *   per tenant at a time. Pages by number are limited to the first 20,000 records. Pages by cursor have no limit. A page beyond the end is empty.
+ * - A cursor contains its sort, direction, window and filter, and the next page uses them. Pages by cost, tokens or latency are read in pieces, one
+ *   page per tenant at a time. Pages by number are limited to the first 20,000 records; pages by cursor are not limited. A page beyond the end is
+ *   empty.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -20,7 +21,7 @@ export const Walk = Schema.Struct({
   end: Schema.NullOr(Schema.Int),
   page: Schema.Int,
   filter: Schema.optionalWith(Filter, { exact: true }),
-  /** The last returned record: its number and sort value. */
+  /** The last record returned: its number and sort value. */
   after: Schema.NullOr(
     Schema.Struct({ number: Schema.NonNegativeInt, value: Schema.String.pipe(Schema.pattern(/^\d{1,19}$/)) })
   )
@@ -32,7 +33,7 @@ export const cursorOf: (walk: Walk) => string = Schema.encodeSync(Cursor)
 
 const read = Schema.decodeUnknownEither(Cursor)
 
-/** The requested walk. A cursor replaces the order, window and filter of the query. */
+/** Works out which walk the query requests. A cursor replaces the query's order, window and filter. */
 export const walkOf = (asked: RecordsAsked): Either.Either<Walk, InvalidRequest> => {
   const { cursor, direction = "desc", filter, page, sort = "timestamp", window } = asked
   if (cursor === undefined) {

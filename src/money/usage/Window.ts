@@ -1,9 +1,9 @@
 /**
- * A window of time that includes `start` and excludes `end`. Adjacent windows therefore neither overlap nor leave a gap.
+ * A window of time that includes `start` and excludes `end`, so that adjacent windows neither overlap nor leave a gap.
  *
  * Where the specification is silent:
- * - Windows include their start and exclude their end. A bare date as an end includes its whole day. A window that ends before its start is empty.
- *   The summary is exact to the millisecond. A rollup is widened to whole UTC days, and its `start_date` and `end_date` repeat the request.
+ * - Windows include their start and exclude their end. A bare date given as an end includes that whole day. A window that ends before its start is
+ *   empty. The summary is exact to the millisecond. A rollup is widened to whole UTC days, and its `start_date` and `end_date` repeat the request.
  */
 import { day, hour, parse } from "../../kernel/Moment.ts"
 
@@ -14,10 +14,10 @@ export interface Window {
   readonly end: number | null
 }
 
-/** The last instant of a `Date`. It is the start of a day. */
+/** The latest instant that a `Date` can represent. It is the start of a day. */
 export const forever = 8_640_000_000_000_000
 
-/** Parses `start_time` or `end_time`: a date and time. `undefined` if invalid or a bare date. */
+/** Parses `start_time` or `end_time`, which must be a date and time. Returns `undefined` for a bare date or anything invalid. */
 export const instantOf = (text: string | undefined): number | null | undefined => {
   if (text === undefined) return null
   return isDate(text) ? undefined : parse(text)
@@ -25,11 +25,11 @@ export const instantOf = (text: string | undefined): number | null | undefined =
 
 const isDate = (text: string): boolean => text.length === "2026-03-31".length
 
-/** Parses a start. `undefined` if invalid. */
+/** Parses a start. Returns `undefined` if it is invalid. */
 export const startOf = (text: string | undefined): number | null | undefined =>
   text === undefined ? null : parse(text)
 
-/** Parses an end. A bare date includes its whole day. `undefined` if invalid. */
+/** Parses an end. A bare date includes that whole day. Returns `undefined` if it is invalid. */
 export const endOf = (text: string | undefined): number | null | undefined => {
   if (text === undefined) return null
   const instant = parse(text)
@@ -42,14 +42,14 @@ export const wholeDays = ({ end, start }: Window): { readonly start: number; rea
   end: end === null ? forever : Math.ceil(end / day) * day
 })
 
-/** A part of a window: whole periods of `grain`, or less than an hour if `grain` is null. */
+/** A part of a window, made up of whole periods of `grain`. If `grain` is null, it is shorter than an hour. */
 export interface Part {
   readonly grain: number | null
   readonly start: number
   readonly end: number
 }
 
-/** Splits a window into whole days, whole hours around them, and the remaining parts of an hour. */
+/** Splits a window into whole days, the whole hours around them, and the parts of an hour that remain. */
 export const partsOf = ({ end, start }: Window): ReadonlyArray<Part> =>
   cut(start ?? -forever, end ?? forever, [day, hour])
 

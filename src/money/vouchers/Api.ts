@@ -1,4 +1,4 @@
-/** Redeeming a voucher. */
+/** The route that redeems a voucher. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example } from "../../http/contract/Documented.ts"
 import { Envelope } from "../../kernel/Envelope.ts"
@@ -27,6 +27,6 @@ export class VouchersApi extends HttpApiGroup.make("vouchers")
       .addError(TooManyVouchers)
       .addError(InvalidRequest)
       .annotate(Example, { body: { code: "{voucher_code}" } })
-      .annotate(OpenApi.Summary, "Redeem a voucher: its credit goes to the token's tenant, and cannot be sent on")
+      .annotate(OpenApi.Summary, "Redeem a voucher; its credit goes to the token's tenant and cannot be sent on")
   )
   .middleware(BillingToken) {}

@@ -1,4 +1,4 @@
-/** Invariants between vouchers and the books. */
+/** Checks that the vouchers agree with the books. */
 import { text, usd } from "../../books/ledger/rules/Check.ts"
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { voucherEntries } from "../../books/ledger/rows/Relations.ts"
@@ -18,14 +18,15 @@ export const checks: ReadonlyArray<Check> = [
       FROM tollgate_vouchers_uses u JOIN tollgate_vouchers_vouchers v ON v.id = u.voucher_id
       LEFT JOIN ${voucherEntries} e ON e.reference_id = u.reference
       GROUP BY u.reference, v.amount HAVING COUNT(e.amount) <> 1 OR SUM(e.amount) <> v.amount`,
-    sentence: ({ expected, found, id }) => `the use ${id} is worth ${usd(expected)}, but there are ${found} (nano-USD)`
+    sentence: ({ expected, found, id }) =>
+      `use ${id} of a voucher is worth ${usd(expected)}, but the ledger contains ${found} (nano-USD)`
   },
   {
-    // Only this service's ids, because the sandbox and hosts credit their own vouchers.
+    // Checks only ids that this service made, because the sandbox and hosts credit their own vouchers.
     name: "an entry of a voucher has its use",
     query: `SELECT e.reference_id AS id, 'a use' AS expected, ${text("e.amount")} AS found FROM ${voucherEntries} e
       WHERE e.reference_id LIKE 'vch@_%' ESCAPE '@'
         AND NOT EXISTS (SELECT 1 FROM tollgate_vouchers_uses u WHERE u.reference = e.reference_id)`,
-    sentence: ({ found, id }) => `${usd(found)} are booked for the use ${id} of a voucher, which does not exist`
+    sentence: ({ found, id }) => `the ledger grants ${usd(found)} for use ${id} of a voucher, which does not exist`
   }
 ]

@@ -1,4 +1,4 @@
-/** Refusals of vouchers. */
+/** Errors of the voucher routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -9,7 +9,7 @@ export class VoucherNotFound extends Problem<VoucherNotFound>()("VoucherNotFound
   code: "voucher_not_found"
 }) {}
 
-/** The maximum number of tenants have redeemed the voucher. */
+/** As many tenants have redeemed the voucher as may do so. */
 export class VoucherUsedUp extends Problem<VoucherUsedUp>()("VoucherUsedUp", {
   status: 409,
   error: "the voucher is used up",
@@ -38,7 +38,7 @@ export class VoucherTooLarge extends Problem<VoucherTooLarge>()("VoucherTooLarge
 
 export class TooManyVouchers extends Problem<TooManyVouchers>()("TooManyVouchers", {
   status: 429,
-  error: "too many codes in a minute, try again later",
+  error: "too many codes within a minute; try again later",
   code: "too_many_codes",
   fields: { limit: Schema.Int },
   details: {}

@@ -1,4 +1,4 @@
-/** Schemas of vouchers, which are codes worth credit, and the format of the codes. */
+/** Schemas for vouchers, which are codes worth credit, and the format of the codes. */
 import { Schema } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { Amount } from "../../kernel/Amount.ts"
@@ -15,15 +15,15 @@ export const countMax = 1_000
 export const usesMax = 1_000_000
 
 const upTo = (max: number) =>
-  Schema.Int.pipe(Schema.between(1, max, { message: () => `a whole number from 1 to ${max}` }))
+  Schema.Int.pipe(Schema.between(1, max, { message: () => `must be a whole number from 1 to ${max}` }))
 
-/** `count` codes, each worth the amount once for each of `uses` tenants. */
+/** Requests `count` codes. Each is worth the amount once for each of `uses` tenants. */
 export const NewVouchers = Schema.Struct({
   amount_usd: Amount,
   uses: Schema.optionalWith(upTo(usesMax), { default: () => 1 }),
   count: Schema.optionalWith(upTo(countMax), { default: () => 1 }),
   expires_at: Schema.optional(Moment),
-  /** Shown in the ledger of a redeeming tenant. */
+  /** Shown in the ledger of a tenant that redeems the code. */
   description: Schema.optional(StoredText.pipe(Schema.minLength(1), Schema.maxLength(200)))
 }).annotations({ identifier: "NewVouchers" })
 export interface NewVouchers extends Schema.Schema.Type<typeof NewVouchers> {}
@@ -69,11 +69,11 @@ export interface Redeemed extends Schema.Schema.Type<typeof Redeemed> {}
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 const length = 20
 
-/** A new code: 100 random bits in Crockford's base 32, in groups of five. */
+/** Makes a new code from 100 random bits in Crockford's base 32, in groups of five. */
 export const makeCode = (): string =>
   Array.from(randomBytes(length), (byte, i) => `${i > 0 && i % 5 === 0 ? "-" : ""}${alphabet[byte % 32]!}`).join("")
 
-/** Normalizes a code for comparison: drops separators and maps characters that people confuse. */
+/** Normalizes a code for comparison: it drops separators and maps characters that people confuse. */
 const plain = (code: string): string =>
   code
     .toUpperCase()
@@ -81,11 +81,11 @@ const plain = (code: string): string =>
     .replaceAll("O", "0")
     .replaceAll(/[IL]/g, "1")
 
-/** The stored form of a code. A code has enough random bits to need no key, so vouchers survive a new deployment secret. */
+/** Hashes a code for storage. A code has enough random bits to need no key, so vouchers survive a new deployment secret. */
 export const hashOf = (code: string): string =>
   createHash("sha256")
     .update(`voucher ${plain(code)}`)
     .digest("hex")
 
-/** The part of a code that lists show. */
+/** Returns the part of a code that lists show. */
 export const prefixOf = (code: string): string => code.slice(0, 5)

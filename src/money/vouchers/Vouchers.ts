@@ -1,11 +1,11 @@
 /**
- * Vouchers. The operator creates them, and users redeem them for their tenant.
+ * Vouchers, which the operator creates and users redeem for their tenant.
  *
  * Where the specification is silent:
- * - A voucher's credit is granted credit: it can be spent, but not sent in a transfer.
- * - A tenant redeems a code once. Any member of a team may redeem one for the team.
- * - A code has 20 characters. It is shown once and stored as its hash. Case, spaces and dashes do not matter.
- * - An account may try 10 codes a minute on each node.
+ * - A voucher grants credit that can be spent but not sent in a transfer.
+ * - A tenant can redeem a code once. Any member of a team may redeem one for the team.
+ * - A code has 20 characters. It is shown once and stored as a hash. Case, spaces and dashes do not matter.
+ * - An account may try 10 codes per minute on each node.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -34,16 +34,16 @@ import type { CreatedVoucher, NewVouchers, Redeemed, Voucher, VoucherId } from "
 
 const codesAMinute = 10
 
-/** `beside` are statements that commit with the change, such as an audit log entry. */
+/** `beside` holds statements that commit with the change, such as an audit log entry. */
 export interface VouchersContract {
-  /** Creates the requested vouchers in one transaction. Only this response has their codes. */
+  /** Creates the requested vouchers in one transaction. Only this response contains their codes. */
   readonly create: (
     asked: NewVouchers,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
-  /** Vouchers with ids below `before`, newest first. */
+  /** Lists vouchers with ids below `before`, newest first. */
   readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Voucher>>
-  /** Ends a voucher: no tenant can redeem it. Ending it again changes nothing. */
+  /** Ends a voucher, so that no tenant can redeem it. Ending it again changes nothing. */
   readonly end: (
     id: VoucherId,
     beside?: ReadonlyArray<Statement>

@@ -1,4 +1,4 @@
-/** The routes of the operator's budgets. */
+/** Routes for the operator's budgets. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -30,7 +30,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .annotate(Example, { body: { name: "all, each day", scope: "everyone", limit: { usd: 5000 }, period: "day" } })
       .annotate(
         OpenApi.Summary,
-        "Create a budget for all tenants together or for one tenant, or a template for each tenant of a plan or each new tenant"
+        "Create a budget for all tenants together or for one tenant, or a template for each tenant on a plan or each new tenant"
       )
   )
   .add(
@@ -47,7 +47,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .addSuccess(Envelope(OperatorBudget))
       .addError(BudgetNotFound)
       .annotate(Example, { body: { limit: { usd: 6000 } } })
-      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts stay")
+      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts are kept")
   )
   .add(
     HttpApiEndpoint.del("deleteBudget", "/v1/operator/budgets/:budget_id")

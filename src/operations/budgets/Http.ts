@@ -14,13 +14,13 @@ import { OperatorBudgetsApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** The audit log entry for the current operator's action on a budget, for the action's transaction. */
+/** Returns the audit log entry for the current operator's action on a budget, for that action's transaction. */
 const audited = (action: string, details: NonNullable<Audit.Act["details"]>) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now): Beside => ({ id, tenant_id }) => [
     Audit.entry(operator, { action, subject: id, tenant_id, details }, now)
   ])
 
-/** The limit in an audit log entry. A removed limit is `none`. */
+/** Describes the limit for an audit log entry. A removed limit is `none`. */
 const limitIn = (limit: BudgetChange["limit"] = {}): NonNullable<Audit.Act["details"]> =>
   Object.fromEntries(
     Object.entries(limit).flatMap(([unit, value]) =>

@@ -26,7 +26,7 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
         })
       )
       .addSuccess(Envelope(Keyset(Allowance)))
-      .annotate(OpenApi.Summary, "All allowances by tenant, or only that of `tenant_id`")
+      .annotate(OpenApi.Summary, "All allowances by tenant, or only that of the tenant `tenant_id`")
   )
   .add(
     HttpApiEndpoint.get("allowance", "/v1/operator/tenants/:tenant_id/allowance")
@@ -55,7 +55,7 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
         Schema.Struct({
           take_back: Schema.optional(
             Schema.BooleanFromString.annotations({
-              description: "Whether the unused part is taken back; `false` by default"
+              description: "Whether to take back the unused part; `false` by default"
             })
           )
         })
@@ -80,14 +80,14 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
       .setPayload(NewVouchers)
       .addSuccess(Envelope(Schema.Struct({ vouchers: Schema.Array(CreatedVoucher) })), { status: 201 })
       .annotate(Example, { body: { amount_usd: 5, uses: 40, count: 1, expires_at: "2027-02-01T00:00:00Z" } })
-      .annotate(OpenApi.Summary, "Create vouchers. Only this response has their codes")
+      .annotate(OpenApi.Summary, "Create vouchers. Only this response contains their codes")
   )
   .add(
     HttpApiEndpoint.del("endVoucher", "/v1/operator/vouchers/:voucher_id")
       .setPath(Schema.Struct({ voucher_id: VoucherId }))
       .addSuccess(Envelope(Voucher))
       .addError(VoucherNotFound)
-      .annotate(OpenApi.Summary, "End a voucher; redeemed credit stays")
+      .annotate(OpenApi.Summary, "End a voucher; tenants keep the credit that they redeemed")
   )
   .addError(InvalidRequest)
   .middleware(OperatorToken) {}

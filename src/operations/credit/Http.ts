@@ -17,11 +17,11 @@ import { OperatorCreditApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** The audit log entry for the current operator's action, for the action's transaction. */
+/** Returns the audit log entry for the current operator's action, for that action's transaction. */
 const audited = (act: Audit.Act) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now) => [Audit.entry(operator, act, now)])
 
-/** The terms in an audit log entry. */
+/** Describes the terms for an audit log entry. */
 export const detailsOf = ({ amount_usd, period, plan, rollover }: NewAllowance): NonNullable<Audit.Act["details"]> => ({
   plan,
   amount_usd,
@@ -45,7 +45,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
     const allowances = yield* Allowances
     const vouchers = yield* Vouchers
     const plans = yield* Plans
-    // This node applies a plan's price factor immediately.
+    // Lets this node apply a plan's price factor immediately.
     const { refresh } = yield* TenantPlans
     return handlers
       .handle("allowances", ({ urlParams: { after = "", limit, tenant_id } }) =>

@@ -1,5 +1,5 @@
 /**
- * The operator's access tokens. A token is not stored. It contains its session, its expiry and a keyed hash. The prefix and the dots distinguish it
+ * The operator's access tokens. A token is not stored: it contains its session, its expiry and a keyed hash. The prefix and the dots distinguish it
  * from an API key.
  */
 import { timingSafeEqual } from "node:crypto"

@@ -1,4 +1,4 @@
-/** Schemas of the operator's actions: requests and responses. */
+/** Schemas for requests and responses of the operator's actions. */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
@@ -9,7 +9,7 @@ import { PersonStatus, TenantStatus } from "./Found.ts"
 
 const lineRule = "1 to 200 characters on one line"
 
-/** One line of text for the ledger, the audit log or people. */
+/** One line of text for the ledger, the audit log or people to read. */
 export const Line = StoredText.pipe(
   Schema.filter(
     (text) => text.trim() === text && text !== "" && text.length <= 200 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text),
@@ -34,7 +34,7 @@ export const NewCredit = Schema.Struct({
 }).annotations({ identifier: "OperatorCredit" })
 export interface NewCredit extends Schema.Schema.Type<typeof NewCredit> {}
 
-/** `done` is false if an earlier request booked the reference. */
+/** `done` is false if an earlier request already booked the reference. */
 export const Credited = Schema.Struct({
   tenant_id: TenantId,
   amount: Usd,
@@ -44,7 +44,7 @@ export const Credited = Schema.Struct({
 }).annotations({ identifier: "OperatorCredited" })
 export interface Credited extends Schema.Schema.Type<typeof Credited> {}
 
-/** `taken` is the part of the amount that was taken back: granted credit that is neither spent nor reserved. */
+/** `taken` states how much was taken back, which is granted credit that is neither spent nor reserved. */
 export const TakenBack = Schema.Struct({ ...Credited.fields, taken: Usd }).annotations({
   identifier: "OperatorTakenBack"
 })
@@ -65,7 +65,7 @@ export const PersonChanged = Schema.Struct({
 }).annotations({ identifier: "OperatorPersonChanged" })
 export interface PersonChanged extends Schema.Schema.Type<typeof PersonChanged> {}
 
-/** `passkeys` tells whether to also delete the person's passkeys. */
+/** `passkeys` tells whether to delete the person's passkeys as well. */
 export interface EndingOfSignIns extends Reason {
   readonly passkeys?: boolean | undefined
 }
@@ -80,7 +80,7 @@ export const KeyRevoked = Schema.Struct({ id: ApplicationId, revoked: Schema.Boo
 })
 export interface KeyRevoked extends Schema.Schema.Type<typeof KeyRevoked> {}
 
-/** `passkeys_left` is the number of passkeys that can still sign the person in. */
+/** `passkeys_left` states how many passkeys can still sign the person in. */
 export const SignInsEnded = Schema.Struct({
   account_id: AccountId,
   ended: Schema.Int,

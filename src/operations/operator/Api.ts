@@ -1,4 +1,4 @@
-/** The operator's routes: sessions, the audit log, search, actions, and monitoring. */
+/** The operator's routes for sessions, the audit log, search, actions and monitoring. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken } from "../../people/credentials/Problems.ts"
@@ -61,10 +61,10 @@ const reasonQuery = Schema.Struct({
   reason: Schema.optional(Line.annotations({ description: "The reason, for the audit log" }))
 })
 
-/** The maximum size of an invoice. */
+/** The largest invoice that is accepted, in bytes. */
 const invoiceBytesMax = 4 * 1024 * 1024
 
-/** Browser sessions of the operator, authenticated by a cookie. Only this service's pages may call these routes. */
+/** The operator's browser sessions, authenticated by a cookie. Only this service's own pages may call these routes. */
 export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
   .add(
     HttpApiEndpoint.post("open", "/console/operator/session")
@@ -76,7 +76,7 @@ export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
       .annotate(Example, { body: { code: "{operator_code}" } })
       .annotate(
         OpenApi.Summary,
-        "Get a short access token for the operator's routes: with the code of a link (`tollgate operator`), which also sets a cookie, or with that cookie; 204 with neither"
+        "Get a short-lived access token for the operator's routes, with the code from a link (`tollgate operator`), which also sets a cookie, or with that cookie; 204 with neither"
       )
   )
   .add(
@@ -93,7 +93,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("me", "/v1/operator/me")
       .addSuccess(Envelope(Me))
-      .annotate(OpenApi.Summary, "The current operator and session")
+      .annotate(OpenApi.Summary, "Show the current operator and session")
   )
   .add(
     HttpApiEndpoint.get("sessions", "/v1/operator/sessions")
@@ -109,7 +109,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("managementKeys", "/v1/operator/management-keys")
       .addSuccess(Envelope(ManagementKeys))
-      .annotate(OpenApi.Summary, "Open management keys, newest first, without the keys themselves")
+      .annotate(OpenApi.Summary, "Active management keys, newest first, without the keys themselves")
   )
   .add(
     HttpApiEndpoint.post("createManagementKey", "/v1/operator/management-keys")
@@ -118,7 +118,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(Example, {
         body: { name: "terraform", scopes: ["read", "people", "tenants", "keys"], expires_at: "2027-11-01T00:00:00Z" }
       })
-      .annotate(OpenApi.Summary, "Create a management key for a program. Only this response has the key")
+      .annotate(OpenApi.Summary, "Create a management key for a program. Only this response contains the key")
   )
   .add(
     HttpApiEndpoint.del("endManagementKey", "/v1/operator/management-keys/:key_id")
@@ -132,20 +132,21 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           limit,
           before,
-          operator: Schema.optional(Schema.String.annotations({ description: "Only actions of this operator" })),
+          operator: Schema.optional(Schema.String.annotations({ description: "Only actions by this operator" })),
           tenant_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this tenant" })),
           account_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this person" }))
         })
       )
       .addSuccess(Envelope(Keyset(AuditEntry)))
-      .annotate(OpenApi.Summary, "Actions of operators over HTTP and by commands, newest first")
+      .annotate(OpenApi.Summary, "What operators did over HTTP and with commands, newest first")
   )
   .add(
     HttpApiEndpoint.get("search", "/v1/operator/search")
       .setUrlParams(
         Schema.Struct({
           q: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)).annotations({
-            description: "An id, a reference, or the beginning of a name, an address or a key; never a whole key"
+            description:
+              "An id, a reference, or the beginning of a name, an address or a key; never send a complete key"
           }),
           limit
         })
@@ -165,7 +166,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPath(ofTenant)
       .addSuccess(Envelope(TenantDetail))
       .addError(TenantNotFound)
-      .annotate(OpenApi.Summary, "A tenant: its money, plan, members and keys")
+      .annotate(OpenApi.Summary, "A tenant with its money, plan, members and keys")
   )
   .add(
     HttpApiEndpoint.get("ledger", "/v1/operator/tenants/:tenant_id/ledger")
@@ -187,14 +188,14 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPath(Schema.Struct({ usage_id: Schema.String }))
       .addSuccess(Envelope(Explanation))
       .addError(UsageNotFound)
-      .annotate(OpenApi.Summary, "A recomputed charge, as the calling tenant sees it")
+      .annotate(OpenApi.Summary, "A charge, recomputed as shown to the calling tenant")
   )
   .add(
     HttpApiEndpoint.get("person", "/v1/operator/people/:account_id")
       .setPath(ofPerson)
       .addSuccess(Envelope(PersonDetail))
       .addError(AccountNotFound)
-      .annotate(OpenApi.Summary, "A person: identities, memberships, keys and sign-ins")
+      .annotate(OpenApi.Summary, "A person with their identities, memberships, keys and sign-ins")
   )
   .add(
     HttpApiEndpoint.post("grant", "/v1/operator/tenants/:tenant_id/grants")
@@ -204,7 +205,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(TenantNotFound)
       .addError(ReferenceUsed)
       .addError(BalanceBeyondBooks)
-      .annotate(Example, { body: { amount: 5, reference: "case 4711", reason: "for the outage of Monday" } })
+      .annotate(Example, { body: { amount: 5, reference: "case 4711", reason: "for Monday's outage" } })
       .annotate(OpenApi.Summary, "Give a tenant credit that it can spend but not send on, once per reference")
   )
   .add(
@@ -217,7 +218,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(Example, { body: { amount: 1, reference: "case 4712", reason: "granted to the wrong tenant" } })
       .annotate(
         OpenApi.Summary,
-        "Take back the part of a mistaken grant that is neither spent nor reserved, once per reference"
+        "Take back whatever part of a mistaken grant is neither spent nor reserved, once per reference"
       )
   )
   .add(
@@ -238,8 +239,11 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addSuccess(Envelope(TenantChanged))
       .addError(TenantNotFound)
       .addError(TenantClosed)
-      .annotate(Example, { body: { reason: "a card that was stolen" } })
-      .annotate(OpenApi.Summary, "Suspend a tenant: it pays for no call and sends no transfer until it is activated")
+      .annotate(Example, { body: { reason: "stolen card" } })
+      .annotate(
+        OpenApi.Summary,
+        "Suspend a tenant, which pays for no calls and sends no transfers until it is activated"
+      )
   )
   .add(
     HttpApiEndpoint.post("activateTenant", "/v1/operator/tenants/:tenant_id/activate")
@@ -249,7 +253,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(TenantNotFound)
       .addError(TenantClosed)
       .annotate(Example, { body: {} })
-      .annotate(OpenApi.Summary, "Activate a tenant that was suspended")
+      .annotate(OpenApi.Summary, "Activate a suspended tenant")
   )
   .add(
     HttpApiEndpoint.post("suspendPerson", "/v1/operator/people/:account_id/suspend")
@@ -257,10 +261,10 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPayload(Reason)
       .addSuccess(Envelope(PersonChanged))
       .addError(AccountNotFound)
-      .annotate(Example, { body: { reason: "an account that was taken over" } })
+      .annotate(Example, { body: { reason: "account taken over" } })
       .annotate(
         OpenApi.Summary,
-        "Suspend a person: their sign-ins end, and they and their keys are refused until they are activated"
+        "Suspend a person, which ends their sign-ins; they and their keys are refused until they are activated"
       )
   )
   .add(
@@ -270,7 +274,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addSuccess(Envelope(PersonChanged))
       .addError(AccountNotFound)
       .annotate(Example, { body: {} })
-      .annotate(OpenApi.Summary, "Activate a person who was suspended")
+      .annotate(OpenApi.Summary, "Activate a suspended person")
   )
   .add(
     HttpApiEndpoint.del("revokeKey", "/v1/operator/keys/:application_id")
@@ -288,7 +292,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
           ...reasonQuery.fields,
           passkeys: Schema.optional(
             Schema.BooleanFromString.annotations({
-              description: "Delete the person's passkeys too; by default they stay and can sign in again"
+              description: "Whether to delete the person's passkeys too; by default they are kept and can sign in again"
             })
           )
         })
@@ -297,7 +301,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(AccountNotFound)
       .annotate(
         OpenApi.Summary,
-        "End all sign-ins of a person, including those of applications, and on request delete the passkeys"
+        "End all of a person's sign-ins, including those of applications, and optionally delete the person's passkeys"
       )
   )
   .add(
@@ -305,7 +309,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPath(ofPerson)
       .addSuccess(Envelope(Passkeys))
       .addError(AccountNotFound)
-      .annotate(OpenApi.Summary, "A person's passkeys, the oldest first")
+      .annotate(OpenApi.Summary, "A person's passkeys, oldest first")
   )
   .add(
     HttpApiEndpoint.del("deletePasskey", "/v1/operator/people/:account_id/passkeys/:passkey_id")
@@ -314,12 +318,12 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addSuccess(Envelope(PasskeyDeleted))
       .addError(AccountNotFound)
       .addError(PasskeyNotFound)
-      .annotate(OpenApi.Summary, "Delete a person's passkey, which can then no longer sign in")
+      .annotate(OpenApi.Summary, "Delete a person's passkey, which then no longer signs in")
   )
   .add(
     HttpApiEndpoint.get("upstreams", "/v1/operator/upstreams")
       .addSuccess(Envelope(UpstreamList))
-      .annotate(OpenApi.Summary, "Health of the upstreams over the last minutes, and the models that they serve")
+      .annotate(OpenApi.Summary, "The upstreams' health over the last few minutes, and the models that they serve")
   )
   .add(
     HttpApiEndpoint.get("costs", "/v1/operator/costs")
@@ -338,7 +342,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           provider: Schema.optional(
             Schema.String.annotations({
-              description: "Compare only with calls that this provider served"
+              description: "Compare only with calls served by this provider"
             })
           )
         })
@@ -353,7 +357,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("flight", "/v1/operator/flight")
       .addSuccess(Envelope(MoneyInFlight))
-      .annotate(OpenApi.Summary, "Reservations and escrow by age, unsettled calls, debts")
+      .annotate(OpenApi.Summary, "Reservations and escrow by age, unsettled calls and debts")
   )
   .add(
     HttpApiEndpoint.get("reservations", "/v1/operator/reservations")
@@ -364,17 +368,17 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("owed", "/v1/operator/owed")
       .addSuccess(Envelope(Owed))
-      .annotate(OpenApi.Summary, "Refunded and disputed amounts that balances could not cover")
+      .annotate(OpenApi.Summary, "Refunded and disputed amounts that the balances could not cover")
   )
   .add(
     HttpApiEndpoint.get("loops", "/v1/operator/loops")
       .addSuccess(Envelope(Work))
-      .annotate(OpenApi.Summary, "The loops of the service, its generation jobs and its outbox")
+      .annotate(OpenApi.Summary, "The service's loops, generation jobs and outbox")
   )
   .add(
     HttpApiEndpoint.get("verifications", "/v1/operator/verify")
       .addSuccess(Envelope(Verifications))
-      .annotate(OpenApi.Summary, "The last verifications of the books, and the progress of a running one")
+      .annotate(OpenApi.Summary, "The last verifications of the books, and the progress of one that is running")
   )
   .add(
     HttpApiEndpoint.post("verify", "/v1/operator/verify")
@@ -391,7 +395,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(NoHead, true)
       .annotate(
         OpenApi.Summary,
-        "Server-sent events: `figures` once a second (calls per second, credit reserved and in escrow, open and unsettled calls, loops), and " +
+        "Server-sent events: `figures` once a second (calls per second, credit reserved and in escrow, open and unsettled calls, and loops), and " +
           "finally `end` with a reason"
       )
   )
@@ -399,7 +403,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
     HttpApiEndpoint.post("invariants", "/v1/operator/invariants")
       .addSuccess(Envelope(InvariantChecks))
       .addError(AlreadyRunning)
-      .annotate(OpenApi.Summary, "Check the cheap invariants now")
+      .annotate(OpenApi.Summary, "Check the quick invariants now")
   )
   .add(
     HttpApiEndpoint.post("reload", "/v1/operator/reload")
@@ -407,7 +411,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(ReloadRefused)
       .annotate(
         OpenApi.Summary,
-        "Reload the configuration file and apply the changed entries, without a restart and without interrupting a call"
+        "Reload the configuration file and apply changed entries, without a restart and without interrupting any call"
       )
   )
   .addError(InvalidRequest)

@@ -1,6 +1,6 @@
 /**
- * The audit log: operator, action, target, time and result. An entry commits in the action's transaction. A refused action gets a separate
- * entry. Entries never change.
+ * The audit log, which records the operator, action, target, time and result. An entry commits in the action's transaction; a refused action gets a
+ * separate entry. Entries never change.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -10,7 +10,7 @@ import { storable } from "../../storage/database/Text.ts"
 import { Via } from "./Operator.ts"
 import type { Operator } from "./Operator.ts"
 
-/** An action and its target. */
+/** An action and what it targets. */
 export interface Act {
   readonly action: string
   readonly tenant_id?: string | undefined
@@ -39,7 +39,7 @@ export const AuditEntry = Schema.Struct({
 }).annotations({ identifier: "AuditEntry" })
 export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
 
-/** The statement that adds an entry. */
+/** Returns the statement that adds an entry. */
 export const entry = (
   { name, via }: Operator,
   { account_id, action, details = {}, subject, tenant_id }: Act,

@@ -1,4 +1,4 @@
-/** Reads the audit log, newest entry first, and writes entries outside other transactions, such as refusals. */
+/** Reads the audit log, newest entry first, and writes entries that belong to no other transaction, such as refusals. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
@@ -15,13 +15,13 @@ export interface AuditLogContract {
   readonly page: (asked: AuditAsked) => Effect.Effect<KeysetOf<AuditEntry>>
   /** Records an action that has no transaction. */
   readonly done: (by: Operator, act: Audit.Act) => Effect.Effect<void, BooksUnavailable>
-  /** Records a refused action and the reason. */
+  /** Records that an action was refused, and why. */
   readonly refused: (by: Operator, act: Audit.Act, why: string) => Effect.Effect<void, BooksUnavailable>
 }
 
 export interface AuditAsked {
   readonly limit: number
-  /** `next` of the previous page. */
+  /** The `next` of the previous page. */
   readonly before?: string | undefined
   readonly operator?: string | undefined
   readonly tenant_id?: string | undefined

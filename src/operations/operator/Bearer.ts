@@ -1,4 +1,4 @@
-/** Authenticates the operator's routes: a session's token, or a management key with the route's scope. */
+/** Authenticates the operator's routes with a session's token, or with a management key that has the route's scope. */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { RateLimits } from "../../http/transport/RateLimits.ts"
@@ -13,11 +13,11 @@ import { OperatorSessions } from "./Sessions.ts"
 const lacking = (needed: ReadonlyArray<Scope> | undefined): InsufficientScope =>
   needed === undefined
     ? new InsufficientScope({
-        message: "management keys may not do this, only an operator's session (tollgate operator)"
+        message: "management keys may not do this; sign in as an operator (tollgate operator)"
       })
     : new InsufficientScope({ message: `this management key needs the scope ${needed[0]!}`, scope: needed[0]! })
 
-/** A request with an unknown management key counts against the address's rate limit, like a token request. */
+/** A request with an unknown management key counts against the rate limit of its address, like a token request. */
 const make = Effect.gen(function* () {
   const sessions = yield* OperatorSessions
   const keys = yield* ManagementKeys

@@ -1,4 +1,4 @@
-/** Verifications of the books, and checks of the cheap invariants, for the operator. */
+/** Lets the operator verify the books and check the quick invariants. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Option } from "effect"
 import type { Looked } from "../../books/ledger/rules/Check.ts"
@@ -60,7 +60,7 @@ export const verify = (parts: Parts): OperatorWatchContract["verify"] =>
     return yield* verifications(parts)
   })
 
-/** Runs one check of the invariants at a time on this node. */
+/** Checks the invariants, one check at a time on this node. */
 export const invariants = ({ log, sql }: Parts, load: LoadChecks): OperatorWatchContract["invariants"] => {
   const lock = Effect.unsafeMakeSemaphore(1)
   const check = runChecks(sql, load)

@@ -1,4 +1,4 @@
-/** Credit from the operator: grants, and purchases paid outside the service. Each reference is booked once. */
+/** Books credit from the operator: grants, and purchases paid outside the service. Each reference is booked once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Option } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -65,7 +65,7 @@ export const grant = ({ ledger, log, sql }: Parts): OperatorActsContract["grant"
     )
   })
 
-/** The stored reference of a take-back, in the table of grants. A grant's reference has no newline, so the two cannot collide. */
+/** The reference under which a take-back is stored in the table of grants. A grant's reference contains no newline, so the two cannot collide. */
 const bookedAs = (reference: string): string => `take-back\n${reference}`
 const entryOf = (reference: string): string => `take_back_${reference}`
 
@@ -89,7 +89,7 @@ export const takeBack = ({ ledger, log, sql }: Omit<Parts, "purchases">): Operat
           Effect.flatMap(grantOf(sql, bookedAs(reference)), (booked) =>
             Effect.zipWith(
               answerAgain({ ledger, log }, by, tenant_id, credit, act, booked),
-              // Without an entry, no credit could be taken.
+              // If there is no entry, nothing could be taken.
               amountUnder(sql, account, "admin", entryOf(reference)),
               (answer, taken = 0n) => ({ ...answer, taken })
             )
@@ -141,7 +141,7 @@ const grantOf = (sql: SqlClient, reference: string): Effect.Effect<Booked | unde
     ([row]) => row && { tenant_id: row.tenant_id, amount: fromRow(row.amount) }
   )
 
-/** Handles a reference that is already booked: `done: false` for the same tenant and amount, otherwise a refusal. */
+/** Handles a reference that is already booked: returns `done: false` for the same tenant and amount, and otherwise refuses. */
 const answerAgain = Effect.fnUntraced(function* (
   { ledger, log }: Pick<Parts, "ledger" | "log">,
   by: Operator,

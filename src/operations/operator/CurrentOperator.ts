@@ -1,4 +1,4 @@
-/** The operator of the current request, provided by the middleware in `Security`. */
+/** The operator behind the current request, provided by the middleware in `Security`. */
 import { Context } from "effect"
 import type { SignedInOperator } from "./Operator.ts"
 

@@ -1,6 +1,6 @@
 /**
- * The operator's view of tenants and people: search, the list of tenants, and the details of one tenant or person. Every list is limited and
- * indexed.
+ * The operator's view of tenants and people: search, the list of tenants, and the details of one tenant or person. Every list has a limit and uses an
+ * index.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -30,7 +30,7 @@ import { search } from "./Search.ts"
 import type { SearchParts } from "./Search.ts"
 
 export interface OperatorDirectoryContract {
-  /** Searches by id, reference, or the beginning of a name, an address or a key. Returns at most `limit` of each kind. */
+  /** Searches by id, by reference, or by the beginning of a name, an address or a key. Returns at most `limit` of each kind. */
   readonly search: (text: string, limit: number) => Effect.Effect<Found>
   /** All tenants, newest first. */
   readonly tenants: (asked: {

@@ -15,7 +15,7 @@ interface Row {
   readonly quantity: string | null
 }
 
-/** `vendorNameOf` returns the vendor's name for a model. At most `rowsMax` rows are returned. The totals cover all rows. */
+/** `vendorNameOf` returns the vendor's name for a model. At most `rowsMax` rows are returned, but the totals cover all of them. */
 export const driftOf = (
   { bad_lines, bad_lines_total, columns, lines }: Invoice,
   sums: ReadonlyArray<DailySum>,
@@ -35,7 +35,7 @@ export const driftOf = (
   }
 }
 
-/** Rows by day, then by descending difference. */
+/** Sorts the rows by day, then by descending difference. */
 const compare = (
   lines: ReadonlyArray<InvoiceLine>,
   sums: ReadonlyArray<DailySum>,
@@ -52,7 +52,7 @@ const compare = (
   const invoiced = new Set(lines.map(({ model }) => model.toLowerCase()))
   for (const sum of sums) {
     const named = vendorNameOf(sum)
-    // Some vendors bill under our model name.
+    // Some vendors bill under our name for the model.
     const model = invoiced.has(named.toLowerCase()) || !invoiced.has(sum.model.toLowerCase()) ? named : sum.model
     const day = toDay(sum.day)
     const before = rows.get(keyOf(day, model))

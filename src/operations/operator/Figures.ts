@@ -1,4 +1,4 @@
-/** Schemas of the operator's monitoring: money in flight, background work, verifications, live figures. */
+/** Schemas for the operator's monitoring: money in flight, background work, verifications and live figures. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -6,16 +6,16 @@ import { NodeFigures } from "../ops/Node.ts"
 
 export const MoneyInFlight = Schema.Struct({
   at: Moment,
-  /** The responding node. `unsettled` counts only its calls. Null on SQLite. */
+  /** The node that responds. `unsettled` counts only its calls. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   reserved: Usd,
   open_calls: Schema.Int,
   oldest_at: Schema.NullOr(Moment),
-  /** Calls that have ended without a written settlement. */
+  /** Calls that have ended but whose settlement is not written yet. */
   unsettled: Schema.Int,
   escrowed: Usd,
   pending_transfers: Schema.Int,
-  /** Open reservations with an age of at least `from_seconds` and less than `to_seconds`. */
+  /** Open reservations that are at least `from_seconds` but less than `to_seconds` old. */
   ages: Schema.Array(
     Schema.Struct({
       from_seconds: Schema.Int,
@@ -24,7 +24,7 @@ export const MoneyInFlight = Schema.Struct({
       amount: Usd
     })
   ),
-  /** Pending transfers by age in whole UTC days. */
+  /** Pending transfers by age, in whole UTC days. */
   escrow_ages: Schema.Array(
     Schema.Struct({
       from_days: Schema.Int,
@@ -33,7 +33,7 @@ export const MoneyInFlight = Schema.Struct({
       amount: Usd
     })
   ),
-  /** Debts: refunded and disputed amounts that balances could not cover. */
+  /** Debts, which are refunded and disputed amounts that the balances could not cover. */
   owed: Usd
 }).annotations({ identifier: "OperatorFlight" })
 export interface MoneyInFlight extends Schema.Schema.Type<typeof MoneyInFlight> {}
@@ -51,7 +51,7 @@ export const ReservationLine = Schema.Struct({
   provider: Schema.String,
   endpoint: Schema.String,
   run: Schema.String,
-  /** Whether the process that admitted it is alive, or a job keeps it open. Reservations of dead processes are released within a minute. */
+  /** Whether the process that admitted the call is alive, or a job keeps it open. Reservations of dead processes are released within a minute. */
   node_alive: Schema.Boolean
 }).annotations({ identifier: "OperatorReservation" })
 export interface ReservationLine extends Schema.Schema.Type<typeof ReservationLine> {}
@@ -65,7 +65,7 @@ export const Owed = Schema.Struct({
       owed: Usd
     })
   ),
-  /** Refunds and disputes of unknown payments. */
+  /** Refunds and disputes for unknown payments. */
   waiting: Schema.Array(Schema.Struct({ payment_id: Schema.String, movements: Schema.Int, since: Moment }))
 }).annotations({ identifier: "OperatorOwed" })
 export interface Owed extends Schema.Schema.Type<typeof Owed> {}
@@ -77,11 +77,11 @@ export const Work = Schema.Struct({
       loop: Schema.String,
       running: Schema.Boolean,
       last_turn_at: Schema.NullOr(Moment),
-      /** Null if the loop waits to be woken. */
+      /** Null if the loop is waiting to be woken. */
       next_turn_at: Schema.NullOr(Moment),
       seconds_since_good: Schema.Number,
       failures: Schema.Int,
-      /** The reason why the loop is stuck, late, stopped or failing. */
+      /** Why the loop is stuck, late, stopped or failing. */
       trouble: Schema.NullOr(Schema.String)
     })
   ),
@@ -93,7 +93,7 @@ export const Work = Schema.Struct({
 }).annotations({ identifier: "OperatorWork" })
 export interface Work extends Schema.Schema.Type<typeof Work> {}
 
-/** `entry` and `record` are the last rows read. */
+/** `entry` and `record` state the last rows read. */
 export const Verification = Schema.Struct({
   at: Moment,
   whole: Schema.Boolean,
@@ -107,20 +107,20 @@ export interface Verification extends Schema.Schema.Type<typeof Verification> {}
 const Finding = Schema.Struct({ check: Schema.String, message: Schema.String })
 
 export const Verifications = Schema.Struct({
-  /** The verification running in the responding process. */
+  /** The verification that is running in the process that responds. */
   running: Schema.NullOr(Schema.Struct({ began_at: Moment, whole: Schema.Boolean, rows: Schema.Int, of: Schema.Int })),
   last: Schema.NullOr(Verification),
   last_held: Schema.NullOr(Verification),
   recent: Schema.Array(Verification),
-  /** The maximum number of rows added since the last verification without findings. */
+  /** The largest number of rows that can have been added since the last verification without findings. */
   behind: Schema.Struct({ entries: Schema.Int, records: Schema.Int }),
-  /** The first findings of the last verification in the responding process. */
+  /** The first findings from the last verification in the process that responds. */
   found: Schema.Array(Finding)
 }).annotations({ identifier: "OperatorVerifications" })
 export interface Verifications extends Schema.Schema.Type<typeof Verifications> {}
 
 export const NewVerification = Schema.Struct({
-  /** True checks all rows. False checks the rows added since the last verification without findings. */
+  /** True checks all rows; false checks only those added since the last verification without findings. */
   whole: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }).annotations({ identifier: "OperatorNewVerification" })
 
@@ -140,7 +140,7 @@ export const LiveFigures = Schema.Struct({
   reserved: Usd,
   open_calls: Schema.Int,
   escrowed: Usd,
-  /** Only calls of the responding node. */
+  /** Only calls on the node that responds. */
   unsettled: Schema.Int,
   loops: Schema.Array(Schema.Struct({ loop: Schema.String, trouble: Schema.NullOr(Schema.String) }))
 }).annotations({ identifier: "OperatorLiveFigures" })

@@ -50,7 +50,7 @@ const sessionsOf = (sessions: OperatorSessionsContract, { session_id }: SignedIn
 const ledgerPage = (billing: BillingAccountsContract, asked: Parameters<BillingAccountsContract["ledger"]>[0]) =>
   Effect.mapError(billing.ledger(asked), () => new TenantNotFound({ tenant_id: asked.tenant_id }))
 
-/** The audit log names the changed entries, or the reason why the configuration was rejected. */
+/** The audit log names the entries that changed, or states why the configuration was rejected. */
 const reloadBy = (log: AuditLogContract, reload: Effect.Effect<Reloaded, ReloadRefused>, me: SignedInOperator) =>
   reload.pipe(
     Effect.tap(({ changed }) =>
@@ -59,7 +59,7 @@ const reloadBy = (log: AuditLogContract, reload: Effect.Effect<Reloaded, ReloadR
     Effect.tapErrorTag("ReloadRefused", ({ message }) => log.refused(me, { action: "configuration.reload" }, message))
   )
 
-/** Compares an invoice with the charges. */
+/** Compares an invoice with our charges. */
 const driftIn = (
   { drift }: OperatorUpstreamsContract,
   request: HttpServerRequest.HttpServerRequest,

@@ -1,7 +1,7 @@
 /**
- * Reads a vendor's invoice in CSV (RFC 4180). Column names identify the day, model and amount. Lines are summed by day and model. Amounts are summed
- * with all digits and rounded once. A line with unreadable fields is reported and skipped. An unclosed quote makes the rest unreadable, so the
- * whole invoice is rejected.
+ * Reads a vendor's invoice in CSV (RFC 4180). The column names tell which columns hold the day, model and amount. Lines are summed by day and model.
+ * Amounts are summed with all their digits and rounded once. A line with unreadable fields is reported and skipped. An unclosed quote makes
+ * everything after it unreadable, so the whole invoice is rejected.
  */
 import { parse } from "csv-parse"
 import { Readable } from "node:stream"
@@ -21,7 +21,7 @@ export interface InvoiceLine {
   readonly day: string
   readonly model: string
   readonly amount: Nano
-  /** A decimal. Null if the invoice has no quantities. */
+  /** A decimal. Null if the invoice contains no quantities. */
   readonly quantity: string | null
 }
 
@@ -38,21 +38,21 @@ export interface Invoice {
   readonly bad_lines_total: number
 }
 
-/** The text is not a readable invoice. */
+/** The text is not an invoice that can be read. */
 export class NoInvoice extends Error {}
 
 export const linesMax = 50_000
 const badLinesMax = 100
-/** Limits on a record's length, the columns, and the pairs of day and model. */
+/** Limits on the length of a record, the number of columns, and the number of pairs of day and model. */
 const recordMax = 20_000
 const columnsMax = 200
 const groupsMax = 20_000
 const modelMax = 200
-/** The number of digits after the decimal point. */
+/** The number of digits after the decimal point in sums. */
 const places = 24
 const pieceSize = 64 * 1024
 
-/** Vendors' column names, most likely first. Case and separators are ignored. */
+/** Vendors' column names, most likely first. Case and separators do not matter. */
 const names = {
   day: ["date", "day", "usagedate", "usageday", "billingdate", "startdate", "starttime", "starttimeiso", "timestamp"],
   model: ["model", "modelname", "modelid", "modelslug", "modelpermaslug", "lineitem", "sku", "product"],
@@ -87,7 +87,7 @@ const placeOf = (header: ReadonlyArray<string>, kind: keyof typeof names): numbe
 const required = (header: ReadonlyArray<string>, kind: "day" | "model" | "amount"): number => {
   const place = placeOf(header, kind)
   if (place !== -1) return place
-  throw new NoInvoice(`no column for the ${kind}: one of ${names[kind].join(", ")}`)
+  throw new NoInvoice(`there is no column for the ${kind}; its name must be one of ${names[kind].join(", ")}`)
 }
 
 interface Places {
@@ -105,7 +105,7 @@ interface Sum {
   quantity: bigint | undefined
 }
 
-/** The candidate that is most frequent in the header. */
+/** Picks the candidate that occurs most often in the header. */
 const delimiterOf = (text: string): string => {
   const [header = ""] = text.slice(0, recordMax).split(/\r?\n/, 1)
   const count = (mark: string): number => header.split(mark).length
@@ -115,7 +115,7 @@ const delimiterOf = (text: string): string => {
 async function* pieces(text: string): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += pieceSize) {
     yield text.slice(from, from + pieceSize)
-    // Yield to other work on the event loop.
+    // Let other work on the event loop run.
     await immediate()
   }
 }
@@ -149,7 +149,7 @@ export const read = async (text: string): Promise<Invoice> => {
   let count = 0
   try {
     for await (const { info, record } of Readable.from(pieces(text)).pipe(parser) as AsyncIterable<Parsed>) {
-      if (record.length > columnsMax) throw new NoInvoice(`at most ${columnsMax} columns`)
+      if (record.length > columnsMax) throw new NoInvoice(`must have at most ${columnsMax} columns`)
       if (at === undefined) {
         header = record
         at = {
@@ -162,10 +162,10 @@ export const read = async (text: string): Promise<Invoice> => {
         continue
       }
       count += 1
-      if (count > linesMax) throw new NoInvoice(`at most ${linesMax} lines`)
+      if (count > linesMax) throw new NoInvoice(`must have at most ${linesMax} lines`)
       const why = take(sums, record, at)
       if (why !== undefined) refuse(info.lines, why)
-      if (sums.size > groupsMax) throw new NoInvoice(`at most ${groupsMax} days and models together`)
+      if (sums.size > groupsMax) throw new NoInvoice(`must have at most ${groupsMax} pairs of day and model`)
     }
   } catch (error) {
     if (error instanceof NoInvoice) throw error
@@ -175,7 +175,7 @@ export const read = async (text: string): Promise<Invoice> => {
     )
   }
   if (header === undefined || at === undefined)
-    throw new NoInvoice("a header line with column names, and lines below it")
+    throw new NoInvoice("must contain a header line with column names, and lines below it")
   return {
     columns: {
       day: header[at.day]!,
@@ -194,12 +194,12 @@ export const read = async (text: string): Promise<Invoice> => {
   }
 }
 
-/** Adds a line to its sum. Returns the reason if the line is unreadable. */
+/** Adds a line to its sum. If the line cannot be read, returns why. */
 const take = (sums: Map<string, Sum>, record: ReadonlyArray<string>, at: Places): string | undefined => {
   const day = dayOf(record[at.day] ?? "")
   if (day === undefined) return `${shown(record[at.day])} is not a date like 2026-03-01`
   const model = record[at.model] ?? ""
-  if (model === "" || model.length > modelMax) return "it has no model"
+  if (model === "" || model.length > modelMax) return "it names no model"
   const currency = at.currency === -1 ? "" : (record[at.currency] ?? "")
   if (!/^(?:|usd|\$)$/i.test(currency)) return `${shown(currency)} is not USD`
   const amount = numberOf(record[at.amount] ?? "")
@@ -218,18 +218,18 @@ const take = (sums: Map<string, Sum>, record: ReadonlyArray<string>, at: Places)
 
 const shown = (text: string | undefined): string => JSON.stringify((text ?? "").slice(0, 40))
 
-/** The UTC day of a date, a timestamp, or seconds since 1970. */
+/** Returns the UTC day of a date, a timestamp, or seconds since 1970. */
 const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/.test(text)) return toDay(Number(text) * 1_000)
   const compact = /^(\d{4})(\d{2})(\d{2})$/.exec(text)
   const plain = compact === null ? text : `${compact[1]}-${compact[2]}-${compact[3]}`
-  // A time without a zone is in UTC.
+  // A time without a zone is taken as UTC.
   const zoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?$/.test(plain) ? `${plain}Z` : plain
   const instant = instantOf(zoned)
   return instant === undefined ? undefined : toDay(instant)
 }
 
-/** A decimal in units of 10^-`places`. A dollar sign and thousands separators are accepted. */
+/** Parses a decimal into units of 10^-`places`. A dollar sign and thousands separators are accepted. */
 const numberOf = (text: string): bigint | undefined => {
   if (text.length > 60) return undefined
   const plain = text.replace(/^(-?)\$ ?/, "$1")
@@ -240,7 +240,7 @@ const numberOf = (text: string): bigint | undefined => {
 
 const magnitudeOf = (number: bigint): bigint => (number < 0n ? -number : number)
 
-/** 10^15, larger than any invoice. */
+/** 10^15, which is more than any invoice. */
 const numberMax = 10n ** BigInt(places + 15)
 
 const rounded = (amount: bigint): Nano => {

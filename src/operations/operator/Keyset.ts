@@ -1,4 +1,4 @@
-/** Keyset pagination. Each page starts after the last record of the previous one, so new rows do not shift it. */
+/** Keyset pagination, in which each page starts after the last record of the previous one, so new rows do not shift it. */
 import { Schema } from "effect"
 import { positive } from "../../kernel/Page.ts"
 
@@ -17,11 +17,11 @@ export const limit = Schema.optionalWith(
 
 export const before = Schema.optional(
   Schema.String.pipe(Schema.maxLength(100)).annotations({
-    description: "`next` of the previous page: continues after it"
+    description: "The `next` of the previous page; the new page continues after it"
   })
 )
 
-/** The cursor of a list in chronological order. */
+/** The cursor for a list in chronological order. */
 export const after = before
 
 /** A page. `next` is null on the last page. */
@@ -33,7 +33,7 @@ export interface KeysetOf<A> {
   readonly next: string | null
 }
 
-/** The page from `found`, which contains one record more than `limit` if there is a next page. */
+/** Builds the page from `found`, which contains one record more than `limit` if there is a next page. */
 export const keyset = <A>(found: ReadonlyArray<A>, limit: number, cursorOf: (record: A) => string): KeysetOf<A> => {
   const records = found.slice(0, limit)
   const last = records.at(-1)

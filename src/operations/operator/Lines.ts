@@ -1,4 +1,4 @@
-/** Tenants and people as list entries. */
+/** Builds the list entries for tenants and people. */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { LedgerContract } from "../../books/ledger/Ledger.ts"
@@ -6,7 +6,7 @@ import { balanceOf } from "../../books/ledger/rules/Transaction.ts"
 import type * as Tenancy from "../../people/tenants/Directory.ts"
 import type { PersonLine, TenantLine } from "./Found.ts"
 
-/** Adds balance and status to tenants. */
+/** Adds the balance and status to each tenant. */
 export const tenantLines = (
   ledger: LedgerContract,
   found: ReadonlyArray<Tenancy.Listed>

@@ -1,4 +1,4 @@
-/** Live figures as server-sent events, once a second, while the caller's credential is valid. */
+/** Sends live figures as server-sent events, once a second, as long as the caller's credential is valid. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { eventText, served } from "../../http/transport/EventStream.ts"
@@ -11,12 +11,12 @@ import type { OperatorWatchContract } from "./Watch.ts"
 /** The maximum number of listeners per node. */
 export const listenersMax = 16
 
-/** The credential is checked again after this many events. */
+/** After how many events the credential is checked again. */
 const checkEvery = 5
 
 const encode = Schema.encodeSync(LiveFigures)
 
-/** `holderOf` fails for an `Authorization` header with an invalid credential. */
+/** `holderOf` fails if the credential in the `Authorization` header is invalid. */
 export const make = (
   holderOf: (authorization: string | undefined) => Effect.Effect<unknown, unknown>,
   { live }: OperatorWatchContract
@@ -36,7 +36,7 @@ export const make = (
 
   return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     if (listeners >= listenersMax) {
-      return yield* new Busy({ message: "too many listeners, try again later", retry_after: 10 })
+      return yield* new Busy({ message: "too many listeners; try again later", retry_after: 10 })
     }
     listeners += 1
     return yield* served(request, run(request), () => void listeners--)

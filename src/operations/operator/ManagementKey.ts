@@ -1,12 +1,12 @@
 /**
- * Management keys: credentials for programs on the operator's routes, with scopes and an expiry.
+ * Management keys, which are credentials for programs on the operator's routes. They have scopes and an expiry.
  *
  * Where the specification is silent:
- * - A management key is `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once and stored as a keyed hash.
- * - `read` opens every GET of the operator's routes. Any other scope opens the writes and the GETs of its area. `operate` opens all other writes.
- *   No key opens the routes for management keys and operators' sessions: those require an operator's own session.
+ * - A management key consists of `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once and stored as a keyed hash.
+ * - `read` opens every GET on the operator's routes. Any other scope opens the writes and GETs in its area, and `operate` opens all remaining writes.
+ *   No key opens the routes for management keys and operators' sessions, which require an operator's own session.
  * - A key without the required scope gets 403 `insufficient_scope`, which names the scope.
- * - In the audit log, the operator is the key's name and first characters, and `via` is `token`.
+ * - In the audit log, the operator is given as the key's name and first characters, and `via` is `token`.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -20,12 +20,12 @@ export type Scope = typeof Scope.Type
 
 const Scopes = Schema.Array(Scope).pipe(
   Schema.filter((scopes) => scopes.length > 0 && new Set(scopes).size === scopes.length, {
-    message: () => `a list of 1 to ${Scope.literals.length} different scopes`
+    message: () => `must be an array of 1 to ${Scope.literals.length} different scopes`
   })
 )
 
 const Name = Line.pipe(
-  Schema.filter((name) => name.length <= nameMax, { message: () => `a text of 1 to ${nameMax} characters` })
+  Schema.filter((name) => name.length <= nameMax, { message: () => `must be a string of 1 to ${nameMax} characters` })
 )
 
 export const NewManagementKey = Schema.Struct({ name: Name, scopes: Scopes, expires_at: Moment }).annotations({
@@ -36,14 +36,14 @@ export interface NewManagementKey extends Schema.Schema.Type<typeof NewManagemen
 const fields = {
   id: Schema.String,
   name: Schema.String,
-  /** The first characters of the key, for recognition. */
+  /** The first characters of the key, for recognizing it. */
   key_prefix: Schema.String,
   scopes: Schema.Array(Scope),
   created_by: Schema.String,
   created_at: Moment,
-  /** The key's expiry. */
+  /** When the key expires. */
   expires_at: Moment,
-  /** The last use, exact to the minute. */
+  /** When the key was last used, to the minute. */
   last_used_at: Schema.NullOr(Moment)
 } as const
 
@@ -74,8 +74,8 @@ const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
 ]
 
 /**
- * The scopes that open a route. Any one of them is enough, and a refusal names the first. `undefined` if no management key opens it. `path` is
- * the contract's path with parameter names.
+ * Returns the scopes that open a route. Any one of them is enough, and a refusal names the first. Returns `undefined` if no management key opens the
+ * route. `path` is the contract's path, with parameter names.
  */
 export const scopesOf = (method: string, path: string): ReadonlyArray<Scope> | undefined => {
   const below = path.replace(/^\/v1\/operator/, "")

@@ -1,4 +1,4 @@
-/** Creates, lists and ends management keys, and finds the holder of a key. */
+/** Creates, lists and revokes management keys, and finds a key's holder. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
@@ -18,28 +18,28 @@ import * as Audit from "./Audit.ts"
 import type { CreatedManagementKey, ManagementKey, NewManagementKey, Scope } from "./ManagementKey.ts"
 import type { Operator, SignedInOperator } from "./Operator.ts"
 
-/** Times are milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export interface ManagementKeysContract {
   readonly create: (
     by: Operator,
     key: NewManagementKey
   ) => Effect.Effect<CreatedManagementKey, InvalidRequest | BooksUnavailable>
-  /** Up to 200 open keys, newest first. */
+  /** Lists up to 200 active keys, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<ManagementKey>>
-  /** Ends a key immediately. Returns `false` if no open key has this id. */
+  /** Revokes a key immediately. Returns `false` if no active key has this id. */
   readonly end: (by: Operator, id: string) => Effect.Effect<boolean, BooksUnavailable>
-  /** The holder of an open key, and its scopes. `undefined` for any other text. */
+  /** Returns the holder of an active key and its scopes, or `undefined` for any other string. */
   readonly holderOf: (
     key: string
   ) => Effect.Effect<{ readonly operator: SignedInOperator; readonly scopes: ReadonlyArray<Scope> } | undefined>
-  /** Whether the text has the form of a management key. */
+  /** Returns whether the string has the form of a management key. */
   readonly isOne: (text: string) => boolean
 }
 
 /** The maximum lifetime of a new key. */
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
-/** A repeated use within this time, in milliseconds, is not written. */
+/** Another use within this time, in milliseconds, is not written. */
 const usedEvery = 60_000
 
 export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKeys")<
@@ -78,7 +78,7 @@ const creating = ({ prefix, secret, sql, writer }: Parts): ManagementKeysContrac
   Effect.fn("ManagementKeys.create")(function* (by, { expires_at, name, scopes }) {
     const now = yield* Clock.currentTimeMillis
     if (expires_at <= now || expires_at > now + lifetimeMax)
-      return yield* InvalidRequest.of("expires_at", "a time in the future, at most two years from now")
+      return yield* InvalidRequest.of("expires_at", "must be in the future, at most two years from now")
     const management_key = `${prefix}${randomBytes(32).toString("hex")}`
     const row: Row = {
       id: Ids.at("opk", now),
@@ -120,7 +120,7 @@ const ending = ({ sql, writer }: Parts): ManagementKeysContract["end"] =>
     )
   })
 
-/** Looks up the keyed hash in an index, so a comparison reveals nothing about the key. */
+/** Looks the keyed hash up in an index, so that comparing it reveals nothing about the key. */
 const holding = (
   { secret, sql, writer }: Parts,
   isOne: (text: string) => boolean
@@ -150,12 +150,12 @@ const holding = (
     return { operator, scopes }
   })
 
-/** Management keys of the old secret are invalid under a new one. */
+/** Under a new secret, management keys issued under the old one are invalid. */
 export const managementKeysEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_keys WHERE ended_at IS NULL AND expires_at > ${now}`,
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_operator_keys SET ended_at = ${now} WHERE ended_at IS NULL`)
   ],
-  notice: (n) => `${n} management keys become invalid: operators must create new ones`
+  notice: (n) => `${n} management keys become invalid; operators must create new ones`
 }

@@ -1,4 +1,4 @@
-/** Money in flight: reservations and escrow by age, open reservations, and amounts that refunds could not take back. */
+/** Shows money in flight: reservations and escrow by age, open reservations, and amounts that refunds could not take back. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { GateContract } from "../../books/gate/Gate.ts"
@@ -13,7 +13,7 @@ import type { MoneyInFlight, ReservationLine } from "./Figures.ts"
 import { keyset } from "./Keyset.ts"
 import type { OperatorWatchContract } from "./Watch.ts"
 
-/** Lower bounds of the age classes, in seconds and in days. */
+/** The lower bounds of the age buckets, in seconds and in days. */
 const seconds = [0, 1, 10, 60, 600, 3_600]
 const days = [0, 1, 3, 7, 14, 30]
 

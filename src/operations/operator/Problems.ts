@@ -1,4 +1,4 @@
-/** Refusals of the operator's routes. */
+/** Errors of the operator's routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -10,7 +10,7 @@ export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", 
   details: {}
 }) {}
 
-/** The reference is already booked for another tenant or amount. */
+/** The reference was already booked for another tenant or amount. */
 export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
   status: 409,
   error: "this reference was already used for another amount or tenant",
@@ -31,7 +31,7 @@ export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
   code: "tenant_closed"
 }) {}
 
-/** The configuration is missing or invalid. The service continues unchanged. */
+/** The configuration is missing or invalid. The service runs on unchanged. */
 export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
   status: 422,
   error: "the configuration was refused; nothing has changed",

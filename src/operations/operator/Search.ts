@@ -1,4 +1,4 @@
-/** Search over tenants, people, keys, calls, transfers and payments. An id finds its row. Other text is matched as a prefix. */
+/** Searches tenants, people, keys, calls, transfers and payments. An id finds its row; any other text is matched as a prefix. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -26,7 +26,7 @@ type Lines = Omit<Found, "tenant_names">
 
 const nothing: Lines = { tenants: [], people: [], keys: [], calls: [], transfers: [], payments: [] }
 
-/** The prefix of an id. `undefined` if the text is not an id. */
+/** Returns the prefix of an id, or `undefined` if the text is not an id. */
 const prefixOf = (text: string): string | undefined => /^([a-z]{3,4})_[0-9a-z]{22}$/.exec(text)?.[1]
 
 /** Returns at most `limit` of each kind. */
@@ -44,13 +44,13 @@ export const search = (parts: SearchParts) =>
     return { ...lines, tenant_names: Object.fromEntries(names) }
   })
 
-/** The tenants that the found lines reference only by id. */
+/** Lists the tenants that the lines found name only by id. */
 const tenantsIn = ({ calls, keys, payments, transfers }: Lines): ReadonlyArray<string> => [
   ...[...keys, ...calls, ...payments].map(({ tenant_id }) => tenant_id),
   ...transfers.map(({ sender_tenant_id }) => sender_tenant_id)
 ]
 
-/** Finds a row by its id. Returns `undefined` if the text does not have the prefix of a searched id. */
+/** Finds a row by its id. Returns `undefined` if the text lacks the prefix of an id that is searched. */
 const findById = Effect.fnUntraced(function* (
   parts: SearchParts,
   text: string
@@ -88,7 +88,7 @@ const findByText = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Lines> {
   const people = (yield* tenancy.peopleLike(text, limit)).map(personLineOf)
   const named = yield* tenancy.tenantsNamed(text, limit)
-  // A search for a person also shows their home tenant.
+  // A search for a person also shows that person's home tenant.
   const homes = yield* tenancy.tenantsById(people.map(({ home_tenant_id }) => home_tenant_id))
   const distinct = [...new Map([...named, ...homes].map((tenant) => [tenant.id, tenant])).values()]
   return {

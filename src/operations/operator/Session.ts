@@ -1,8 +1,8 @@
-/** Schemas of the operator's sessions: one-time links, browser sessions, and tokens for scripts. */
+/** Schemas for the operator's sessions: one-time links, browser sessions, and tokens for scripts. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 
-/** Sent by the page: the code after the `#` of its link, or an empty body if its cookie is sufficient. */
+/** The page's request: the code after the `#` of its link, or an empty body if its cookie is enough. */
 export const SessionRequest = Schema.Struct({
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
 }).annotations({ identifier: "OperatorSessionRequest" })
@@ -26,12 +26,12 @@ export interface Me extends Schema.Schema.Type<typeof Me> {}
 export const Session = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
-  /** `link` means that the code has not been used. */
+  /** `link` means that the code has not been used yet. */
   kind: Schema.Literal("link", "browser", "token"),
   created_at: Moment,
   signed_in_at: Schema.NullOr(Moment),
   expires_at: Moment,
-  /** Whether it is the caller's session. */
+  /** Whether this is the caller's own session. */
   current: Schema.Boolean
 }).annotations({ identifier: "OperatorSession" })
 export interface Session extends Schema.Schema.Type<typeof Session> {}

@@ -1,11 +1,11 @@
 /**
  * Operator sign-in over HTTP. The command line creates a link with a code that works once, within five minutes. The code opens a twelve-hour browser
- * session, identified by a cookie. The session issues ten-minute access tokens to the page. Codes and cookies are stored as hashes. An access token
- * is valid while its session is open, which every request checks.
+ * session, which a cookie identifies. The session issues ten-minute access tokens to the page. Codes and cookies are stored as hashes. An access
+ * token is valid as long as its session is open, which every request checks.
  *
  * Where the specification is silent:
  * - An operator's session belongs to no user account. Routes for users reject its tokens, and operator routes reject users' tokens, with 401 `invalid
- *   or expired token`. The operator's name is the one given on the command line.
+ *   or expired token`. The operator's name is whatever was given on the command line.
  * - Ending a session ends its tokens immediately on all nodes. A second use of a code is refused but ends nothing, because a page that posts twice
  *   must not lose the session that its first post opened.
  */
@@ -29,27 +29,27 @@ import * as Audit from "./Audit.ts"
 import type { Operator, SignedInOperator } from "./Operator.ts"
 import type { Session, SessionToken } from "./Session.ts"
 
-/** Names are not verified, because anyone who can create a session has the database and the secret. Times are milliseconds since 1970. */
+/** Names are not verified, because anyone who can create a session already has the database and the secret. Times are in milliseconds since 1970. */
 export interface OperatorSessionsContract {
   /** Creates a code that works once, until `expires_at`. */
   readonly invite: (
     name: string
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
-  /** Spends a code: opens its session and returns the session's cookie. */
+  /** Redeems a code: opens its session and returns the session's cookie. */
   readonly enter: (code: string) => Effect.Effect<Entered, InvalidToken | BooksUnavailable>
-  /** Finds a cookie's session. */
+  /** Finds the session behind a cookie. */
   readonly resume: (cookie: string | undefined) => Effect.Effect<SignedInOperator, InvalidToken>
   /** Issues a short-lived access token for a session. */
   readonly issue: (operator: SignedInOperator) => Effect.Effect<SessionToken>
-  /** Opens a session for scripts, without a browser. Its only token has the same lifetime. */
+  /** Opens a session for scripts, without a browser. Its only token is valid as long as the session. */
   readonly openForScripts: (name: string) => Effect.Effect<SessionToken, BooksUnavailable>
-  /** The operator of an `Authorization` header. */
+  /** Returns the operator behind an `Authorization` header. */
   readonly operatorOf: (
     authorization: string | undefined
   ) => Effect.Effect<SignedInOperator, MissingAuthorization | InvalidToken>
-  /** Up to 200 open links and sessions, newest first. */
+  /** Lists up to 200 open links and sessions, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<Omit<Session, "current">>>
-  /** Ends a link, or a session with its tokens. Returns `false` if neither is open under this id. */
+  /** Ends a link, or a session along with its tokens. Returns `false` if neither is open under this id. */
   readonly end: (id: string, by: Operator) => Effect.Effect<boolean, BooksUnavailable>
 }
 
@@ -113,7 +113,7 @@ const operatorIn = (row: Row): SignedInOperator => ({
   expires_at: row.expires_at
 })
 
-/** Adds a row and deletes long-expired rows. */
+/** Returns the statements that add a row and delete rows that expired long ago. */
 const adding = (sql: SqlClient, row: Row & { readonly code_hash: string | null }, now: number) => [
   statement(sql`DELETE FROM tollgate_operator_sessions WHERE expires_at < ${now - retention}`),
   statement(sql`INSERT INTO tollgate_operator_sessions ${sql.insert({ ...row, cookie_hash: null, ended_at: null })}`)
@@ -173,7 +173,7 @@ const resume = ({ secret, sql }: Parts): OperatorSessionsContract["resume"] =>
     return yield* openSession(sql, sql`cookie_hash = ${secret.hash("operator_cookie", cookie)}`, now)
   })
 
-/** Issues a session's token. It expires after `lifetime`, or with the session if that is earlier. */
+/** Issues a token for a session. It expires after `lifetime`, or with the session if that is earlier. */
 const tokenOf = (
   { secret }: Parts,
   { expires_at, name, session_id }: SignedInOperator,
@@ -240,7 +240,7 @@ const end = ({ sql, writer }: Parts): OperatorSessionsContract["end"] =>
     )
   })
 
-/** Codes, cookies and tokens of the old secret are invalid under a new one. */
+/** Under a new secret, codes, cookies and tokens issued under the old one are invalid. */
 export const operatorSessionsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_sessions WHERE ended_at IS NULL AND expires_at > ${now}`,

@@ -1,4 +1,4 @@
-/** Schemas of upstreams for the operator: health, costs, and the comparison with a vendor's invoice. */
+/** Schemas for upstreams as shown to the operator: their health and costs, and the comparison with a vendor's invoice. */
 import { Schema } from "effect"
 import { Moment, parse } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -8,15 +8,15 @@ import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
 
-/** `busy`: status 429. `key`: 401 or 403. */
+/** `busy` means status 429, `key` means 401 or 403. */
 const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
   name: Schema.String,
-  /** The upstream's protocols. */
+  /** The protocols that the upstream speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
-  /** When the cooldown ends. Until then, the upstream is tried last. */
+  /** When the cooldown ends. Until then, this upstream is tried last. */
   cooling_until: Schema.NullOr(Moment),
   /** Requests in the last 15 minutes, by outcome. */
   requests: Schema.Struct({
@@ -31,12 +31,12 @@ export const UpstreamHealth = Schema.Struct({
   last_failure: Schema.NullOr(FailureName),
   /** The last five failures, newest first. */
   last_failures: Schema.Array(Schema.Struct({ at: Moment, kind: FailureName })),
-  /** Time to the response's headers. Quantiles are accurate to 25 %. */
+  /** The time until the response's headers arrived. Quantiles are accurate to 25 %. */
   latency_ms: Schema.NullOr(Schema.Struct({ p50: Schema.Number, p95: Schema.Number })),
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
-/** The upstream that a call was routed to, and the reason. */
+/** The upstream to which a call was routed, and why. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
   /** The model that the request named. */
@@ -44,7 +44,7 @@ const RoutingDecision = Schema.Struct({
   request_id: Schema.NullOr(Schema.String),
   /** Why this upstream was tried first. */
   reason: Schema.Literal(...reasons),
-  /** Attempts, oldest first. A fallback's model differs from the requested one. */
+  /** The attempts, oldest first. A fallback's model differs from the requested one. */
   attempts: Schema.Array(
     Schema.Struct({ model: Schema.String, upstream: Schema.String, outcome: Schema.Literal(...attemptOutcomes) })
   )
@@ -54,7 +54,7 @@ export const UpstreamList = Schema.Struct({
   /** The node that reports these exchanges. Null on SQLite. */
   node: Schema.NullOr(Schema.String),
   upstreams: Schema.Array(UpstreamHealth),
-  /** Each model with its upstreams in failover order. `serving` is the first upstream that is not failing. */
+  /** Each model with its upstreams in failover order. `serving` is the first one that is not failing. */
   models: Schema.Array(
     Schema.Struct({
       model: Schema.String,
@@ -62,16 +62,16 @@ export const UpstreamList = Schema.Struct({
       serving: Schema.NullOr(Schema.String)
     })
   ),
-  /** The last 100 calls with a choice or a failure, newest first. */
+  /** The last 100 calls that involved a choice or a failure, newest first. */
   decisions: Schema.Array(RoutingDecision)
 }).annotations({ identifier: "OperatorUpstreams" })
 export interface UpstreamList extends Schema.Schema.Type<typeof UpstreamList> {}
 
-/** A query parameter with a UTC day. */
+/** A query parameter that contains a UTC day. */
 export const dayQuery = (description: string) =>
   Schema.String.pipe(
     Schema.filter((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && parse(text) !== undefined, {
-      message: () => "a date like 2026-03-01",
+      message: () => "must be a date like 2026-03-01",
       jsonSchema: { type: "string", format: "date", description }
     })
   ).annotations({ description })
@@ -91,9 +91,9 @@ export const Costs = Schema.Struct({
       completion_tokens: Schema.Number,
       units: Schema.Number,
       charged: Usd,
-      /** Costs that balances could not cover. */
+      /** Costs that the balances could not cover. */
       uncollected: Usd,
-      /** The vendor's price, computed from the model's configured `cost`. Null if it has none. */
+      /** The vendor's price, computed from the model's configured `cost`. Null if none is configured. */
       vendor_cost: Schema.NullOr(Usd)
     })
   ),
@@ -103,7 +103,7 @@ export const Costs = Schema.Struct({
 export interface Costs extends Schema.Schema.Type<typeof Costs> {}
 
 export const Drift = Schema.Struct({
-  /** The columns that were read. */
+  /** The columns that were used. */
   columns: Schema.Struct({
     day: Schema.String,
     model: Schema.String,
@@ -119,16 +119,16 @@ export const Drift = Schema.Struct({
       model: Schema.String,
       theirs: Usd,
       ours: Usd,
-      /** The difference `theirs` minus `ours`. */
+      /** `theirs` minus `ours`. */
       difference: Usd,
       /** The number of our calls. */
       requests: Schema.Int,
-      /** The sum of the invoice's quantities. Null if it has none. */
+      /** The sum of the invoice's quantities. Null if it contains none. */
       quantity: Schema.NullOr(Schema.String)
     })
   ),
   totals: Schema.Struct({ theirs: Usd, ours: Usd, difference: Usd }),
-  /** The first 100 unreadable lines, with the reasons. */
+  /** The first 100 lines that could not be read, and why. */
   bad_lines: Schema.Array(Schema.Struct({ line: Schema.Int, why: Schema.String })),
   bad_lines_total: Schema.Int,
   truncated: Schema.Boolean

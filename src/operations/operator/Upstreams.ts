@@ -1,9 +1,9 @@
 /**
- * Upstreams for the operator: their health as seen by this node, usage over all tenants, and a comparison with a vendor's invoice.
+ * Shows the operator the upstreams' health as seen by this node, usage over all tenants, and how a vendor's invoice compares with our charges.
  *
  * Where the specification is silent:
- * - An invoice line is compared with the charges of its UTC day for the models that the vendor serves under the line's name. The configuration maps
- *   names. An unmapped name is taken to be ours. Charges without a line form a separate row with 0 as the vendor's amount.
+ * - An invoice line is compared with the charges on its UTC day for the models that the vendor serves under the line's name. The configuration maps
+ *   names; an unmapped name is assumed to be ours. Charges without a line form a separate row, with 0 as the vendor's amount.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Models } from "../../calls/prompts/Model.ts"
@@ -26,12 +26,12 @@ import type { Costs, Drift, UpstreamList } from "./Upstream.ts"
 
 export interface OperatorUpstreamsContract {
   readonly list: Effect.Effect<UpstreamList>
-  /** Charges by day, provider and model. `from` and `to` are inclusive days. Defaults to the last seven. */
+  /** Returns charges by day, provider and model. `from` and `to` are both included. The default is the last seven days. */
   readonly costs: (days: {
     readonly from?: string | undefined
     readonly to?: string | undefined
   }) => Effect.Effect<Costs, InvalidRequest>
-  /** Compares an invoice (CSV) with the charges of one provider, or of all providers. */
+  /** Compares an invoice (CSV) with the charges for one provider, or for all of them. */
   readonly drift: (invoice: {
     readonly text: string
     readonly provider?: string | undefined
@@ -85,15 +85,15 @@ const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   })
 })
 
-/** Rejects a span that ends before it begins or is too long. */
+/** Rejects a range that ends before it begins or is too long. */
 const within = (first: number, last: number): Effect.Effect<void, InvalidRequest> =>
   last < first
-    ? InvalidRequest.of("to", "a day that is not before from")
+    ? InvalidRequest.of("to", "must not be before from")
     : (last - first) / day >= daysMax
-      ? InvalidRequest.of("from", `at most ${daysMax} days`)
+      ? InvalidRequest.of("from", `must be at most ${daysMax} days before to`)
       : Effect.void
 
-/** Computes the vendor's price for a day's calls. Returns `null` without a configured `cost`. */
+/** Computes the vendor's price for a day's calls. Returns `null` if no `cost` is configured. */
 const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | null) => {
   const costs = new Map(
     models.flatMap(({ id, routes }) =>
@@ -111,7 +111,7 @@ const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | n
   }
 }
 
-/** The vendor's name for a model, or our name if the configuration has none. */
+/** Returns the vendor's name for a model, or our name if the configuration gives none. */
 const vendorNames = (models: ReadonlyArray<Routed>): ((sum: DailySum) => string) => {
   const names = new Map(
     models.flatMap(({ id, routes }) => routes.map(({ model, upstream }) => [`${upstream}\n${id}`, model] as const))
@@ -147,7 +147,9 @@ const drift = (daily: DailyContract, vendorNameOf: (sum: DailySum) => string): O
       const why = invoice.bad_lines[0]
       return yield* InvalidRequest.of(
         "",
-        why === undefined ? "an invoice with lines" : `no line can be read; line ${why.line}: ${why.why}`
+        why === undefined
+          ? "must be an invoice that contains lines"
+          : `no line can be read; line ${why.line}: ${why.why}`
       )
     }
     const [first, last] = [parse(from)!, parse(to)!]

@@ -1,6 +1,6 @@
 /**
- * Figures for the operator: money in flight by age, open reservations, debts, loops and jobs, verifications, invariants and live figures. Per-node
- * figures (unsettled calls, loops, a running verification) come from the responding node.
+ * Figures for the operator: money in flight by age, open reservations, debts, loops and jobs, verifications, invariants and live figures. Figures
+ * that exist per node (unsettled calls, loops, a running verification) come from the node that responds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -47,9 +47,9 @@ export interface OperatorWatchContract {
   readonly verifications: Effect.Effect<Verifications>
   /** Starts a verification on this node. */
   readonly verify: (by: Operator, whole: boolean) => Effect.Effect<Verifications, AlreadyRunning | BooksUnavailable>
-  /** Checks the cheap invariants now. One check runs at a time on this node. */
+  /** Checks the quick invariants now. Only one check at a time runs on this node. */
   readonly invariants: (by: Operator) => Effect.Effect<InvariantChecks, AlreadyRunning | BooksUnavailable>
-  /** Concurrent readers share figures up to a second old. */
+  /** Concurrent readers share figures that are up to a second old. */
   readonly live: Effect.Effect<LiveFigures>
 }
 

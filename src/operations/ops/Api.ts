@@ -1,4 +1,4 @@
-/** Monitoring routes: liveness, readiness, metrics. */
+/** Monitoring routes for liveness, readiness and metrics. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RateLimited } from "../../http/contract/Problems.ts"
@@ -8,8 +8,8 @@ import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
 /**
- * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded` means that calls are served, but users cannot sign in
- * with the listed identity providers.
+ * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded` means that calls are served but users cannot sign in with
+ * the identity providers listed.
  */
 const Ready = Schema.Struct({
   status: Schema.Literal("ok", "degraded"),
@@ -23,7 +23,7 @@ export class OpsApi extends HttpApiGroup.make("ops")
     HttpApiEndpoint.get("ready", "/readyz")
       .addSuccess(Ready)
       .addError(NotReady)
-      .annotate(OpenApi.Summary, "The service can read and durably write, and its loops run")
+      .annotate(OpenApi.Summary, "The service can read and durably write, and its loops are running")
   )
   .add(
     HttpApiEndpoint.get("metrics", "/metrics")

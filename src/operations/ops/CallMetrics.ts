@@ -1,6 +1,6 @@
 /**
- * Metrics of settled calls by model and provider: number, tokens, cost and time. Observing a call costs two map lookups and some additions. Labeled
- * values are created when `/metrics` is read. Amounts are summed exactly, in nano-USD.
+ * Metrics for settled calls by model and provider: how many there were, their tokens, cost and time. Observing a call takes two map lookups and a few
+ * additions. Labeled values are created only when `/metrics` is read. Amounts are summed exactly, in nano-USD.
  */
 import type { Counter, Registry } from "prom-client"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
@@ -8,16 +8,16 @@ import type { CallOutcome } from "../../books/ledger/rules/Transaction.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** The maximum number of separately labeled pairs of model and provider. All others count as `other`. */
+/** The maximum number of pairs of model and provider with labels of their own. All others count as `other`. */
 export const pairsMax = 500
 const other = "other"
 
-/** Upper bounds of the histogram, in seconds. */
+/** The upper bounds of the histogram's buckets, in seconds. */
 const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
 
 /** The durations of a provider's calls. */
 class Times {
-  /** Calls by the smallest bound that they do not exceed. The last count is for calls that exceed every bound. */
+  /** Calls by the smallest bound that they do not exceed. The last count is for calls above every bound. */
   readonly counts: Array<number> = Array.from({ length: bounds.length + 1 }, () => 0)
   seconds = 0
 
@@ -30,7 +30,7 @@ class Times {
   }
 }
 
-/** Sums over the calls of one model at one provider. */
+/** Sums over the calls to one model at one provider. */
 class Sums {
   readonly labels: { readonly model: string; readonly provider: string }
   private readonly times: Times
@@ -57,7 +57,7 @@ class Sums {
   }
 }
 
-/** Registers the metrics. Returns the function that counts a call. */
+/** Registers the metrics and returns the function that counts a call. */
 export const callMetrics = (registry: Registry): ObserveCall => {
   const models = new Map<string, Map<string, Sums>>()
   const all: Array<Sums> = []
@@ -104,7 +104,7 @@ const register = (registry: Registry, all: ReadonlyArray<Sums>, times: ReadonlyM
   )
   counterOf("tollgate_prompt_tokens_total", "Prompt tokens of settled calls", (sums) => sums.prompt_tokens)
   counterOf("tollgate_completion_tokens_total", "Completion tokens of settled calls", (sums) => sums.completion_tokens)
-  counterOf("tollgate_cost_usd_total", "Charges of settled calls", ({ cost }) => Number(toDecimal(cost)))
+  counterOf("tollgate_cost_usd_total", "Charges for settled calls", ({ cost }) => Number(toDecimal(cost)))
   const duration = "tollgate_call_duration_seconds"
   readMetric(registry, duration, "Time from a call's admission to its end, by provider", "histogram", () =>
     [...times].flatMap(([provider, one]) => histogramOf(duration, provider, one))
@@ -114,7 +114,7 @@ const register = (registry: Registry, all: ReadonlyArray<Sums>, times: ReadonlyM
 interface Value {
   readonly labels: Readonly<Record<string, string | number>>
   readonly value: number
-  /** The series name, if it differs from the metric's. */
+  /** The name of the series, if it differs from that of the metric. */
   readonly metricName?: string
 }
 

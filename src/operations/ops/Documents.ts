@@ -1,6 +1,6 @@
 /** Builds `/openapi.json` and `/docs`. Loaded on the first request for either. */
 import { HttpApi, HttpApiBuilder, OpenApi } from "@effect/platform"
-// Imported by its own path: through the package's index, the bundle would add it to the code that every process loads.
+// Imported by its own path, because the package's index would make the bundle add it to the code that every process loads.
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import { Context, Effect, Layer } from "effect"
 import { described } from "../../http/contract/Documented.ts"
@@ -8,7 +8,7 @@ import type { LeverNote, Steered } from "../../kernel/SandboxInfo.ts"
 
 type Contract = HttpApi.HttpApi.AnyWithProps
 
-/** Serves both documents of a contract. `server` is the base path of its routes. */
+/** Serves both documents for a contract. `server` is the base path of its routes. */
 export const make = (contract: Contract, server: string, sandbox: Steered | undefined) => {
   const served = contract.annotate(OpenApi.Servers, [{ url: server }])
   const api = sandbox === undefined ? served : served.annotate(OpenApi.Transform, steered(contract, sandbox))
@@ -42,7 +42,7 @@ const steered =
     }
     const tag = {
       name: leverTag,
-      description: `Levers that steer this sandbox, at their own address. ${info.control} lists them`
+      description: `Levers that control this sandbox, at an address of their own. ${info.control} lists them`
     }
     return { ...document, paths: { ...document.paths, ...paths }, tags: [tag, ...document.tags] }
   }

@@ -1,6 +1,6 @@
 /**
- * Serves `/openapi.json`, `/docs` and the guides. Each is built on first request, because building them takes longer than startup, and the
- * reference page alone has two megabytes.
+ * Serves `/openapi.json`, `/docs` and the guides. Each one is built on first request, because building them takes longer than startup and the
+ * reference page alone is two megabytes.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -9,16 +9,16 @@ import { RouteNotFound } from "../../http/contract/Problems.ts"
 import { pathTo, ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { CurrentSandbox } from "../../kernel/SandboxInfo.ts"
 
-/** Renders the guides. `docs` is the path of the reference, used in links. */
+/** Renders the guides. `docs` is the path of the reference, for links. */
 export interface GuidePages {
   readonly listPage: (docs: string) => string
-  /** `undefined` if no guide has this name. */
+  /** Returns `undefined` if no guide has this name. */
   readonly guidePage: (name: string, docs: string) => string | undefined
-  /** The reference page with links to the guides. */
+  /** Adds links to the guides to the reference page. */
   readonly withNavigation: (html: string, docs: string) => string
 }
 
-/** The document routes of a contract. `prefix` is the path where the service is mounted. */
+/** The routes that serve a contract's documents. `prefix` is the path at which the service is mounted. */
 export const documents = (
   api: HttpApi.HttpApi.AnyWithProps,
   prefix: "" | `/${string}`,
@@ -30,7 +30,7 @@ export const documents = (
       const sandbox = yield* CurrentSandbox
       const base = pathTo(prefix, public_url)
       const docs = `${base === "/" ? "" : base}/docs`
-      // Building is uninterruptible, because an interruption by a disconnecting client must not be cached.
+      // Building is uninterruptible, because the interruption caused by a client that disconnects must not be cached.
       const once = <A>(load: () => Promise<A>) =>
         Effect.map(Effect.cached(Effect.promise(load)), (loaded) => Effect.uninterruptible(loaded))
       const pages = yield* once(loadGuides)

@@ -1,22 +1,22 @@
-/** The state of the books, read for the metrics. */
+/** Reads the state of the books for the metrics. */
 import { Clock, Context, Effect } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 
 export interface Gauges {
-  /** USD reserved by open calls, and in escrow of pending transfers. */
+  /** USD that open calls have reserved, and USD held in escrow for pending transfers. */
   readonly reserved_usd: number
   readonly escrowed_usd: number
-  /** Age of the oldest open call. */
+  /** The age of the oldest open call. */
   readonly oldest_unsettled_seconds: number
   readonly open_calls: number
   /** Time since the last verification without findings. Infinite if there was none. */
   readonly seconds_since_verified: number
-  /** Findings of the last verification. */
+  /** The number of findings in the last verification. */
   readonly findings: number
 }
 
-/** The last compared day of a vendor's bill. */
+/** The last day for which a vendor's bill was compared. */
 export interface BillDrift {
   readonly vendor: string
   readonly drift: Nano
@@ -24,7 +24,7 @@ export interface BillDrift {
   readonly coverage: number
 }
 
-/** The last compared day of each vendor's bill, for the metrics; none by default. */
+/** Reads the last day compared for each vendor's bill, for the metrics. There is none by default. */
 export class BillDrifts extends Context.Reference<BillDrifts>()("tollgate/ops/BillDrifts", {
   defaultValue: (): Effect.Effect<ReadonlyArray<BillDrift>> => Effect.succeed([])
 }) {}

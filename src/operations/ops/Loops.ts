@@ -1,4 +1,4 @@
-/** The state of the service's background loops: last iteration, failures, and whether a loop is stuck, late, stopped or failing. */
+/** The state of the service's background loops: their last iteration and failures, and whether a loop is stuck, late, stopped or failing. */
 import { Context, Layer } from "effect"
 import { LoopObserver } from "../../kernel/Loop.ts"
 import type { LoopListener } from "../../kernel/Loop.ts"
@@ -8,15 +8,15 @@ export interface LoopFigures {
   readonly loop: string
   /** Seconds since the last successful iteration, or since the loop was first seen. */
   readonly seconds_since_good: number
-  /** Failed iterations since startup. */
+  /** The number of failed iterations since startup. */
   readonly failures: number
   /** Why the loop is unhealthy. `undefined` if it is healthy. */
   readonly trouble: string | undefined
   /** Whether an iteration is in progress. */
   readonly running: boolean
-  /** Seconds since the end of the last iteration. `undefined` before the first. */
+  /** Seconds since the last iteration ended. `undefined` before the first. */
   readonly seconds_since_turn: number | undefined
-  /** Seconds until the next iteration. `undefined` if the loop waits to be woken. */
+  /** Seconds until the next iteration. `undefined` if the loop is waiting to be woken. */
   readonly seconds_until_turn: number | undefined
 }
 
@@ -26,34 +26,34 @@ export interface LoopsContract {
 }
 
 export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContract>() {
-  /** Observes every loop of the layers that receive it. */
+  /** Observes every loop in the layers that receive it. */
   static readonly layer = Layer.suspend(() => {
-    // Process time. Advancing a sandbox's clock must not make a loop late.
+    // Process time, because advancing a sandbox's clock must not make a loop late.
     const loops = make(() => performance.now())
     return Layer.merge(Layer.succeed(Loops, loops), Layer.succeed(LoopObserver, loops.observe))
   })
 }
 
-/** The maximum length and the maximum delay of an iteration, in milliseconds. */
+/** The longest that an iteration may take, and the latest that it may begin, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
-/** A loop counts as failing after this many failures in a row. */
+/** After how many failures in a row a loop counts as failing. */
 const failuresMax = 3
 
 interface State {
-  /** Start of the current iteration. */
+  /** When the current iteration began. */
   began: number | undefined
-  /** Start of the next iteration. `undefined` if the loop waits to be woken. */
+  /** When the next iteration begins. `undefined` if the loop is waiting to be woken. */
   due: number | undefined
   stopped: boolean
-  /** End of the last iteration. */
+  /** When the last iteration ended. */
   over: number | undefined
   good: number
   failures: number
   failedInARow: number
 }
 
-/** `now` is in milliseconds from any origin. */
+/** `now` counts milliseconds from any origin. */
 export const make = (now: () => number): LoopsContract => {
   const states = new Map<string, State>()
 

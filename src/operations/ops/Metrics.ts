@@ -1,4 +1,4 @@
-/** Prometheus metrics: requests by route, exchanges with upstreams, settled calls, the state of the books and loops, and the process. */
+/** Prometheus metrics for requests by route, exchanges with upstreams, settled calls, the state of the books and loops, and the process. */
 import { Context, Layer } from "effect"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
 import { callMetrics } from "./CallMetrics.ts"
@@ -11,13 +11,13 @@ export interface MetricsContract {
   readonly observe: (route: string, status: number, seconds: number) => void
   readonly observeUpstream: (upstream: string, outcome: string) => void
   readonly observeCall: ObserveCall
-  /** Sets the gauges of the books. `/metrics` calls it just before it responds. */
+  /** Sets the gauges for the books. `/metrics` calls it just before it responds. */
   readonly setGauges: (gauges: Gauges) => void
-  /** Sets the figures of work in progress. `/metrics` calls it just before it responds. */
+  /** Sets the figures for work in progress. `/metrics` calls it just before it responds. */
   readonly setWork: (work: Work) => void
-  /** Sets the gauges of vendors' bills: the newest compared day of each. */
+  /** Sets the gauges for vendors' bills, from the newest day compared for each. */
   readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
-  /** Metrics in the Prometheus text format, and their content type. */
+  /** Returns the metrics in the Prometheus text format. `content_type` is their content type. */
   readonly text: () => Promise<string>
   readonly content_type: string
 }
@@ -36,8 +36,8 @@ export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Metric
 }
 
 /**
- * Counts by two labels, added to Prometheus' counter when it is read. That counter builds a label string for every count, which took 1 % of a
- * call's time.
+ * Counts by two labels, and adds the counts to Prometheus' counter when it is read. That counter builds a label string for every count, which took 1
+ * % of a call's time.
  */
 class LabelCounts<Label extends string | number> {
   private readonly counts = new Map<string, Map<Label, number>>()
@@ -73,7 +73,7 @@ const make = (): MetricsContract => {
 const gaugesIn = (registry: Registry) => (name: string, help: string) =>
   new Gauge({ name, help, registers: [registry] })
 
-/** Counters of requests and upstream exchanges. They are called for every request, so each count is one map entry. */
+/** Counts requests and upstream exchanges. This runs on every request, so each count is one map entry. */
 const requestMetrics = (registry: Registry): Pick<MetricsContract, "observe" | "observeUpstream"> => {
   const requests = new LabelCounts<number>()
   const exchanges = new LabelCounts<string>()
@@ -118,14 +118,14 @@ const requestMetrics = (registry: Registry): Pick<MetricsContract, "observe" | "
 const booksMetrics = (registry: Registry): MetricsContract["setGauges"] => {
   const gauge = gaugesIn(registry)
   const reserved = gauge("tollgate_reserved_usd", "Credit reserved by open calls")
-  const escrowed = gauge("tollgate_escrowed_usd", "Credit in escrow of pending transfers")
+  const escrowed = gauge("tollgate_escrowed_usd", "Credit held in escrow for pending transfers")
   const oldest = gauge("tollgate_oldest_unsettled_seconds", "Age of the oldest open call")
-  const open = gauge("tollgate_open_calls", "Calls admitted and not settled")
+  const open = gauge("tollgate_open_calls", "Calls admitted but not yet settled")
   const sinceVerified = gauge(
     "tollgate_verify_seconds_since_held",
     "Time since the last verification without findings; +Inf if there was none"
   )
-  const findings = gauge("tollgate_verify_findings", "Findings of the last verification")
+  const findings = gauge("tollgate_verify_findings", "Findings in the last verification")
   return (gauges) => {
     reserved.set(gauges.reserved_usd)
     escrowed.set(gauges.escrowed_usd)
@@ -140,13 +140,13 @@ const workMetrics = (registry: Registry): MetricsContract["setWork"] => {
   const gauge = gaugesIn(registry)
   const setLoops = loopMetrics(registry)
   const setNode = nodeMetrics(registry)
-  const unsettled = gauge("tollgate_unsettled_calls", "Ended calls whose settlement is not written yet")
+  const unsettled = gauge("tollgate_unsettled_calls", "Calls that have ended but whose settlement is not yet written")
   let missing: Gauge | undefined
   return (work) => {
     setLoops(work.loops)
     if (work.node !== undefined) setNode(work.node)
     if (work.missing_indexes !== undefined) {
-      missing ??= gauge("tollgate_missing_indexes", "Indexes not built yet: pages that use them are slow")
+      missing ??= gauge("tollgate_missing_indexes", "Indexes not built yet; pages that use them are slow")
       missing.set(work.missing_indexes)
     }
     unsettled.set(work.unsettled)
@@ -202,7 +202,7 @@ const loopMetrics = (registry: Registry) => {
   }
 }
 
-/** Registers a node's gauges on first use. A process on SQLite does not show them. */
+/** Registers a node's gauges on first use, so that a process on SQLite does not show them. */
 const nodeMetrics = (registry: Registry) => {
   const gauge = gaugesIn(registry)
   const register = () => ({
@@ -214,8 +214,8 @@ const nodeMetrics = (registry: Registry) => {
     }),
     leads: gauge("tollgate_node_leads", "1 if this node leads and does the work that runs once for all nodes"),
     lease: gauge("tollgate_node_lease_seconds", "Seconds until this node's lease lapses; negative if it has lapsed"),
-    lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node's lease was renewed"),
-    nodes: gauge("tollgate_nodes", "Nodes that have a lease")
+    lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node last renewed its lease"),
+    nodes: gauge("tollgate_nodes", "Nodes that hold a lease")
   })
   let gauges: ReturnType<typeof register> | undefined
   return (node: NodeFigures): void => {

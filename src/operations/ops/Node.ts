@@ -1,16 +1,16 @@
-/** Figures of this node among the nodes of one PostgreSQL database. A process on SQLite has none. */
+/** Figures about this node among those that share one PostgreSQL database. A process on SQLite has none. */
 import { Schema } from "effect"
 import type { NodeContract } from "../../storage/engine/Runs.ts"
 
 export const NodeFigures = Schema.Struct({
   name: Schema.String,
-  /** Whether this node leads, and the leader's name, or null without one. The leader does the work that runs once for all nodes. */
+  /** Whether this node leads, and the leader's name (null if there is none). The leader does the work that runs once for all nodes. */
   leads: Schema.Boolean,
   leader: Schema.NullOr(Schema.String),
-  /** Seconds until its lease lapses, and since it was renewed. */
+  /** Seconds until this node's lease lapses, and since it was renewed. */
   lease_seconds: Schema.Number,
   renewed_seconds_ago: Schema.Number,
-  /** Number of nodes with a lease. */
+  /** The number of nodes that hold a lease. */
   nodes: Schema.Number
 })
 export type NodeFigures = typeof NodeFigures.Type

@@ -1,4 +1,4 @@
-/** The response of a service that is not ready. */
+/** The response from a service that is not ready. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -9,7 +9,7 @@ export class NotReady extends Problem<NotReady>()("NotReady", {
   fields: {
     /** Why the database cannot be read or written. */
     database: Schema.optional(Schema.String),
-    /** Why this node may not admit calls. */
+    /** Why this node must not admit calls. */
     node: Schema.optional(Schema.String),
     /** The problem of each failing loop. */
     loops: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))

@@ -1,5 +1,5 @@
 /**
- * Readiness. The database can be read and durably written, every loop is healthy, and the node has its lease. The probe writes a row, because on a
+ * Readiness: the database can be read and durably written, every loop is healthy, and the node holds its lease. The probe writes a row, because on a
  * full disk a transaction without writes still succeeds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -13,13 +13,13 @@ import type { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 export interface ReadinessContract {
-  /** Anyone may call it, so it probes at most once a second. Concurrent checks share one result. */
+  /** Anyone may call this, so it probes at most once a second. Concurrent checks share one result. */
   readonly check: Effect.Effect<void, NotReady>
   /** This node's figures. `undefined` on SQLite. */
   readonly node: Effect.Effect<NodeFigures | undefined>
 }
 
-/** Timeout of the probe. */
+/** The timeout of the probe. */
 const probeTimeout = Duration.seconds(2)
 /** How long a result is reused. */
 const resultLifetime = Duration.seconds(1)
@@ -43,13 +43,13 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // In a separate fiber, because the first caller may disconnect.
+  // Forked, because the first caller may disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
-    Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "it does not answer" }),
+    Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "it did not respond in time" }),
     Effect.as(undefined),
     Effect.catchTag("BooksUnavailable", () => Effect.succeed("it cannot be written")),
     Effect.catchAllCause((cause) =>
-      Effect.as(Effect.logError("the readiness probe of the database failed", cause), "it does not answer")
+      Effect.as(Effect.logError("the readiness probe of the database failed", cause), "it did not respond")
     ),
     Effect.interruptible,
     Effect.forkDaemon,

@@ -1,10 +1,10 @@
-/** This node's last routing decisions, in memory. A restart clears them. */
+/** This node's latest routing decisions. They are in memory, so a restart clears them. */
 import { Context, Layer } from "effect"
 import type { Decision } from "../../upstream/routing/Decision.ts"
 
 export interface RoutingLogContract {
   readonly observe: (decision: Decision) => void
-  /** The decisions, newest first. */
+  /** Returns the decisions, newest first. */
   readonly last: () => ReadonlyArray<Decision>
 }
 

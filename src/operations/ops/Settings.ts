@@ -1,9 +1,9 @@
 /**
- * Access to `/metrics`, configured in `metrics`.
+ * Controls access to `/metrics`, as configured in `metrics`.
  *
  * Where the specification is silent:
- * - Without `metrics`, anyone who reaches the port may read `/metrics`. With `token_env`, it requires that bearer token and rejects others with the
- *   texts of routes for user tokens.
+ * - Without `metrics`, anyone who can reach the port may read `/metrics`. With `token_env`, it requires that bearer token, and rejects others with
+ *   the same texts as routes for user tokens.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -11,7 +11,7 @@ import { NonEmpty, secretOf } from "../../kernel/Setting.ts"
 import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 
 const Entry = Schema.Struct({
-  /** The environment variable with the bearer token of the program that reads `/metrics`. */
+  /** The environment variable that contains the bearer token of the program that reads `/metrics`. */
   token_env: NonEmpty
 })
 
@@ -24,7 +24,7 @@ export class MetricsAccess extends Context.Tag("tollgate/ops/MetricsAccess")<
 
 const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest()
 
-/** Fails if the token's environment variable is not set. */
+/** Fails if the environment variable for the token is not set. */
 export const layer = ({ metrics }: { readonly metrics?: typeof Entry.Type | undefined }) =>
   Layer.effect(
     MetricsAccess,
@@ -34,7 +34,7 @@ export const layer = ({ metrics }: { readonly metrics?: typeof Entry.Type | unde
       const check = (authorization = ""): Effect.Effect<void, MissingAuthorization | InvalidToken> => {
         if (authorization === "") return new MissingAuthorization()
         const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
-        // Digests have equal length, which `timingSafeEqual` requires.
+        // Compares digests, because `timingSafeEqual` requires equal lengths.
         return timingSafeEqual(digestOf(bearer), wanted) ? Effect.void : new InvalidToken()
       }
       return { check }

@@ -1,5 +1,5 @@
 /**
- * Traces over OTLP.
+ * Exports traces over OTLP.
  *
  * Where the specification is silent:
  * - Traces are off unless `telemetry` in the configuration names a collector.
@@ -14,9 +14,9 @@ import { Tracing } from "../../kernel/Tracing.ts"
 import { version } from "../../kernel/Version.ts"
 
 const Collector = Schema.Struct({
-  /** The collector's address without `/v1/traces`. */
+  /** The collector's address, without `/v1/traces`. */
   endpoint: Address,
-  /** The environment variable with the collector's Authorization header. */
+  /** The environment variable that contains the collector's Authorization header. */
   authorization_env: Schema.optional(NonEmpty)
 })
 
@@ -25,7 +25,7 @@ export const fields = {
   telemetry: Schema.optional(Collector)
 }
 
-/** Fails if the header's environment variable is not set. */
+/** Fails if the environment variable for the header is not set. */
 export const layer = ({ telemetry }: { readonly telemetry?: typeof Collector.Type | undefined }) =>
   telemetry === undefined
     ? Layer.empty

@@ -1,4 +1,4 @@
-/** The operator's routes that create people, tenants and keys, by the caller's own ids. */
+/** The operator's routes that create people, tenants and keys under the caller's own ids. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -46,7 +46,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(TeamFull)
       .addError(TooManyTenants)
       .annotate(Example, { body: { email: "grace@example.com", name: "Grace" } })
-      .annotate(OpenApi.Summary, "Create a person by address; nothing is created if the address has an account")
+      .annotate(OpenApi.Summary, "Create a person by address, unless an account already has that address")
   )
   .add(
     HttpApiEndpoint.put("putPerson", "/v1/operator/people/by-external-id/:external_id")
@@ -75,7 +75,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .setPath(byExternalId)
       .addSuccess(Envelope(Removed))
       .addError(ExternalIdNotFound)
-      .annotate(OpenApi.Summary, "Suspend a person and revoke their keys; credit and records stay")
+      .annotate(OpenApi.Summary, "Suspend a person and revoke their keys; credit and records are kept")
   )
   .add(
     HttpApiEndpoint.post("createTenant", "/v1/operator/tenants")
@@ -113,7 +113,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .setPath(byExternalId)
       .addSuccess(Envelope(Removed))
       .addError(ExternalIdNotFound)
-      .annotate(OpenApi.Summary, "Suspend a tenant and revoke its keys; credit and records stay")
+      .annotate(OpenApi.Summary, "Suspend a tenant and revoke its keys; credit and records are kept")
   )
   .add(
     HttpApiEndpoint.post("invite", "/v1/operator/invites")
@@ -126,7 +126,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(TooManyLetters)
       .addError(MailUnavailable)
       .annotate(Example, { body: { email: "grace@example.com", name: "Grace" } })
-      .annotate(OpenApi.Summary, "Mail a link: to a person's own console, or to join a tenant")
+      .annotate(OpenApi.Summary, "Mail a link that opens a person's own console or lets them join a tenant")
   )
   .add(
     HttpApiEndpoint.get("keys", "/v1/operator/keys")
@@ -155,7 +155,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       })
       .annotate(
         OpenApi.Summary,
-        "Create an API key, or change its name and limits. Only the response to its creation has the key (`api_key`)"
+        "Create an API key, or change its name and limits. Only the response that creates the key contains it (`api_key`)"
       )
   )
   .add(

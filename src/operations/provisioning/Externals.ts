@@ -1,4 +1,4 @@
-/** The stored external ids. */
+/** Stores the callers' external ids. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -23,7 +23,7 @@ export const make = (sql: SqlClient) => ({
       ([row]) => row
     ),
 
-  /** Assigns the external id to `id`. Fails the transaction if the external id belongs to another resource, or if `id` has another external id. */
+  /** Assigns the external id to `id`. Fails the transaction if the external id belongs to another resource, or if `id` already has another one. */
   claim: (kind: Kind, external_id: string, id: string, before: External | undefined, now: number): Statement =>
     statement(
       sql`INSERT INTO tollgate_provisioning_externals (kind, external_id, id, created_at)

@@ -1,4 +1,4 @@
-/** Letters to people that the operator creates or invites. The service's outbox sends them, so a command needs no mail server. */
+/** Writes letters to people whom the operator creates or invites. The service's outbox sends them, so a command needs no mail server. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -51,12 +51,12 @@ const letterOf = (
     `Hello ${plainName(name, "there")},`,
     `you have an account at ${service_name}. This link opens your console once, until ${toDay(expires_at)}:`,
     `${public_url}/console/#link=${code}`,
-    `How to start: create an API key under "Keys". Give your program this key and the base URL ${public_url}/v1. "Playground" tries a model without a program.`,
-    `If the link was used or has expired, sign in at ${public_url}/console/ with this address, or request another email.`
+    `To get started, create an API key under "Keys" and give it to your program, along with the base URL ${public_url}/v1. In "Playground", you can try a model without a program.`,
+    `If the link has been used or has expired, sign in at ${public_url}/console/ with this address, or request another email.`
   ].join("\n\n")
 })
 
-/** Stores a letter and the console link in it. Returns `undefined` if a letter with this key exists. */
+/** Stores a letter with its console link. Returns `undefined` if a letter with this key already exists. */
 const mailed = Effect.fnUntraced(function* (
   { info, links, outbox, writer }: Dependencies,
   by: Operator,
@@ -73,7 +73,7 @@ const mailed = Effect.fnUntraced(function* (
   return done ? expires_at : undefined
 })
 
-/** The outbox deletes letters after 30 days. This age limit keeps older accounts from getting their first letter again. */
+/** The outbox deletes letters after 30 days. This age limit keeps older accounts from getting their first letter a second time. */
 const newest = 30 * day
 
 const welcoming = (dependencies: Dependencies): LettersContract["welcome"] =>
@@ -92,7 +92,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     const person = yield* People.make(dependencies)
       .create(by, { email, name })
       .pipe(
-        // This request gives no credit and adds no team member, so these problems cannot occur.
+        // This request gives no credit and adds no team member, so these errors cannot occur.
         Effect.catchTags({
           BalanceBeyondBooks: Effect.die,
           ExternalIdNotFound: Effect.die,
@@ -108,7 +108,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     return { email, tenant_id: null, created: person.created, expires_at } satisfies InviteSent
   })
 
-/** Sends an invitation on behalf of the tenant's first owner. */
+/** Sends an invitation in the name of the tenant's first owner. */
 const toTenant = Effect.fnUntraced(function* (
   { invite, tenants }: Dependencies,
   by: Operator,

@@ -28,7 +28,7 @@ export const make = (parts: Parts): PeopleContract => ({
 
 const nameIn = (email: string): string => email.slice(0, email.lastIndexOf("@")).slice(0, 100)
 
-/** Returns the account of an address, which is created if necessary. The operator vouches for the address. */
+/** Returns the account with an address, and creates it if necessary. The operator vouches for the address. */
 export const welcomed = ({ tenants }: Parts, email: string, name = nameIn(email)) =>
   tenants.welcome({ provider: "email", subject: email, email, email_verified: true, name })
 
@@ -48,10 +48,10 @@ const personOf = ({ tenancy }: Parts, id: string) =>
     person === undefined ? Effect.dieMessage(`there is no account ${id}`) : Effect.succeed(person)
   )
 
-/** Suspends or activates a person. `undefined` changes nothing. */
+/** Suspends or activates a person. `undefined` leaves the person unchanged. */
 const setSuspended = ({ sql, tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, person: Person, suspended: boolean | undefined) {
-    // Suspends even a person whom the directory has suspended, because the directory can end its own suspension.
+    // Suspends the person even if the directory already has, because the directory can end its own suspension.
     if (suspended === undefined || (!suspended && person.suspended_at === null)) return
     const now = yield* Clock.currentTimeMillis
     const account_id = person.id
@@ -142,7 +142,7 @@ const finding = (parts: Parts): PeopleContract["find"] =>
     return shownOf(yield* personOf(parts, id), external_id, false)
   })
 
-/** Suspends the person first, so no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): PeopleContract["remove"] =>
   Effect.fn("Provisioning.people.remove")(function* (by, external_id) {
     const id = yield* openOf(parts, external_id)

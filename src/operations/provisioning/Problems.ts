@@ -1,4 +1,4 @@
-/** Refusals of provisioning. */
+/** Errors of the provisioning routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -10,15 +10,15 @@ export class ExternalIdNotFound extends Problem<ExternalIdNotFound>()("ExternalI
   details: {}
 }) {}
 
-/** The external id belongs to another person, tenant or key than the one in the request. */
+/** The external id belongs to a person, tenant or key other than the one in the request. */
 export class ExternalIdUsed extends Problem<ExternalIdUsed>()("ExternalIdUsed", {
   status: 409,
-  error: "this external id belongs to another resource: remove it first, or use another external id",
+  error: "this external id belongs to another resource; remove that resource first, or use another external id",
   code: "external_id_used",
   fields: { external_id: Schema.String }
 }) {}
 
-/** The key's tenant has no active owner, or the key's person is not an active member of its tenant. */
+/** The tenant has no active owner, or the person is not an active member of the tenant. */
 export class NoHolder extends Problem<NoHolder>()("NoHolder", {
   status: 409,
   error: "no active member of this tenant can hold the key",

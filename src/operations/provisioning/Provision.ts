@@ -1,18 +1,18 @@
 /**
- * Requests and responses of provisioning: people, tenants and keys, by the caller's own ids.
+ * Schemas for requests that provision people, tenants and keys under the caller's own ids, and for their responses.
  *
  * Where the specification is silent:
- * - A PUT creates the resource if its external id is new. Otherwise it updates the fields that differ. A person's address, a tenant's first owner
- *   and a key's tenant cannot change. A different value gets 409 `external_id_used`.
- * - An operator vouches for a person's address. A later sign-in with the same verified address gets this account.
- * - `credit_usd` is given once per external id, by the first request that has it, even if the person is removed and created again.
- * - An absent field stays unchanged, except for a key's limits: each PUT sets all of them, and an absent limit is removed.
- * - Only the response to a key's creation has the key. A later PUT cannot show it. To get a new key, remove it and create it again.
+ * - A PUT creates the resource if its external id is new, and otherwise updates the fields that differ. A person's address, a tenant's first owner
+ *   and a key's tenant cannot change; a different value gets 409 `external_id_used`.
+ * - The operator vouches for a person's address, so a later sign-in with the same verified address gets this account.
+ * - `credit_usd` is given only once per external id, by the first request that contains it, even if the person is removed and created again.
+ * - An absent field leaves its value unchanged. A key's limits are the exception: each PUT replaces all of them, so an absent limit is removed.
+ * - A key is shown only in the response that creates it, never by a later PUT. To get a new one, delete the key and create it again.
  * - DELETE of a person suspends them, ends their sign-ins, revokes their keys and deletes their passkeys. DELETE of a tenant suspends it and revokes
- *   its keys. Credit and records stay. A later PUT with the same external id activates the person or tenant again.
- * - Credit and allowances also require the scope `grants`. An invitation to a tenant and `team_external_id` require `tenants`.
+ *   its keys. Credit and records are kept. A later PUT with the same external id activates the person or tenant again.
+ * - Giving credit or an allowance also requires the scope `grants`. Inviting to a tenant, or naming `team_external_id`, requires `tenants`.
  * - `team_external_id` makes the person a member of that tenant. It does not lift a suspension there, and no request removes a person from a team.
- * - Each POST creates another tenant. A PUT creates one per external id.
+ * - Each POST creates another tenant. A PUT creates only one per external id.
  * - An invitation without a tenant creates the person and mails a link that opens the console once, within seven days. An invitation to a tenant
  *   comes from its first owner, who is named in the letter and on the team's page. A letter never contains an API key.
  */
@@ -29,11 +29,11 @@ import { NewOrganisation } from "../../people/tenants/Organisation.ts"
 import { Line } from "../operator/Act.ts"
 import { PersonStatus, TenantStatus } from "../operator/Found.ts"
 
-export const ExternalId = Line.annotations({ description: "The caller's own id: 1 to 200 characters on one line" })
+export const ExternalId = Line.annotations({ description: "The caller's own id, 1 to 200 characters on one line" })
 
 const credit = {
   credit_usd: Schema.optional(Amount),
-  /** The allowance of the person's home tenant, or of the tenant. */
+  /** The allowance for the tenant, or for the person's home tenant. */
   allowance: Schema.optional(Terms)
 } as const
 
@@ -42,7 +42,7 @@ export const PersonWanted = Schema.Struct({
   /** Defaults to the part of the address before the `@`. */
   name: Schema.optional(NewOrganisation.fields.name),
   suspended: Schema.optional(Schema.Boolean),
-  /** The person becomes a member of the tenant with this external id. */
+  /** The external id of a tenant that the person becomes a member of. */
   team_external_id: Schema.optional(ExternalId),
   ...credit
 }).annotations({ identifier: "PersonWanted" })
@@ -50,7 +50,7 @@ export interface PersonWanted extends Schema.Schema.Type<typeof PersonWanted> {}
 
 export const TenantWanted = Schema.Struct({
   name: NewOrganisation.fields.name,
-  /** The first owner's address. A person is created if no account has it. */
+  /** The first owner's address. If no account has it, a person is created. */
   owner_email: Email,
   suspended: Schema.optional(Schema.Boolean),
   ...credit
@@ -63,7 +63,7 @@ export const KeyWanted = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   /** An alternative to `tenant_id`. */
   tenant_external_id: Schema.optional(ExternalId),
-  /** The key's holder. Defaults to the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
+  /** The holder of the key. Defaults to the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
   person_external_id: Schema.optional(ExternalId),
   name,
   allowed_models,
@@ -76,7 +76,10 @@ export const KeyWanted = Schema.Struct({
     ({ person_external_id, tenant_external_id, tenant_id }) =>
       (tenant_id === undefined || tenant_external_id === undefined) &&
       (tenant_id ?? tenant_external_id ?? person_external_id) !== undefined,
-    { message: () => "one of tenant_id, tenant_external_id and person_external_id" }
+    {
+      message: () =>
+        "must contain tenant_id, tenant_external_id or person_external_id, but not both tenant_id and tenant_external_id"
+    }
   ),
   Schema.annotations({ identifier: "KeyWanted" })
 )
@@ -85,7 +88,7 @@ export interface KeyWanted extends Schema.Schema.Type<typeof KeyWanted> {}
 const made = {
   /** Null if the person or tenant has no external id. */
   external_id: Schema.NullOr(Schema.String),
-  /** Whether this request created it. */
+  /** Whether this request created the resource. */
   created: Schema.Boolean
 } as const
 
@@ -122,22 +125,22 @@ export const ProvisionedKey = Schema.Struct({
   expires_at: Schema.NullOr(Moment),
   allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
   tags: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.String })),
-  /** The key itself, only in the response to its creation. */
+  /** The key itself. Present only in the response that creates it. */
   api_key: Schema.optional(Schema.String)
 }).annotations({ identifier: "ProvisionedKey" })
 export interface ProvisionedKey extends Schema.Schema.Type<typeof ProvisionedKey> {}
 
 export const InviteWanted = Schema.Struct({
   email: Email,
-  /** The name of a newly created person. */
+  /** The name that a person gets if this request creates them. */
   name: Schema.optional(NewOrganisation.fields.name),
-  /** The tenant to join. Without it, the letter opens the person's home tenant. */
+  /** The tenant to join. Without it, the link opens the console in the person's home tenant. */
   tenant_id: Schema.optional(TenantId),
-  /** The role in the tenant. Defaults to `member`. */
+  /** The person's role in the tenant. Defaults to `member`. */
   role: Schema.optional(Role)
 }).pipe(
   Schema.filter(({ role, tenant_id }) => role === undefined || tenant_id !== undefined, {
-    message: () => "a role needs a tenant_id"
+    message: () => "role requires a tenant_id"
   }),
   Schema.annotations({ identifier: "OperatorInviteWanted" })
 )
@@ -145,11 +148,11 @@ export interface InviteWanted extends Schema.Schema.Type<typeof InviteWanted> {}
 
 export const InviteSent = Schema.Struct({
   email: Schema.String,
-  /** Null for an invitation without a tenant. */
+  /** Null if the invitation is not to a tenant. */
   tenant_id: Schema.NullOr(TenantId),
   /** Whether this request created the person. */
   created: Schema.Boolean,
-  /** The expiry of the letter's link. */
+  /** When the link in the letter expires. */
   expires_at: Moment
 }).annotations({ identifier: "OperatorInviteSent" })
 export interface InviteSent extends Schema.Schema.Type<typeof InviteSent> {}

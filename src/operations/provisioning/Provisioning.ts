@@ -1,4 +1,4 @@
-/** Creates, changes and removes people, tenants and keys for the operator. Every request by external id can be repeated safely. */
+/** Creates, changes and removes people, tenants and keys for the operator. Every request by external id can safely be repeated. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
@@ -61,20 +61,20 @@ interface Things<Wanted, Made, E> {
 type MoneyProblem = BalanceBeyondBooks | TenantClosed
 type TeamProblem = ExternalIdNotFound | TeamFull | TooManyTenants
 
-/** `by` is the acting operator. Lists are newest first, with ids below `before`. */
+/** `by` is the operator who acts. Lists are newest first, with ids below `before`. */
 export interface ProvisioningContract {
   readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem | TeamProblem> & {
-    /** Creates a person without an external id. If the address has an account, nothing is created. */
+    /** Creates a person without an external id, unless an account already has the address. */
     readonly create: (
       by: Operator,
       wanted: Omit<PersonWanted, "credit_usd">
     ) => Effect.Effect<ProvisionedPerson, MoneyProblem | TeamProblem | BooksUnavailable>
-    /** Whether an account has verified this address. */
+    /** Returns whether an account has verified this address. */
     readonly isKnown: (email: string) => Effect.Effect<boolean>
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
   readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
-    /** Creates a tenant without an external id. Each request creates another. */
+    /** Creates a tenant without an external id. Each request creates another one. */
     readonly create: (
       by: Operator,
       wanted: Omit<TenantWanted, "credit_usd">
@@ -90,7 +90,7 @@ export interface ProvisioningContract {
   readonly letters: {
     /** Stores a person's first letter, once. Returns `false` if it was stored before, the account is old, or the person is suspended. */
     readonly welcome: (by: Operator, person: ProvisionedPerson) => Effect.Effect<boolean, BooksUnavailable>
-    /** Invites an address to the service, or to a tenant. Another invitation sends another letter. */
+    /** Invites an address to the service or to a tenant. Each invitation sends another letter. */
     readonly invite: (
       by: Operator,
       wanted: InviteWanted

@@ -1,4 +1,4 @@
-/** Adds provisioned people to teams. */
+/** Adds people to teams when they are provisioned. */
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
@@ -11,7 +11,7 @@ import type { Operator } from "../operator/Operator.ts"
 import { ExternalIdNotFound } from "./Problems.ts"
 import type { Parts } from "./Provisioning.ts"
 
-/** Finds the tenant with an external id. Returns `undefined` if no external id is given. */
+/** Finds the tenant with an external id. Returns `undefined` if none is given. */
 export const named = Effect.fnUntraced(function* ({ externals }: Parts, external_id: string | undefined) {
   if (external_id === undefined) return undefined
   const found = yield* externals.find("tenant", external_id)
@@ -20,7 +20,7 @@ export const named = Effect.fnUntraced(function* ({ externals }: Parts, external
     : (found.id as TenantId)
 })
 
-/** Makes the person a member of the team, unless they are one. */
+/** Makes the person a member of the team, unless they already are. */
 export const join = (parts: Parts) =>
   Effect.fn("Provisioning.join")(function* (by: Operator, { id: account_id }: Person, tenant_id: TenantId | undefined) {
     if (tenant_id === undefined) return

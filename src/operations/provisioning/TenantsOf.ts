@@ -47,7 +47,7 @@ const shown = Effect.fnUntraced(function* (
   } satisfies ProvisionedTenant
 })
 
-/** Suspends or activates a tenant. `undefined` changes nothing. */
+/** Suspends or activates a tenant. `undefined` leaves the tenant unchanged. */
 const setSuspended = ({ ledger }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, tenant: ProvisionedTenant, suspended: boolean | undefined) {
     const status = suspended === true ? "suspended" : "active"
@@ -97,14 +97,14 @@ const creating = (parts: Parts): TenantsContract["create"] =>
     const made = parts.founding({ account_id, name }, (tenant_id) => [
       Audit.entry(by, { action: "tenant.create", tenant_id, account_id }, now)
     ])
-    // An earlier check found that the owner may own another tenant.
+    // An earlier check found that the owner may own another tenant, so a conflict means that this has changed.
     const { id } = yield* Effect.catchTag(made, "Conflict", () => new TooManyTenants())
     yield* setSuspended(parts)(by, yield* shown(parts, id, null, true), suspended)
     yield* Money.allow(parts)(by, id, allowance)
     return yield* shown(parts, id, null, true)
   })
 
-/** Creates tenant and external id in one transaction. */
+/** Creates the tenant and its external id in one transaction. */
 const founded = Effect.fnUntraced(function* (
   parts: Parts,
   by: Operator,

@@ -1,11 +1,11 @@
-/** The join by the vendor's id of each call. Each difference then names its call. */
+/** Joins by the vendor's id for each call, so that each difference names its call. */
 import { toDay } from "../../kernel/Moment.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { BilledKind, BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
 import { nanoOf } from "./Reconciliation.ts"
 import type { Cause, Compared, Difference, Expected, Joined, MeteredCall } from "./Reconciliation.ts"
 
-/** A call on the bill. */
+/** A call as the bill lists it. */
 interface BilledCall {
   readonly id: string
   readonly day: string
@@ -38,7 +38,7 @@ const attoOf = ({ kinds }: MeteredCall): bigint =>
 
 const tokensOf = (kinds: MeteredCall["kinds"], kind: BilledKind): number => kinds[kind]?.quantity ?? 0
 
-/** The billed tokens at the metered price of each kind, and whether any kind differs. */
+/** Prices the billed tokens at the metered price of each kind. Also tells whether any kind differs. */
 const atOwnPrices = (own: MeteredCall, { kinds }: BilledCall): { readonly atto: bigint; readonly tokens: number } => {
   let atto = 0n
   let tokens = 0
@@ -79,7 +79,7 @@ const compareCall = (own: MeteredCall, billed: BilledCall): ReadonlyArray<Differ
     const { atto, tokens } = atOwnPrices(own, billed)
     const amount = nanoOf(atto)
     const cause: Cause = tokens === 0 ? "kind" : own.cut > 0 && tokens > 0 ? "cut_stream" : "quantity"
-    // A changed kind has the vendor's price.
+    // A kind that changed gets the vendor's price.
     found.push(line(cause, cause === "kind" ? difference : amount, tokens))
     left -= cause === "kind" ? difference : amount
   }
@@ -132,7 +132,7 @@ class Sums {
   }
 }
 
-/** Joins by id. A call that both sides know counts on the metered day. Metered calls outside the window are only looked up. */
+/** Joins by id. A call that both sides know counts on its metered day. Metered calls outside the window are only looked up. */
 export const joinCalls = (
   calls: ReadonlyArray<MeteredCall>,
   lines: ReadonlyArray<BilledLine>,

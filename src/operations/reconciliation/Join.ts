@@ -1,13 +1,15 @@
 /**
- * Joins the metered calls with a vendor's bill, and gives each difference a cause. Pure: two lists in, differences out. The differences of a day
- * and model add up exactly to the bill less the expectation.
+ * Joins the metered calls with a vendor's bill and finds the cause of each difference. It is pure: two arrays in, differences out. The differences
+ * for a day and model add up exactly to the bill less the expected cost.
  *
  * Where the specification is silent:
  * - A call that the vendor lists is joined by the vendor's id. All other lines are joined by day, model and kind of token.
- * - Another time zone is accepted as a cause only if the metered hours, moved by whole hours, give the vendor's quantities of every day exactly.
- * - A difference of quantity is priced at the metered price of its kind. The rest is a difference of price, unless the vendor's last digits
+ * - A different time zone is accepted as a cause only if the metered hours, shifted by whole hours, match the vendor's quantities for every day
+ *   exactly.
+ * - A difference in quantity is priced at the metered price of its kind. What remains is a difference in price, unless the vendor's last digits
  *   explain it.
- * - Without listed calls, the vendor's number of requests tells unknown calls from failed ones. Failed calls come first, then retries.
+ * - If the bill lists no calls, the vendor's number of requests tells unknown calls from failed ones. Failed calls are considered first, then
+ *   retries.
  */
 import { day as dayMillis, hour as hourMillis, toDay } from "../../kernel/Moment.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -19,7 +21,7 @@ import type { Cause, Compared, Difference, Expected, Joined, Metered, MeteredCal
 
 type Kinds = Map<BilledKind, Expected>
 
-/** The metered sums of a model and day. */
+/** The metered sums for a model and day. */
 interface Own {
   readonly kinds: Kinds
   requests: number
@@ -29,16 +31,16 @@ interface Own {
   charged: Nano
 }
 
-/** The billed sums of a model, day and kind. */
+/** The billed sums for a model, day and kind. */
 interface Charge {
   quantity: number | null
   amount: Nano | null
-  /** Units of the last digits of the amounts. */
+  /** The units of the amounts' last digits. */
   resolution: Nano
   tier: string | undefined
 }
 
-/** The bill of a model and day. */
+/** The bill for a model and day. */
 interface Theirs {
   readonly kinds: Map<BilledKind, Charge>
   requests: number | undefined
@@ -60,7 +62,7 @@ const add = (own: Own, metered: Metered): void => {
 
 type ByDay<A> = ReadonlyMap<string, A>
 
-/** Sums of a model by day, where the day begins `shift` hours after midnight UTC. */
+/** Sums a model by day, where the day begins `shift` hours after midnight UTC. */
 const ownDays = (metered: ReadonlyArray<Metered>, { first, last }: BillWindow, shift: number): ByDay<Own> => {
   const days = new Map<string, Own>()
   for (const one of metered) {
@@ -95,7 +97,7 @@ const billedDays = (lines: ReadonlyArray<BilledLine>): ByDay<Theirs> => {
   return days
 }
 
-/** Whether moved hours give the vendor's quantities of every day. */
+/** Returns whether shifted hours match the vendor's quantities for every day. */
 const agrees = (own: ByDay<Own>, theirs: ByDay<Theirs>): boolean => {
   for (const day of new Set([...own.keys(), ...theirs.keys()])) {
     const kinds = theirs.get(day)?.kinds
@@ -112,7 +114,7 @@ const shifts = Array.from({ length: 27 }, (_, i) => i - 12)
   .filter((shift) => shift !== 0)
   .toSorted((a, b) => Math.abs(a) - Math.abs(b))
 
-/** The hours after midnight UTC at which the vendor's day begins. 0 if the days agree, or if no shift explains them. */
+/** Returns how many hours after midnight UTC the vendor's day begins. Returns 0 if the days agree or no shift explains them. */
 const shiftOf = (metered: ReadonlyArray<Metered>, theirs: ByDay<Theirs>, window: BillWindow): number => {
   const isCounted = [...theirs.values()].some(({ kinds }) => [...kinds.values()].some(({ quantity }) => quantity))
   if (!isCounted || agrees(ownDays(metered, window, 0), theirs)) return 0
@@ -124,7 +126,7 @@ const expectedOf = (own: Own): Nano => nanoOf([...own.kinds.values()].reduce((su
 const billedOf = (theirs: Theirs | undefined): Nano =>
   [...(theirs?.kinds.values() ?? [])].reduce((sum, { amount }) => sum + (amount ?? 0n), 0n)
 
-/** Collects differences of one model and day. */
+/** Collects the differences for one model and day. */
 class Found {
   readonly list: Array<Difference> = []
   readonly day: string
@@ -148,7 +150,7 @@ class Found {
 
 const promptKinds: ReadonlyArray<BilledKind> = ["input", "cached_input", "cache_write", "cache_write_1h"]
 
-/** Billed less expected tokens, by kind. A kind without a quantity is absent. */
+/** Returns billed less expected tokens, by kind. A kind without a quantity is absent. */
 const quantitiesOf = (own: Own, theirs: Theirs): ReadonlyMap<BilledKind, number> => {
   const counted = new Map<BilledKind, number>()
   const isCounted = [...theirs.kinds.values()].some(({ quantity }) => quantity !== null)
@@ -156,14 +158,14 @@ const quantitiesOf = (own: Own, theirs: Theirs): ReadonlyMap<BilledKind, number>
   for (const kind of new Set([...own.kinds.keys(), ...theirs.kinds.keys()])) {
     if (kind === "all" || kind === "request") continue
     const quantity = theirs.kinds.get(kind)?.quantity
-    // A kind with an amount and no quantity was not counted; one without any line has no tokens.
+    // A kind with an amount but no quantity was not counted. A kind without any line has no tokens.
     if (quantity === null) continue
     counted.set(kind, (quantity ?? 0) - (own.kinds.get(kind)?.quantity ?? 0))
   }
   return counted
 }
 
-/** The cause of differing tokens of a model and day. */
+/** Finds why the tokens for a model and day differ. */
 const causeOfQuantities = (own: Own, theirs: Theirs, counted: ReadonlyMap<BilledKind, number>): Cause => {
   const prompt = promptKinds.map((kind) => counted.get(kind) ?? 0)
   const output = counted.get("output") ?? 0
@@ -180,7 +182,7 @@ const causeOfQuantities = (own: Own, theirs: Theirs, counted: ReadonlyMap<Billed
   return output > 0 && own.cut > 0 && prompt.every((tokens) => tokens === 0) ? "cut_stream" : "quantity"
 }
 
-/** The tokens at the metered price of their kind; at the vendor's price if the service metered none of that kind. */
+/** Prices tokens at the metered price of their kind, or at the vendor's price if the service metered none of that kind. */
 const priceOf = (own: Own, theirs: Theirs, kind: BilledKind, tokens: number): Nano => {
   const mine = own.kinds.get(kind)
   if (mine !== undefined && mine.quantity > 0) return nanoOf((mine.atto * BigInt(tokens)) / BigInt(mine.quantity))
@@ -192,14 +194,14 @@ const priceOf = (own: Own, theirs: Theirs, kind: BilledKind, tokens: number): Na
 
 const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
 
-/** The cause of a difference that remains although the tokens are the same. */
+/** Finds the cause of a difference that remains even though the tokens agree. */
 const causeOfRest = (rest: Nano, tolerance: Nano, tier: string | undefined, isCounted: boolean): Cause => {
   if (magnitude(rest) <= tolerance) return "rounding"
   if (tier !== undefined) return "kind"
   return isCounted ? "price" : "unexplained"
 }
 
-/** Compares a model's day that both sides know. */
+/** Compares a day of a model that both sides know. */
 const compare = (found: Found, own: Own, theirs: Theirs): void => {
   const counted = quantitiesOf(own, theirs)
   const cause = causeOfQuantities(own, theirs, counted)
@@ -229,7 +231,7 @@ const compare = (found: Found, own: Own, theirs: Theirs): void => {
   found.add(causeOfRest(rest, tolerance, all.tier, isCounted), "all", rest, null)
 }
 
-/** The differences of a model and day, at the vendor's hours. */
+/** Finds the differences for a model and day, using the vendor's hours. */
 const differencesOf = (day: string, model: string, own: Own | undefined, theirs: Theirs | undefined): Found => {
   const found = new Found(day, model)
   if (own === undefined || (own.requests === 0 && own.kinds.size === 0 && own.failed === 0 && own.retries === 0)) {
@@ -241,7 +243,7 @@ const differencesOf = (day: string, model: string, own: Own | undefined, theirs:
   return found
 }
 
-/** Makes the sum exact: kinds are rounded one by one, the whole once. */
+/** Makes the sum exact, because kinds are rounded one by one but the total only once. */
 const settleRounding = (found: Found, difference: Nano): void => {
   const left = difference - found.sum
   if (left !== 0n) found.add(magnitude(left) <= 16n ? "rounding" : "unexplained", "all", left, null)
@@ -249,7 +251,7 @@ const settleRounding = (found: Found, difference: Nano): void => {
 
 const noteOf = (shift: number): string => `the vendor's day begins at ${shift < 0 ? shift + 24 : shift}:00 UTC`
 
-/** One model, day by day. */
+/** Compares one model day by day. */
 const joinModel = (
   model: string,
   metered: ReadonlyArray<Metered>,
@@ -288,8 +290,8 @@ const grouped = <A>(list: ReadonlyArray<A>, keyOf: (one: A) => string): Readonly
 }
 
 /**
- * Joins the metered hours with the bill of these days. `metered` should include the hours of the days around the window, for other time zones.
- * Calls are joined by id if the bill lists calls.
+ * Joins the metered hours with the bill for these days. `metered` should include the hours of the adjacent days, to allow for other time zones. If
+ * the bill lists calls, they are joined by id.
  */
 export const join = (
   metered: ReadonlyArray<Metered>,
@@ -314,5 +316,5 @@ export const join = (
   }
 }
 
-/** The hours that a reader adds before and after the days, for other time zones. */
+/** How many hours a reader adds before and after the days, to allow for other time zones. */
 export const marginMillis = dayMillis

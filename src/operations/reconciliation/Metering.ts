@@ -1,9 +1,9 @@
 /**
- * The expected bill of the metered calls: their tokens by kind, at the upstream's configured cost, or else at the model's price.
+ * Computes what the vendor should bill for the metered calls: their tokens by kind, at the upstream's configured cost, or else at the model's price.
  *
  * Where the specification is silent:
- * - A model without a price here (a tool, or a model that left the configuration) should cost what was charged.
- * - Audio and image tokens count as input or output.
+ * - A model that has no price here (a tool, or a model that left the configuration) should cost what was charged.
+ * - Audio and image tokens count as input or output tokens.
  */
 import { hour } from "../../kernel/Moment.ts"
 import { detailNames, promptDetails } from "../../kernel/TokenDetails.ts"
@@ -29,7 +29,7 @@ const kindOf: { readonly [Name in TokenDetail]: BilledKind } = {
   completion_image_tokens: "output"
 }
 
-/** The kinds whose line applies if a kind has none, in order. */
+/** The kinds whose line applies, in order, if a kind has none of its own. */
 const wider: { readonly [Name in TokenDetail]: ReadonlyArray<Quantity> } = {
   cached_audio_tokens: ["cached_tokens", "prompt_tokens"],
   cached_tokens: ["prompt_tokens"],
@@ -54,7 +54,7 @@ interface Served {
   readonly lines: ReadonlyArray<PriceLine>
 }
 
-/** The vendor's name and price of a model at an upstream. */
+/** Returns the vendor's name and price for a model at an upstream. */
 export const servedLookup = (models: ReadonlyArray<Model>): ((call: VendorCall) => Served | undefined) => {
   const served = new Map(
     models.flatMap((model) =>
@@ -77,7 +77,7 @@ const addTo = (kinds: Kinds, kind: BilledKind, quantity: number, price: bigint):
   kinds[kind] = { quantity: before.quantity + quantity, atto: before.atto + BigInt(quantity) * price }
 }
 
-/** The tokens of a call by kind, and what they should cost. */
+/** Returns a call's tokens by kind, and what they should cost. */
 const expectedOf = (call: VendorCall, lines: ReadonlyArray<PriceLine>): Kinds => {
   const applying = linesAt(lines, call.prompt_tokens)
   const priceOf = (...names: ReadonlyArray<Quantity>): bigint => {
@@ -106,10 +106,10 @@ const expectedOf = (call: VendorCall, lines: ReadonlyArray<PriceLine>): Kinds =>
 const isCut = ({ error_type }: VendorCall): boolean =>
   error_type === "client_disconnected" || error_type === "upstream_error"
 
-/** One call as the join sees it. */
+/** Converts a call to the form that the join uses. */
 export const meteredCallOf = (call: VendorCall, served: Served | undefined): MeteredCall => {
   const { at, cost, requests, usage_id } = call
-  // A failed call without a cost used nothing that this service knows.
+  // A failed call without a cost used nothing, as far as this service knows.
   const isFailed = cost === 0n && !call.success && call.prompt_tokens + call.completion_tokens === 0
   const kinds: Kinds =
     served === undefined ? { request: { quantity: 1, atto: cost * attoInNano } } : expectedOf(call, served.lines)

@@ -1,4 +1,4 @@
-/** Vendors' names of models: `gpt-5` is billed as `gpt-5-2026-03-01`, `openai/gpt-5` or `gpt-5@20260301`. */
+/** Matches vendors' names for models: `gpt-5` is billed as `gpt-5-2026-03-01`, `openai/gpt-5` or `gpt-5@20260301`. */
 
 const plain = (name: string): string =>
   name
@@ -8,7 +8,7 @@ const plain = (name: string): string =>
     .replace(/(?:-v\d+)?(?::\d+)?$/, "")
     .replaceAll(/[^a-z0-9]+/g, "-")
 
-/** Finds the known model for a name on a bill; the name itself if none or several match. An equal name always wins. */
+/** Finds the known model for a name on a bill. Returns the name itself if none or several match. An identical name always wins. */
 export const nameLookup = (known: ReadonlySet<string>): ((billed: string) => string) => {
   const plainly = new Map<string, string | undefined>()
   for (const name of known) plainly.set(plain(name), plainly.has(plain(name)) ? undefined : name)

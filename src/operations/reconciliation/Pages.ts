@@ -1,6 +1,6 @@
 /**
  * Reads a bill page by page. Each page is stored with its cursor, so an interrupted read continues where it stopped. The pages of a window are
- * deleted with its result, and after a day, because the bill may have changed.
+ * deleted along with its result, and also after a day, because the bill may have changed by then.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect, Schedule } from "effect"
@@ -23,7 +23,7 @@ export interface PageParts {
   readonly writer: WriterContract
 }
 
-/** The maximum number of pages of one report and window. A vendor that repeats cursors would otherwise never end. */
+/** The maximum number of pages per report and window. Without it, a vendor that repeats cursors would never end. */
 const pagesMax = 1_000
 const pageBytesMax = 32 * 1024 * 1024
 
@@ -63,10 +63,10 @@ export const forgotten = (sql: SqlClient, vendor: string, { first, last }: BillW
 
 const unavailable = (vendor: string, why: string) => new BillUnavailable({ message: `the bill of ${vendor}: ${why}` })
 
-/** Refusals that another attempt may avoid. */
+/** Errors that another attempt may avoid. */
 const isTransient = (status: number): boolean => status === 429 || status >= 500
 
-/** One answer. Up to five attempts, a second, two, four and eight apart. */
+/** Requests one page, with up to five attempts that are one, two, four and eight seconds apart. */
 const asked = (wire: Wire.Wire, vendor: BillingVendor, api: BillingApi, path: string) =>
   wire.exchange({ method: "GET", path, headers: api.headers(vendor.key!) }, { limit: pageBytesMax }).pipe(
     Effect.mapError(({ reason }) => unavailable(vendor.name, `no answer (${reason})`)),
@@ -94,7 +94,7 @@ const read = (vendor: BillingVendor, make: () => BillPage): Effect.Effect<BillPa
     }
   })
 
-/** Reads one report to its end, from the last stored page. */
+/** Reads one report to its end, starting after the last stored page. */
 const reportOf = Effect.fnUntraced(function* (
   parts: PageParts,
   wire: Wire.Wire,
@@ -142,7 +142,7 @@ const keep = (
     })
   )
 
-/** The bill of a window from the vendor's API. */
+/** Reads the bill for a window from the vendor's API. */
 export const billOf = (parts: PageParts, vendor: BillingVendor, window: BillWindow) =>
   Effect.scoped(
     Effect.gen(function* () {

@@ -1,8 +1,8 @@
-/** Refusals of the reconciliation. */
+/** Errors of the reconciliation. */
 import { Data, Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The vendor's day was not reconciled. */
+/** This vendor's day was not reconciled. */
 export class ReconciliationNotFound extends Problem<ReconciliationNotFound>()("ReconciliationNotFound", {
   status: 404,
   error: "this vendor's day was not reconciled",
@@ -11,8 +11,8 @@ export class ReconciliationNotFound extends Problem<ReconciliationNotFound>()("R
   details: {}
 }) {}
 
-/** The request of a reconciliation is wrong: an unknown vendor, a day that is not closed. The message is for the operator. */
+/** The request for a reconciliation is wrong, because the vendor is unknown or a day is not closed. The message is written for the operator. */
 export class CannotReconcile extends Data.TaggedError("CannotReconcile")<{ readonly message: string }> {}
 
-/** The vendor's bill could not be read. The message has no credential. */
+/** The vendor's bill could not be read. The message contains no credential. */
 export class BillUnavailable extends Data.TaggedError("BillUnavailable")<{ readonly message: string }> {}

@@ -5,7 +5,7 @@ import { divideHalfUp, Usd } from "../../kernel/Money.ts"
 import { billedKinds } from "../../upstream/billing/Bill.ts"
 import type { BilledKind } from "../../upstream/billing/Bill.ts"
 
-/** The causes of a difference, with what they mean. */
+/** The causes of a difference, each with an explanation. */
 export const causes = {
   coverage: "The vendor billed calls that this service does not know.",
   not_billed: "The service has calls that the vendor did not bill.",
@@ -23,20 +23,20 @@ export const causes = {
 export type Cause = keyof typeof causes
 export const causeNames = Object.keys(causes) as ReadonlyArray<Cause>
 
-/** 10^-18 USD, in which prices are exact. */
+/** 10^-18 USD, the unit in which prices are exact. */
 export const attoInNano = 1_000_000_000n
 
-/** Rounded half away from zero. */
+/** Rounds half away from zero. */
 export const nanoOf = (atto: bigint): Nano =>
   atto < 0n ? -divideHalfUp(-atto, attoInNano) : divideHalfUp(atto, attoInNano)
 
-/** Tokens of a kind, and what they should cost, in 10^-18 USD. */
+/** The tokens of a kind, and what they should cost in 10^-18 USD. */
 export interface Expected {
   readonly quantity: number
   readonly atto: bigint
 }
 
-/** The service's records of a vendor's model in an hour. */
+/** The service's records for a vendor's model in an hour. */
 export interface Metered {
   /** The start of the UTC hour. */
   readonly hour: number
@@ -55,16 +55,16 @@ export interface Metered {
   readonly charged: Nano
 }
 
-/** One call, if the vendor lists calls. */
+/** A single call, if the vendor lists calls. */
 export interface MeteredCall extends Metered {
   readonly usage_id: string
-  /** The vendor's id of the request. */
+  /** The vendor's id for the request. */
   readonly call: string | undefined
-  /** The vendors' ids of its failed attempts. */
+  /** The vendors' ids for its failed attempts. */
   readonly retried: ReadonlyArray<string>
 }
 
-/** A part of the difference between the bill and the expectation. */
+/** A part of the difference between the bill and the expected cost. */
 export interface Difference {
   readonly day: string
   readonly model: string
@@ -72,14 +72,14 @@ export interface Difference {
   readonly cause: Cause
   /** Billed less expected. */
   readonly amount: Nano
-  /** Billed less expected tokens; null if the vendor gives no quantity. */
+  /** Billed less expected tokens. Null if the vendor states no quantity. */
   readonly quantity: number | null
   readonly note: string | null
   readonly call: string | null
   readonly usage_id: string | null
 }
 
-/** A day's sums of a model. The differences of the day and model add up to `billed - expected`. */
+/** A model's sums for a day. The differences for the day and model add up to `billed - expected`. */
 export interface Compared {
   readonly day: string
   readonly model: string
@@ -102,7 +102,7 @@ const sums = {
   vendor: Schema.String,
   day: Schema.String,
   reconciled_at: Schema.String,
-  /** The vendor's bill of the day. */
+  /** The vendor's bill for the day. */
   billed: Usd,
   /** The cost of the metered calls at the configured prices. */
   expected: Usd,

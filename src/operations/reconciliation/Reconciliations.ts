@@ -1,11 +1,11 @@
 /**
- * Compares vendors' bills with the metered calls, day by day, and keeps the result. A repeated comparison of a day replaces its result.
+ * Compares vendors' bills with the metered calls, day by day, and stores the result. Comparing a day again replaces its result.
  *
  * Where the specification is silent:
- * - Only closed days are compared: the vendor's UTC day is over, and its bill has had time to settle.
- * - The loop compares the last three closed days again, because bills are corrected. It never looks back further than the vendor reports.
- * - A bill that lists calls is joined by call, any other by day, model and kind of token (`Join`).
- * - Coverage is the part of a bill that is not of unknown calls.
+ * - Only closed days are compared: the vendor's UTC day must be over, and its bill must have had time to settle.
+ * - The loop compares the last three closed days again, because vendors correct bills. It never looks back further than the vendor reports.
+ * - A bill that lists calls is joined by call; any other is joined by day, model and kind of token (`Join`).
+ * - Coverage is the part of a bill that does not come from unknown calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -52,22 +52,22 @@ export interface DaysAsked {
 type Failed = CannotReconcile | BillUnavailable | BooksUnavailable | Conflict
 
 export interface ReconciliationsContract {
-  /** Compares the bill of these days from the vendor's API. */
+  /** Compares the bill for these days, read from the vendor's API. */
   readonly reconcile: (vendor: string, window: BillWindow) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
-  /** Compares a bill that is a file. */
+  /** Compares a bill that was given as a file. */
   readonly reconcileFile: (
     vendor: string,
     window: BillWindow,
     bill: () => Readable
   ) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
-  /** Compared days, newest first. */
+  /** Lists the days compared, newest first. */
   readonly list: (
     asked: DaysAsked
   ) => Effect.Effect<{ readonly reconciliations: ReadonlyArray<ReconciliationLine>; readonly truncated: boolean }>
   readonly find: (vendor: string, day: string) => Effect.Effect<ReconciliationDetail, ReconciliationNotFound>
-  /** The newest day of each vendor, for the metrics. */
+  /** Returns each vendor's newest day, for the metrics. */
   readonly drifts: Effect.Effect<ReadonlyArray<BillDrift>>
-  /** Compares the newly closed days of every vendor with an API. */
+  /** Compares the newly closed days of every vendor that has an API. */
   readonly job: Loop.Job
 }
 
@@ -82,7 +82,7 @@ export class Reconciliations extends Context.Tag("tollgate/reconciliation/Reconc
 /** The maximum number of days per comparison. */
 const daysMax = 31
 const listMax = 400
-/** The maximum number of stored differences per vendor and day. The largest are kept; the sums include all. */
+/** The maximum number of differences stored per vendor and day. The largest are stored, but the sums include all of them. */
 const differencesMax = 5_000
 /** The number of closed days that the loop compares again. */
 const daysAgain = 3
@@ -123,7 +123,7 @@ const vendorNamed = ({ vendors }: Parts, name: string): Effect.Effect<BillingVen
   })
 }
 
-/** The last day whose bill no longer changes. */
+/** Returns the last day whose bill no longer changes. */
 const lastClosed = ({ api }: BillingVendor, now: number): string =>
   toDay(now - (api === undefined ? 0 : billingApis[api].closes_after_ms) - dayMillis)
 
@@ -162,7 +162,7 @@ const reconcileFile = (parts: Parts): ReconciliationsContract["reconcileFile"] =
     return yield* compared(parts, vendor, window, inside)
   })
 
-/** The metered calls of the vendor, by hour; and each of them if the bill lists calls. */
+/** Reads the vendor's metered calls by hour, and each call if the bill lists calls. */
 const metered = (parts: Parts, vendor: BillingVendor, { first, last }: BillWindow, listsCalls: boolean) =>
   Effect.suspend(() => {
     const servedOf = servedLookup(parts.models)
@@ -221,7 +221,7 @@ const byCause = (differences: ReadonlyArray<Difference>): ReconciliationLine["ca
     .toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
 }
 
-/** 1 if nothing was billed. */
+/** Returns 1 if nothing was billed. */
 const coverageOf = (billed: Nano, causes: ReconciliationLine["causes"]): number => {
   const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
   return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
@@ -257,7 +257,7 @@ const resultOf = (vendor: string, day: string, now: number, joined: Joined): Res
 const asText = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? part.toString() : part))
 
-/** Replaces the results of a window. */
+/** Replaces the results for a window. */
 const replacing = (
   { sql }: Parts,
   vendor: string,
@@ -330,7 +330,7 @@ const list =
       (rows) => ({ reconciliations: rows.slice(0, listMax).map(lineOf), truncated: rows.length > listMax })
     )
 
-/** As stored: amounts are strings. */
+/** The stored form, in which amounts are strings. */
 type Stored<A> = { readonly [K in keyof A]: A[K] extends Nano ? string : A[K] }
 
 const find =
@@ -375,7 +375,7 @@ const drifts = ({ sql }: Parts): ReconciliationsContract["drifts"] =>
 
 // ---- the loop -------------------------------------------------------------------------------------------------------------
 
-/** The days to compare now; `undefined` if the last closed day was compared after it closed. */
+/** Returns the days to compare now, or `undefined` if the last closed day was compared after it closed. */
 const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) {
   const now = yield* Clock.currentTimeMillis
   const last = lastClosed(vendor, now)

@@ -1,4 +1,4 @@
-/** The vendors whose bills are compared with the metered calls: `reconciliation`. */
+/** Reads which vendors' bills are compared with the metered calls: `reconciliation`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
@@ -6,15 +6,15 @@ import { billingApiNames, billingApis } from "../../upstream/billing/Vendors.ts"
 import type { BillingApiName } from "../../upstream/billing/Vendors.ts"
 
 const Vendor = Schema.Struct({
-  /** The billing API. Without one, the bills are files. */
+  /** The billing API. Without one, bills are given as files. */
   api: Schema.optional(Schema.Literal(...billingApiNames)),
-  /** The environment variable with the admin key, which the API needs. */
+  /** The environment variable that contains the admin key, which the API requires. */
   key_env: Schema.optional(NonEmpty),
-  /** The API's address. Default: the vendor's. */
+  /** The API's address. Defaults to the vendor's own. */
   base_url: Schema.optional(Address),
-  /** The upstreams that this vendor bills. Default: the one with the vendor's name. */
+  /** The upstreams for which this vendor bills. Defaults to the one with the vendor's name. */
   upstreams: Schema.optional(Schema.Array(NonEmpty)),
-  /** Names of models on the bill, with the names in the requests to the upstream. Needed only if they are too different. */
+  /** The names of models on the bill, mapped to those in requests to the upstream. Needed only if they are too different to be matched. */
   models: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: NonEmpty }), { default: () => ({}) })
 }).pipe(
   Schema.filter(({ api, key_env }) =>
@@ -23,7 +23,7 @@ const Vendor = Schema.Struct({
 )
 
 export const fields = {
-  /** Vendors' bills to compare, by the vendor's name. */
+  /** The vendors whose bills are compared, by name. */
   reconciliation: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: Vendor }), { default: () => ({}) })
 }
 
@@ -36,12 +36,12 @@ export interface BillingVendor {
   readonly models: Readonly<Record<string, string>>
 }
 
-/** The configured vendors; none by default. */
+/** The configured vendors. There are none by default. */
 export class BillingVendors extends Context.Reference<BillingVendors>()("tollgate/reconciliation/BillingVendors", {
   defaultValue: (): ReadonlyArray<BillingVendor> => []
 }) {}
 
-/** Fails if an admin key's environment variable is not set. */
+/** Fails if the environment variable for an admin key is not set. */
 export const layer = ({ reconciliation }: { readonly reconciliation: Readonly<Record<string, typeof Vendor.Type>> }) =>
   Layer.effect(
     BillingVendors,

@@ -1,4 +1,4 @@
-/** The routes of SCIM 2.0. Requests and responses have SCIM's format, without the envelope. */
+/** Routes for SCIM 2.0. Requests and responses use SCIM's format, without the envelope. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RefusalShape } from "../../http/contract/Annotations.ts"
@@ -36,7 +36,7 @@ export class ScimApi extends HttpApiGroup.make("scim")
       .setUrlParams(query)
       .addSuccess(Answer)
       .addError(InvalidFilter)
-      .annotate(OpenApi.Summary, "The users of the directory, by page or by a filter on userName, externalId or id")
+      .annotate(OpenApi.Summary, "The directory's users, by page or filtered by userName, externalId or id")
   )
   .add(
     HttpApiEndpoint.post("createUser", "/scim/v2/Users")
@@ -72,21 +72,21 @@ export class ScimApi extends HttpApiGroup.make("scim")
       .addError(InvalidValue)
       .addError(InvalidPath)
       .addError(NotUnique)
-      .annotate(OpenApi.Summary, "Change single attributes of a user; active: false suspends the person")
+      .annotate(OpenApi.Summary, "Change individual attributes of a user; active: false suspends the person")
   )
   .add(
     HttpApiEndpoint.del("removeUser", "/scim/v2/Users/:id")
       .setPath(ofId)
       .addSuccess(HttpApiSchema.NoContent)
       .addError(ResourceNotFound)
-      .annotate(OpenApi.Summary, "Suspend a person and revoke their keys; credit and records stay")
+      .annotate(OpenApi.Summary, "Suspend a person and revoke their keys; credit and records are kept")
   )
   .add(
     HttpApiEndpoint.get("groups", "/scim/v2/Groups")
       .setUrlParams(query)
       .addSuccess(Answer)
       .addError(InvalidFilter)
-      .annotate(OpenApi.Summary, "The groups of the directory, by page or by a filter on displayName, externalId or id")
+      .annotate(OpenApi.Summary, "The directory's groups, by page or filtered by displayName, externalId or id")
   )
   .add(
     HttpApiEndpoint.post("createGroup", "/scim/v2/Groups")
@@ -123,14 +123,14 @@ export class ScimApi extends HttpApiGroup.make("scim")
       .addError(InvalidValue)
       .addError(InvalidPath)
       .addError(NotUnique)
-      .annotate(OpenApi.Summary, "Add, remove or replace members of a group, or rename it")
+      .annotate(OpenApi.Summary, "Add, remove or replace members of a group, or rename the group")
   )
   .add(
     HttpApiEndpoint.del("removeGroup", "/scim/v2/Groups/:id")
       .setPath(ofId)
       .addSuccess(HttpApiSchema.NoContent)
       .addError(ResourceNotFound)
-      .annotate(OpenApi.Summary, "Delete a group and remove its members from its teams")
+      .annotate(OpenApi.Summary, "Delete a group, which removes its members from its teams")
   )
   .addError(InvalidRequest)
   .annotateEndpoints(RefusalShape, scimRefusal)

@@ -1,4 +1,4 @@
-/** Checks the directory's bearer token. Without a configured directory, every token is rejected. */
+/** Checks the directory's bearer token. If no directory is configured, every token is rejected. */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Redacted } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"

@@ -1,4 +1,4 @@
-/** Responses of SCIM's discovery endpoints: features, resource types and attributes. */
+/** The responses of SCIM's discovery endpoints, which describe features, resource types and attributes. */
 import type { Resource } from "./Resource.ts"
 import { listed } from "./Resource.ts"
 import * as Group from "./Group.ts"
@@ -18,7 +18,7 @@ export const serviceProviderConfig = (base: string): Resource => ({
     {
       type: "oauthbearertoken",
       name: "Bearer",
-      description: "The bearer token of the configuration's entry `scim`",
+      description: "The bearer token that the `scim` entry of the configuration names",
       primary: true
     }
   ],

@@ -1,4 +1,4 @@
-/** A group of the directory, and the changes that requests describe. Pure. */
+/** A group in the directory, and the changes that requests describe. Everything here is pure. */
 import { Either } from "effect"
 import { InvalidPath, InvalidValue } from "./Problems.ts"
 import { attributeOf, isBody, textIn } from "./Resource.ts"
@@ -31,7 +31,7 @@ export const shown = (group: StoredGroup, base: string, withMembers: boolean): R
   meta: metaOf("Group", `${base}/Groups/${group.id}`, group)
 })
 
-/** Reads the ids in a value of `members`, which is a list of objects or a single object. */
+/** Reads the ids in a value for `members`, which is an array of objects or a single object. */
 const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, InvalidValue> => {
   if (value === undefined || value === null) return Either.right([])
   const ids = (Array.isArray(value) ? value : [value]).map((one: unknown) =>
@@ -39,7 +39,7 @@ const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, Invalid
   )
   return ids.every((id) => typeof id === "string")
     ? Either.right([...new Set(ids)])
-    : Either.left(new InvalidValue({ message: "members must be a list of objects with a value" }))
+    : Either.left(new InvalidValue({ message: "members must be an array of objects with a value" }))
 }
 
 const named = (value: unknown): Either.Either<string, InvalidValue> =>
@@ -83,13 +83,13 @@ const set = (
         return { ...group, display_name: yield* named(op === "remove" ? undefined : value) }
       case "externalid":
         return { ...group, external_id: op === "remove" ? null : ((yield* textIn(path, value)) ?? null) }
-      // Okta repeats the id together with a new name.
+      // Okta repeats the id when it sends a new name.
       case "id":
       case "schemas":
         return group
       default:
         return yield* Either.left(
-          new InvalidPath({ message: `a group has no ${path.slice(0, 100)} that could be changed` })
+          new InvalidPath({ message: `a group has no attribute ${path.slice(0, 100)} that can be changed` })
         )
     }
   })

@@ -1,4 +1,4 @@
-/** Groups of the directory. The rules of `registration.groups` for the provider `scim` map them to teams. */
+/** Manages the directory's groups. The rules in `registration.groups` for the provider `scim` map them to teams. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -71,7 +71,7 @@ const listing = (parts: Parts): GroupsContract["list"] =>
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Writes only the difference, so concurrent changes of other members are kept. */
+/** Writes only the differences, so that concurrent changes to other members are kept. */
 const membersChanged = (
   { sql }: Parts,
   id: string,
@@ -90,7 +90,7 @@ const membersChanged = (
     )
 ]
 
-/** Rejects members that are not users of the directory. */
+/** Rejects members that are not users in the directory. */
 const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArray<string>) {
   for (const id of members) {
     const [found] = yield* Effect.orDie(
@@ -131,7 +131,7 @@ const creating = (parts: Parts): GroupsContract["create"] =>
     return { ...row, members }
   })
 
-/** Applies a change computed from the stored group. */
+/** Applies a change that is computed from the stored group. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.groups.change")(function* <E>(id: string, change: (group: Group) => Effect.Effect<Group, E>) {
     const { sql, writer } = parts

@@ -1,4 +1,4 @@
-/** Refusals of SCIM. The codes are the `scimType` values of RFC 7644, section 3.12. */
+/** Errors of the SCIM routes. The codes are the `scimType` values that RFC 7644, section 3.12 defines. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class ResourceNotFound extends Problem<ResourceNotFound>()("ResourceNotFound", {
@@ -7,17 +7,17 @@ export class ResourceNotFound extends Problem<ResourceNotFound>()("ResourceNotFo
   code: "scim_not_found"
 }) {}
 
-/** Another user has this `userName`, or another group this `displayName`. */
+/** Another user already has this `userName`, or another group this `displayName`. */
 export class NotUnique extends Problem<NotUnique>()("NotUnique", {
   status: 409,
-  error: "another resource has this name, or this person is provisioned under another name",
+  error: "another resource already has this name, or this person is provisioned under a different name",
   code: "uniqueness"
 }) {}
 
 /** The text names the attribute and its rule. */
 export class InvalidValue extends Problem<InvalidValue>()("InvalidValue", {
   status: 400,
-  error: "a value is missing or wrong",
+  error: "a value is missing or invalid",
   like: /./,
   code: "invalidValue"
 }) {}
@@ -25,7 +25,7 @@ export class InvalidValue extends Problem<InvalidValue>()("InvalidValue", {
 export class InvalidFilter extends Problem<InvalidFilter>()("InvalidFilter", {
   status: 400,
   error:
-    'filters are: attribute eq "value", with userName, externalId or id for users, and displayName, externalId or id for groups',
+    'a filter must be attribute eq "value", with userName, externalId or id for users, and displayName, externalId or id for groups',
   code: "invalidFilter"
 }) {}
 

@@ -1,4 +1,4 @@
-/** Parts common to all SCIM resources: bodies, lists, filters and PATCH operations. Pure. */
+/** The parts that all SCIM resources share: bodies, lists, filters and PATCH operations. Everything here is pure. */
 import { Either, Schema } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"
 import { InvalidFilter, InvalidPath, InvalidValue } from "./Problems.ts"
@@ -8,13 +8,13 @@ export const Resource = Schema.Record({ key: Schema.String, value: Schema.Unknow
 })
 export type Resource = typeof Resource.Type
 
-/** `null` means that the attribute has no value. It is omitted. */
+/** `null` means that the attribute has no value and is omitted. */
 export type Body = { readonly [attribute: string]: unknown }
 
 export const isBody = (value: unknown): value is Body =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Finds an attribute by its case-insensitive name. */
+/** Finds an attribute by name, whatever its case. */
 export const attributeOf = (body: Body, name: string): unknown => {
   const found = Object.keys(body).find((key) => key.toLowerCase() === name.toLowerCase())
   return found === undefined ? undefined : body[found]
@@ -27,12 +27,12 @@ export const textIn = (name: string, value: unknown): Either.Either<string | und
   if (value === undefined || value === null) return Either.right(undefined)
   return typeof value === "string" && value.length <= longest && isStorable(value)
     ? Either.right(value)
-    : Either.left(new InvalidValue({ message: `${name} must be a text of up to ${longest} characters` }))
+    : Either.left(new InvalidValue({ message: `${name} must be a string of up to ${longest} characters` }))
 }
 
-/** Reads a boolean, or the text that Entra sends: `"True"`, `"False"`. */
+/** Reads a boolean, or the strings that Entra sends: `"True"` and `"False"`. */
 export const truthIn = (name: string, value: unknown): Either.Either<boolean | undefined, InvalidValue> => {
-  // Older versions of Entra send a list of one object.
+  // Older versions of Entra send an array that contains one object.
   const plain = Array.isArray(value) && value.length === 1 && isBody(value[0]) ? value[0]["value"] : value
   if (plain === undefined || plain === null) return Either.right(undefined)
   if (typeof plain === "boolean") return Either.right(plain)
@@ -45,7 +45,7 @@ export const truthIn = (name: string, value: unknown): Either.Either<boolean | u
 // ---- lists --------------------------------------------------------------------------------------------------------------
 
 export interface Filter {
-  /** The attribute's name in lower case. */
+  /** The attribute's name, in lower case. */
   readonly attribute: string
   readonly value: string
 }
@@ -74,7 +74,7 @@ export interface ListQuery {
 
 const mostResults = 200
 
-/** The page of a list. `startIndex` counts from 1. As RFC 7644 requires, a value below the minimum counts as the minimum. */
+/** Works out which page of a list is requested. `startIndex` counts from 1. As RFC 7644 requires, a value below the minimum counts as the minimum. */
 export const pageIn = ({ count, startIndex }: ListQuery) => {
   const whole = (text: string | undefined, otherwise: number, least: number): number => {
     const number = Number(text ?? otherwise)
@@ -101,7 +101,7 @@ export const listed = ({ resources, start, total }: Listed): Resource => ({
 
 export interface Operation {
   readonly op: "add" | "remove" | "replace"
-  /** `undefined` if the value names its attributes. */
+  /** `undefined` if the value itself names the attributes. */
   readonly path: string | undefined
   readonly value: unknown
 }
@@ -115,7 +115,7 @@ const opOf = (name: unknown): Operation["op"] | undefined => {
 export const operationsIn = (body: Body): Either.Either<ReadonlyArray<Operation>, InvalidValue | InvalidPath> => {
   const all = attributeOf(body, "Operations")
   if (!Array.isArray(all) || all.length === 0)
-    return Either.left(new InvalidValue({ message: "Operations must be a list of operations" }))
+    return Either.left(new InvalidValue({ message: "Operations must be an array of operations" }))
   return Either.all(all.map(operationIn))
 }
 
@@ -132,5 +132,5 @@ const operationIn = (one: unknown): Either.Either<Operation, InvalidValue | Inva
   }
   return typeof path === "string"
     ? Either.right({ op, path, value })
-    : Either.left(new InvalidPath({ message: "path must be a text" }))
+    : Either.left(new InvalidPath({ message: "path must be a string" }))
 }

@@ -1,14 +1,15 @@
 /**
- * SCIM 2.0 (RFC 7643 and 7644). A company's directory creates, changes and removes people, and its groups add them to teams.
+ * SCIM 2.0 (RFC 7643 and 7644), with which a company's directory creates, changes and removes people. Its groups add people to teams.
  *
  * Where the specification is silent:
- * - A user is an account. POST creates the account, or adopts the one that has verified the same address. The user's id is the account's.
+ * - A user is an account. POST creates the account, or adopts the one that has verified the same address. The user's id is the account's id.
  * - `active: false` and DELETE suspend the person, which ends their sign-ins and blocks their keys. DELETE also revokes the keys and deletes the
- *   passkeys. Credit and records stay, and a later POST with the same address restores the account. `active: true` ends any suspension, because
+ *   passkeys. Credit and records are kept, and a later POST with the same address restores the account. `active: true` ends any suspension, because
  *   the directory decides.
  * - A new `userName` or address changes the directory's record. The account keeps its verified address.
- * - Group rules name the provider `scim`. Groups of the directory and of an identity provider do not remove each other's memberships.
- * - Filters are `eq` on names and ids. Bulk requests, sorting, ETags and password changes are not supported, as `ServiceProviderConfig` says.
+ * - Group rules name the provider `scim`. The groups of the directory and those of an identity provider do not remove each other's memberships.
+ * - Filters are limited to `eq` on names and ids. Bulk requests, sorting, ETags and password changes are not supported, as `ServiceProviderConfig`
+ *   states.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -33,7 +34,7 @@ import * as Users from "./Users.ts"
 
 interface Found<A> {
   readonly total: number
-  /** The number of the first resource, starting at 1. */
+  /** The number of the page's first resource, starting at 1. */
   readonly start: number
   readonly found: ReadonlyArray<A>
 }

@@ -1,4 +1,4 @@
-/** The directory's bearer token, which is the credential of SCIM's routes. */
+/** The directory's bearer token, which is the credential for SCIM's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RateLimited } from "../../http/contract/Problems.ts"
@@ -10,7 +10,7 @@ export class ScimToken extends HttpApiMiddleware.Tag<ScimToken>()("tollgate/scim
     scim_token: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
-        "`Authorization: Bearer …` with the value of the environment variable that `scim.token_env` of the configuration names. No other " +
+        "`Authorization: Bearer …` with the value of the environment variable that `scim.token_env` in the configuration names. No other " +
           "credential opens these routes, and this credential opens no other routes."
       )
     )

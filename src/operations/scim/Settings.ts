@@ -1,13 +1,13 @@
-/** The configured directory that provisions people: `scim`. */
+/** Reads which directory provisions people: `scim`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { NonEmpty, secretOf } from "../../kernel/Setting.ts"
 
-/** The directory's name as a provider in the rules of `registration.groups`. */
+/** The directory's name when it appears as a provider in the rules of `registration.groups`. */
 export const directory = "scim"
 
 const Scim = Schema.Struct({
-  /** The environment variable with the directory's bearer token. */
+  /** The environment variable that contains the directory's bearer token. */
   token_env: NonEmpty
 })
 
@@ -16,16 +16,16 @@ export const fields = {
   scim: Schema.optional(Scim)
 }
 
-/** The directory's bearer token. `undefined` without a directory. */
+/** The directory's bearer token. `undefined` if there is no directory. */
 export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   ScimBearer,
   { readonly token: Redacted.Redacted | undefined }
 >() {
-  /** The layer of a service without a directory. */
+  /** For a service without a directory. */
   static readonly layerNone = Layer.succeed(ScimBearer, { token: undefined })
 }
 
-/** Fails if the token's environment variable is not set. */
+/** Fails if the environment variable for the token is not set. */
 export const layer = ({ scim }: { readonly scim?: typeof Scim.Type | undefined }) =>
   Layer.effect(
     ScimBearer,

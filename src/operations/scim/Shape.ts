@@ -1,11 +1,11 @@
-/** The format of SCIM's refusals, which is the error of RFC 7644, section 3.12. */
+/** The format of SCIM's error responses, which RFC 7644, section 3.12 defines. */
 import type { Shape } from "../../http/contract/Annotations.ts"
 
 const urn = "urn:ietf:params:scim:api:messages:2.0:Error"
 
 const types: ReadonlySet<string> = new Set(["uniqueness", "invalidFilter", "invalidValue", "invalidPath"])
 
-/** The `scimType` of a problem. A body that cannot be decoded counts as an invalid value. */
+/** Returns the `scimType` for a problem. A body that cannot be decoded counts as an invalid value. */
 const typeOf = (code: string | undefined): string | undefined => {
   if (code === "invalid_request") return "invalidValue"
   return code !== undefined && types.has(code) ? code : undefined

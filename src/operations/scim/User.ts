@@ -1,10 +1,10 @@
 /**
- * A user of the directory, and the changes that requests describe. Pure.
+ * A user in the directory, and the changes that requests describe. Everything here is pure.
  *
  * Where the specification is silent:
- * - Stored attributes are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
+ * - The attributes stored are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
  *   accepted and ignored, because directories send everything that their mappings contain.
- * - The stored address is the primary one, or the first of type `work`, or the first, or a `userName` that is an address.
+ * - The address stored is the primary one, else the first of type `work`, else the first, else a `userName` that is an address.
  */
 import { Either, Schema } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -51,7 +51,7 @@ export const shown = (user: StoredUser, base: string): Resource => ({
   meta: metaOf("User", `${base}/Users/${user.account_id}`, user)
 })
 
-/** The person's name for the account. */
+/** Returns the name that the account gets. */
 export const nameOf = ({ display_name, email, family_name, given_name }: User): string =>
   (display_name || `${given_name} ${family_name}`.trim() || email.slice(0, email.lastIndexOf("@"))).slice(0, 100)
 
@@ -67,7 +67,7 @@ const addressIn = (emails: unknown): unknown => {
 const emailOf = (value: string): Either.Either<string, InvalidValue> =>
   Either.mapLeft(
     Schema.decodeEither(Email)(value),
-    () => new InvalidValue({ message: "emails must have an address, or userName must be one" })
+    () => new InvalidValue({ message: "emails must contain an address, or userName must be one" })
   )
 
 /** Reads a user from the body of a POST or PUT. `active` defaults to true. */
@@ -139,7 +139,7 @@ const setAll = (user: User, attributes: Body): Either.Either<User, InvalidValue>
     Either.right(user)
   )
 
-/** Applies the operations to the user. A removed attribute has no value. A user without `active` is inactive. */
+/** Applies the operations to the user. A removed attribute has no value, and a user without `active` is inactive. */
 export const patched = (
   user: User,
   operations: ReadonlyArray<Operation>

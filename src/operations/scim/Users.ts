@@ -1,4 +1,4 @@
-/** Users of the directory. Each is an account that the directory names, activates and deactivates. */
+/** Manages the directory's users. Each is an account that the directory names, activates and deactivates. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -31,14 +31,14 @@ const patchedBy = (user: User, body: Body) => Effect.flatMap(operationsIn(body),
 
 type Row = Omit<StoredUser, "active">
 
-/** Adds the state. A person suspended by the operator is also inactive. */
+/** Adds whether the user is active. A person whom the operator suspended is also inactive. */
 const withState = ({ tenants }: Parts, row: Row) =>
   Effect.map(tenants.isSuspended(row.account_id as AccountId), (suspended): StoredUser => ({
     ...row,
     active: !suspended
   }))
 
-/** Whether the directory admits the person, regardless of the operator. Changes are computed from this state. */
+/** Returns whether the directory admits the person, whatever the operator has decided. Changes are computed from this state. */
 const isActivated = ({ tenants }: Parts, account: AccountId) =>
   Effect.map(tenants.suspendersOf(account), (all) => !all.includes("directory"))
 
@@ -102,7 +102,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     )
     if (taken !== undefined) return yield* new NotUnique()
     const person = yield* provisioning.people.create(by, { email: user.email, name: nameOf(user) }).pipe(
-      // Without an allowance and a team, these problems cannot occur.
+      // Without an allowance and a team, these errors cannot occur.
       Effect.catchTags({
         BalanceBeyondBooks: Effect.die,
         TenantClosed: Effect.die,
@@ -117,7 +117,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     const row = { account_id, ...attributes, created_at: now, updated_at: now }
     const stored = yield* Statements.tryWrite(
       writer,
-      // The directory removed this person earlier and restores them now.
+      // The directory removed this person earlier and is now restoring them.
       statement(sql`DELETE FROM tollgate_scim_users WHERE account_id = ${account_id} AND deleted_at IS NOT NULL`),
       statement(sql`INSERT INTO tollgate_scim_users ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING account_id`, 1)
     )
@@ -126,7 +126,7 @@ const creating = (parts: Parts): UsersContract["create"] =>
     return yield* withState(parts, row)
   })
 
-/** Applies a change computed from the stored user. */
+/** Applies a change that is computed from the stored user. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.users.change")(function* <E>(id: string, change: (user: User) => Effect.Effect<User, E>) {
     const { sql, tenants, writer } = parts
@@ -157,7 +157,7 @@ const changing = (parts: Parts) =>
     return yield* withState(parts, after)
   })
 
-/** Suspends the person first, so no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
+/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
 const removing = (parts: Parts): UsersContract["remove"] =>
   Effect.fn("Scim.users.remove")(function* (id) {
     const { acts, registration, sql, tenancy, writer } = parts

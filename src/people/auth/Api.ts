@@ -1,4 +1,4 @@
-/** The routes of sign-in, refresh, sign-out, OAuth and the OAuth pages, and the public keys of access tokens. */
+/** Routes for sign-in, refresh, sign-out, OAuth and its pages, and the public keys of access tokens. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Browsed, Example } from "../../http/contract/Documented.ts"
@@ -15,7 +15,7 @@ import {
   IdentityRejected
 } from "../../upstream/identity/Problems.ts"
 
-/** An authorization request. Required parameters are optional here because the handler rejects missing ones with the specification's texts. */
+/** An authorization request. Required parameters are declared optional, because the handler rejects missing ones with the specification's texts. */
 export const AuthorizationRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
   redirect_uri: Schema.optional(Schema.String),
@@ -28,7 +28,7 @@ export const AuthorizationRequest = Schema.Struct({
 }).annotations({ identifier: "AuthorizationRequest" })
 export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
 
-/** The example in the OpenAPI document. Its challenge is from RFC 7636. */
+/** The example in the OpenAPI document. Its challenge comes from RFC 7636. */
 const authorizationExample = {
   client_id: "{oauth_client_id}",
   redirect_uri: "{redirect_uri}",
@@ -51,7 +51,7 @@ export const TokenResponse = Schema.Struct({
   token_type: Schema.Literal("Bearer"),
   expires_in: Schema.Int,
   refresh_token: Schema.String,
-  /** An application's scope, and an ID token if the scope has `openid`. */
+  /** The scope of an application's token, and an ID token if that scope includes `openid`. */
   scope: Schema.optional(Schema.String),
   id_token: Schema.optional(Schema.String)
 }).annotations({ identifier: "TokenResponse" })
@@ -61,8 +61,8 @@ const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response
 })
 
 /**
- * Required fields are optional here because the handler rejects missing ones with the specification's texts. An unsupported grant type may come
- * without a refresh token. `tenant_id` switches to another tenant of the account.
+ * Required fields are declared optional, because the handler rejects missing ones with the specification's texts. A request with an unsupported grant
+ * type need not contain a refresh token. `tenant_id` switches to another of the account's tenants.
  */
 export const RefreshRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
@@ -113,7 +113,7 @@ const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(Example, {
       body: { client_id: "{client_id}", grant_type: "refresh_token", refresh_token: "{refresh_token}" }
     })
-    .annotate(OpenApi.Summary, "Exchange a refresh token for a new pair; it works once")
+    .annotate(OpenApi.Summary, "Exchange a refresh token, which works once, for a new pair")
 
 export class AuthApi extends HttpApiGroup.make("auth")
   .add(signIn("google", "/v1/auth/google"))
@@ -130,12 +130,12 @@ export class AuthApi extends HttpApiGroup.make("auth")
       .addError(InvalidRequest)
       .addError(RateLimited)
       .annotate(Example, { body: { token: "{refresh_token}", token_type: "refresh_token" } })
-      .annotate(OpenApi.Summary, "End a refresh token's sign-in")
+      .annotate(OpenApi.Summary, "End the sign-in that a refresh token belongs to")
   )
   .add(
     HttpApiEndpoint.get("keys", "/.well-known/jwks.json")
       .addSuccess(Schema.Struct({ keys: Schema.Array(Jwk) }))
-      .annotate(OpenApi.Summary, "The public keys of access tokens")
+      .annotate(OpenApi.Summary, "The public keys that verify access tokens")
   ) {}
 
 const Consented = Schema.Struct({
@@ -148,12 +148,12 @@ const Consentable = Schema.Struct({
   client_id: Schema.String,
   /** The name of the application. */
   client_name: Schema.String,
-  /** The requested scope. */
+  /** The scope that the application requested. */
   scope: Schema.String,
-  /** The granted scope, and its description for the user. */
+  /** The scope that consent would grant, and how to describe it to the user. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
-  /** Whether it is one of the operator's own applications, which may do everything that the user may do. */
+  /** Whether the application is one of the operator's own and may do everything that the user may do. */
   trusted: Schema.Boolean,
   redirect_uri: Schema.String,
   state: Schema.NullOr(Schema.String)
@@ -164,7 +164,7 @@ const OAuthError = (status: 400 | 401) =>
     HttpApiSchema.annotations({ status, identifier: `OAuthError${status}` })
   )
 
-/** By grant type: `authorization_code`, `refresh_token`, or `urn:ietf:params:oauth:grant-type:device_code`. */
+/** The fields depend on the grant type: `authorization_code`, `refresh_token`, or `urn:ietf:params:oauth:grant-type:device_code`. */
 const OAuthTokenRequest = Schema.Struct({
   grant_type: Schema.String,
   code: Schema.optional(Schema.String),
@@ -181,15 +181,15 @@ const DeviceRequest = Schema.Struct({
 }).annotations({ identifier: "DeviceRequest" })
 
 const DeviceResponse = Schema.Struct({
-  /** The application polls the token endpoint with this code. */
+  /** The code with which the application polls the token endpoint. */
   device_code: Schema.String,
-  /** The user types this code on the page at `verification_uri`. `verification_uri_complete` contains it. */
+  /** The code that the user types on the page at `verification_uri`. `verification_uri_complete` already contains it. */
   user_code: Schema.String,
   verification_uri: Schema.String,
   verification_uri_complete: Schema.String,
   /** The lifetime of both codes in seconds. */
   expires_in: Schema.Int,
-  /** Poll interval in seconds. */
+  /** The interval between polls, in seconds. */
   interval: Schema.Int
 }).annotations({ identifier: "DeviceResponse" })
 
@@ -199,7 +199,7 @@ const RevocationRequest = Schema.Struct({
   client_id: Schema.String
 }).annotations({ identifier: "RevocationRequest" })
 
-/** An endpoint that reports errors as OAuth 2.0 does. */
+/** An endpoint that reports errors in the OAuth 2.0 format. */
 const asApplication = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path).addError(OAuthError(400)).addError(OAuthError(401)).addError(RateLimited)
 
@@ -215,7 +215,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .addError(InvalidScope)
       .addError(RateLimited)
       .annotate(Example, { body: authorizationExample })
-      .annotate(OpenApi.Summary, "Validate an authorization request, for a consent page")
+      .annotate(OpenApi.Summary, "Validate an authorization request before a consent page is shown")
   )
   .add(
     asApplication("token", "/v1/auth/oauth/token")
@@ -230,14 +230,14 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
           code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
         }
       })
-      .annotate(OpenApi.Summary, "Exchange a code, a device code or a refresh token for tokens; JSON or form")
+      .annotate(OpenApi.Summary, "Exchange a code, a device code or a refresh token for tokens (JSON or form)")
   )
   .add(
     asApplication("device", "/v1/auth/oauth/device")
       .setPayload(DeviceRequest)
       .addSuccess(DeviceResponse)
       .annotate(Example, { body: { client_id: "{oauth_client_id}", scope: "openid calls" } })
-      .annotate(OpenApi.Summary, "Start the device flow (RFC 8628); JSON or form")
+      .annotate(OpenApi.Summary, "Start the device flow (RFC 8628; JSON or form)")
   )
   .add(
     asApplication("revokeToken", "/v1/auth/oauth/revoke")
@@ -246,7 +246,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(Example, { body: { token: "{refresh_token}", client_id: "{oauth_client_id}" } })
       .annotate(
         OpenApi.Summary,
-        "End the sign-in of an application's token (RFC 7009); an unknown token gets the same response"
+        "End the sign-in that an application's token belongs to (RFC 7009); an unknown token gets the same response"
       )
   )
   .add(
@@ -257,7 +257,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
   .add(
     HttpApiEndpoint.get("authorizationServer", "/.well-known/oauth-authorization-server")
       .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-      .annotate(OpenApi.Summary, "The same metadata under the path of RFC 8414")
+      .annotate(OpenApi.Summary, "The same metadata at the path that RFC 8414 defines")
   ) {}
 
 const UserInfo = Schema.Struct({
@@ -267,21 +267,21 @@ const UserInfo = Schema.Struct({
   email_verified: Schema.Boolean
 }).annotations({ identifier: "UserInfo" })
 
-/** The user's claims, for an application. */
+/** Shows the user's claims to an application. */
 export class UserInfoApi extends HttpApiGroup.make("userinfo")
   .add(
     HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "The claims about an access token's user (OpenID Connect)")
+      .annotate(OpenApi.Summary, "The claims about the access token's user (OpenID Connect)")
   )
   .add(
     HttpApiEndpoint.post("userinfoPosted", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "The claims about an access token's user, by POST (OpenID Connect)")
+      .annotate(OpenApi.Summary, "The claims about the access token's user, by POST (OpenID Connect)")
   )
   .middleware(ProfileToken) {}
 
-/** Consent with a user token instead of the browser pages. */
+/** Consent with a user token instead of on the browser pages. */
 export class ConsentApi extends HttpApiGroup.make("consent")
   .add(
     HttpApiEndpoint.post("code", "/v1/auth/oauth/code")
@@ -292,13 +292,13 @@ export class ConsentApi extends HttpApiGroup.make("consent")
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
       .annotate(Example, { body: authorizationExample })
-      .annotate(OpenApi.Summary, "Consent to a request. Returns a code, valid once within a minute")
+      .annotate(OpenApi.Summary, "Consent to a request and get a code, which works once within a minute")
   )
   .middleware(SignInToken) {}
 
 const Page = HttpApiSchema.Text({ contentType: "text/html" })
 
-/** The OAuth pages in a user's browser. */
+/** The OAuth pages that open in a user's browser. */
 export class BrowserApi extends HttpApiGroup.make("browser")
   .add(
     HttpApiEndpoint.get("authorize", "/oauth/authorize")
@@ -319,7 +319,7 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.get("device", "/oauth/device")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The page where a user types a device's code, and decides")
+      .annotate(OpenApi.Summary, "The page where a user types a device's code and decides")
   )
   .add(
     HttpApiEndpoint.post("decideDevice", "/oauth/device")
@@ -331,14 +331,14 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.post("signedIn", "/oauth/signed-in")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The return address for the identity provider")
+      .annotate(OpenApi.Summary, "The address to which an identity provider returns")
   )
   .add(
     HttpApiEndpoint.get("returned", "/oauth/signed-in/:provider")
       .setPath(ofProvider)
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The redirect URI of the code flow, for each identity provider")
+      .annotate(OpenApi.Summary, "The redirect URI of the code flow, one for each identity provider")
   )
   .add(
     HttpApiEndpoint.post("requestLink", "/oauth/link")

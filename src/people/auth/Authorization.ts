@@ -1,16 +1,16 @@
 /**
- * The OAuth 2.0 authorization server: authorization code flow with PKCE, device flow, refresh, revocation and user info. Its tokens charge
- * the team's pool first.
+ * The OAuth 2.0 authorization server, with the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Calls with its
+ * tokens charge the team's pool first.
  *
- * It is not built on `oidc-provider`, for three reasons. `oidc-provider` owns its HTTP server, its cookies and its storage adapter, so it could not
- * write a code, its sign-in and its tokens in one transaction of the one writer. Its grants and sessions would exist alongside the sign-ins, scopes
- * and API keys of this service, which end together. And this server needs only a small part of it: public clients of the operator, PKCE with S256,
+ * It is not built on `oidc-provider`, for three reasons. That library owns its HTTP server, its cookies and its storage adapter, so it could not
+ * write a code, its sign-in and its tokens in one transaction of the single writer. Its grants and sessions would exist alongside this service's
+ * sign-ins, scopes and API keys, which end together. And this server needs only a small part of it: the operator's public clients, PKCE with S256,
  * two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test plans.
  *
  * Where the specification is silent:
- * - A verified address identifies an account, independent of the provider that verified it. An unverified address proves nothing.
- * - If an application revokes one of its tokens, the whole sign-in ends (RFC 7009 allows this). For an unknown token, or a token of another
- *   application, the response is identical and no sign-in ends.
+ * - A verified address identifies an account, whichever provider verified it. An unverified address proves nothing.
+ * - If an application revokes one of its tokens, the whole sign-in ends, as RFC 7009 allows. An unknown token, or another application's token, gets
+ *   the same response, but no sign-in ends.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -56,16 +56,16 @@ export interface AuthorizationRequest {
 export interface ConsentRequest {
   readonly client: Client
   readonly redirect_uri: string
-  /** The requested scope. */
+  /** The scope that the application requested. */
   readonly scope: string
-  /** The granted scope. */
+  /** The scope that consent grants. */
   readonly grant: Grant
   readonly state: string | undefined
   readonly nonce: string | undefined
   readonly challenge: string
 }
 
-/** The tokens from an exchange. An ID token is included if the scope has `openid`. */
+/** The tokens from an exchange, including an ID token if the scope contains `openid`. */
 export interface Exchanged extends TokenPair {
   readonly id_token?: string
 }
@@ -86,10 +86,10 @@ export interface DeviceRequest {
   readonly scope?: string | undefined
 }
 
-/** A device waiting for a user's decision. */
+/** A device that is waiting for a user's decision. */
 export interface DeviceConsent {
   readonly client: Client
-  /** The granted scope. */
+  /** The scope that the decision grants. */
   readonly grant: Grant
 }
 
@@ -106,7 +106,7 @@ export interface AuthorizationContract {
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
-  /** Records the user's consent. Returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
+  /** Records the user's consent and returns a code that works once within a minute. The ID token repeats `auth_time` (milliseconds). */
   readonly consent: (
     person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
@@ -115,7 +115,7 @@ export interface AuthorizationContract {
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
   /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
-  /** The device waiting with this user code. `undefined` if there is none. */
+  /** Finds the device that is waiting with this user code. Returns `undefined` if there is none. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
   /** Stores the user's decision. Returns `false` if no device is waiting with this code. */
   readonly decideDevice: (
@@ -123,7 +123,7 @@ export interface AuthorizationContract {
     user_code: string,
     decision: "allow" | "deny"
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends the sign-in of an application's access token or refresh token. */
+  /** Ends the sign-in that an application's access token or refresh token belongs to. */
   readonly revoke: (request: {
     readonly token?: string | undefined
     readonly client_id?: string | undefined
@@ -167,7 +167,7 @@ const make = Effect.gen(function* () {
   } satisfies AuthorizationContract
 })
 
-/** The OAuth client of a request. A missing `client_id` gets 400 `invalid_request`, and an unknown one gets 401 `invalid_client`. */
+/** Finds the OAuth client that a request names. A missing `client_id` gets 400 `invalid_request`, an unknown one 401 `invalid_client`. */
 const namedClient = (clients: ClientsContract, client_id: string | undefined) =>
   client_id === undefined || client_id === ""
     ? OAuthRefusal.of("invalid_request", "client_id is required")
@@ -181,7 +181,7 @@ const beginningDevice = ({ clients, devices }: Dependencies): AuthorizationContr
     }
     const granted = grantOf(scope, client.trusted === true)
     if ("unknown" in granted) {
-      return yield* OAuthRefusal.of("invalid_scope", `scope: one or more of ${scopes.join(", ")}`)
+      return yield* OAuthRefusal.of("invalid_scope", `scope: must be one or more of ${scopes.join(", ")}`)
     }
     return yield* devices.begin(client.client_id, granted.grant)
   })

@@ -1,6 +1,6 @@
 /**
- * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads the access that the application requests, and
- * decides. In the device flow, the user first types the device's code.
+ * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads what access the application requests, and decides. In
+ * the device flow, the user first types the device's code.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -43,25 +43,25 @@ type Response = HttpServerResponse.HttpServerResponse
 export interface BrowserContract {
   /** `GET /oauth/authorize`: shows the consent page to the signed-in user. */
   readonly authorize: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/authorize`: handles the user's decision. */
+  /** `POST /oauth/authorize`: processes the user's decision. */
   readonly decide: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/device`: shows the form for the user code, then the consent page. */
+  /** `GET /oauth/device`: shows the form for the user code, and then the consent page. */
   readonly device: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/device`: handles the user's decision about a device. */
+  /** `POST /oauth/device`: processes the user's decision about a device. */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
   /** `GET /console/sign-in/{provider}`: redirects to the provider, which returns to the console with a session. */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `POST /oauth/signed-in`: handles the provider's return with a token for the user, as a form. */
+  /** `POST /oauth/signed-in`: receives the browser from the provider, with a token for the user in a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/signed-in/{provider}`: handles the provider's return with a code in the query. */
+  /** `GET /oauth/signed-in/{provider}`: receives the browser from the provider, with a code in the query. */
   readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
   /** `GET /console/sign-in/email`: redirects to the address form. */
   readonly toLetter: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/link`: sends a sign-in link. */
   readonly requestLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/link`: follows the link in a letter. Without a token, shows the address form. */
+  /** `GET /oauth/link`: follows the link in a letter, or shows the address form if the request contains no token. */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/continue`: continues with the browser's cookie, which browsers do not send with the provider's form. */
+  /** `GET /oauth/continue`: continues with the browser's cookie, which browsers do not send along with the provider's form. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 
@@ -83,7 +83,7 @@ export interface Dependencies {
   readonly sessions: BrowserSessionsContract
   readonly limits: RateLimitsContract
   readonly info: ServiceFacts
-  /** The path of the OAuth pages. It starts with the path of `public_url`. */
+  /** The path of the OAuth pages, which starts with the path of `public_url`. */
   readonly pages: string
   readonly consolePages: ConsoleReturn.ConsoleReturn
   readonly state: BrowserState.BrowserState

@@ -1,10 +1,10 @@
 /**
- * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token. Tabs that share a refresh token would
- * invalidate it for each other. Ending the sign-in invalidates all its access tokens.
+ * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token, because tabs that shared a refresh token
+ * would invalidate it for each other. Ending the sign-in invalidates all of its access tokens.
  *
  * Where the specification is silent:
- * - A session expires a week after its last use, and at most 90 days after the sign-in. Its access tokens are valid for ten minutes.
- * - A tab that names no tenant gets the last requested tenant.
+ * - A session expires a week after its last use, and 90 days after the sign-in at the latest. Its access tokens are valid for ten minutes.
+ * - A tab that names no tenant gets the tenant that was requested last.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -21,15 +21,15 @@ import { familyLifetime, refreshLifetime } from "./RefreshTokens.ts"
 import { Sessions } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
 
-/** The console's client id in its tokens. */
+/** The client id that the console's tokens carry. */
 export const consoleClient = "console"
 
 const accessLifetime = Duration.minutes(10)
 
-/** A session's cookie. */
+/** The cookie that holds a session. */
 export interface Held {
   readonly cookie: string
-  /** When the session expires, unless it is used again. */
+  /** When the session expires if it is not used again. */
   readonly until: number
 }
 
@@ -54,14 +54,14 @@ export interface BrowserSessionsContract {
     cookie: string | undefined,
     tenant: TenantId | undefined
   ) => Effect.Effect<Access, SessionEnded | NotAMember>
-  /** Creates the code of a one-time console link (`ConsoleLinks`), in one transaction with `beside`. */
+  /** Creates the code for a one-time console link (`ConsoleLinks`), in one transaction with `beside`. */
   readonly invite: (
     person: ConsoleLinks.Person,
     beside: ReadonlyArray<Statement>
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
-  /** Spends a link's code and opens a session for its user. */
+  /** Redeems a link's code and opens a session for its user. */
   readonly enter: (code: string) => Effect.Effect<Held, SessionEnded | BooksUnavailable>
-  /** Ends the session. An invalid cookie changes nothing. */
+  /** Ends the session. An invalid cookie has no effect. */
   readonly end: (cookie: string | undefined) => Effect.Effect<void, BooksUnavailable>
 }
 
@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const session = JSON.parse(yield* secret.unseal(cookie)) as Sealed
           return session.kind === "session" && session.until > now ? session : undefined
-          // Not sealed, or sealed with another secret.
+          // The value is not sealed, or was sealed with another secret.
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
 
   const open: BrowserSessionsContract["open"] = Effect.fn("BrowserSessions.open")(function* (person) {
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** The requested tenant, or the last one, or the first tenant with an active membership. */
+  /** Returns the requested tenant, the last one, or the first one in which the membership is active. */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

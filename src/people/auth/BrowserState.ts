@@ -1,4 +1,7 @@
-/** The OAuth pages' state between two requests. It is sealed, valid for ten minutes, and kept in a cookie and the provider's `state` parameter. */
+/**
+ * Carries the OAuth pages' state from one request to the next, in a cookie and in the provider's `state` parameter. The state is sealed and valid for
+ * ten minutes.
+ */
 import { Clock, Duration, Effect } from "effect"
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -7,38 +10,38 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 
 const lifetime = Duration.minutes(10)
 
-/** Stored in the cookie: the signed-in user. */
+/** Stored in the cookie; identifies the signed-in user. */
 export interface SignedIn {
   readonly kind: "signed-in"
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly until: number
 }
-/** Stored in the cookie of a browser that was sent to a provider. */
+/** Stored in the cookie of a browser that was redirected to a provider. */
 interface PendingSignIn {
   readonly kind: "leaving"
   readonly nonce: string
   readonly until: number
 }
-/** Sent in the `state` parameter, which the provider returns. */
+/** Sent in the `state` parameter, which the provider returns unchanged. */
 export interface ProviderState {
   readonly kind: "errand"
   readonly provider: ProviderName
   readonly nonce: string
-  /** Set for a console sign-in. Absent for the OAuth pages. */
+  /** Set for a console sign-in, absent for the OAuth pages. */
   readonly room?: "console"
   /** The page to return to, relative to the OAuth pages or the console: `authorize?client_id=...`. */
   readonly page: string
   readonly until: number
 }
-/** Sent in the URL of `/oauth/continue`: the user that the provider verified. */
+/** Sent in the URL of `/oauth/continue`; identifies the user that the provider verified. */
 export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string
   readonly room?: "console"
   readonly page: string
 }
-/** The time of the sign-in, in milliseconds. */
+/** Returns when the user signed in, in milliseconds. */
 export const signedInAt = ({ until }: SignedIn): number => until - Duration.toMillis(lifetime)
 
 type Sealed = SignedIn | PendingSignIn | ProviderState | VerifiedPerson
@@ -48,7 +51,7 @@ export const make = (secret: DeploymentSecretContract, public_url: string) => {
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
   const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
 
-  /** Opens a sealed state of this kind, even if it has expired. Returns `undefined` if it was not sealed here. */
+  /** Opens a sealed state of this kind, even an expired one. Returns `undefined` if it was not sealed here. */
   const openExpired = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
     sealed === undefined || sealed === null || sealed === ""
       ? Effect.succeed(undefined)

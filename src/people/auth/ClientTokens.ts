@@ -1,4 +1,4 @@
-/** Tokens for contact forms on websites. A token admits one message within 30 minutes. */
+/** Tokens for contact forms on websites. Each token admits one message within 30 minutes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -12,7 +12,7 @@ export const tokenLifetime = Duration.minutes(30)
 export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   const hashOf = (token: string) => secret.hash("client_token", token)
   return {
-    /** Creates a token for a client, with the statements that store it and delete expired ones. */
+    /** Creates a token for a client, together with the statements that store it and delete expired ones. */
     issue: (client_id: string, now: number) => {
       const token = `ct_${randomBytes(32).toString("hex")}`
       const expires_at = now + Duration.toMillis(tokenLifetime)
@@ -24,7 +24,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
       return { token, statements }
     },
 
-    /** Finds the website of a token. Returns `undefined` for an unknown, used or expired token. */
+    /** Finds the website that a token belongs to. Returns `undefined` if the token is unknown, used or expired. */
     find: (token: string, now: number) => {
       const hash = hashOf(token)
       return sql<{ client_id: string }>`SELECT client_id FROM tollgate_auth_client_tokens
@@ -43,10 +43,10 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   }
 }
 
-/** Client tokens of the old secret are invalid under a new one. */
+/** Under a new secret, client tokens issued under the old one are invalid. */
 export const clientTokensEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_client_tokens`)],
-  notice: (n) => `${n} client tokens of contact forms become invalid`
+  notice: (n) => `${n} client tokens for contact forms become invalid`
 }

@@ -1,6 +1,6 @@
 /**
- * The return from a provider's sign-in page with a code. The `state` was sealed here for this provider, and is accepted once. The cookie identifies
- * the browser that began the sign-in.
+ * Receives a browser that returns from a provider's sign-in page with a code. The `state` was sealed here for this provider and is accepted once. The
+ * cookie identifies the browser that began the sign-in.
  */
 import { HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
@@ -18,7 +18,7 @@ export const returned = (dependencies: Dependencies, provider: ProviderName): Br
     const returning = yield* state.openExpired("errand", query.get("state"))
     if (returning === undefined || returning.provider !== provider || (yield* state.hasExpired(returning)))
       return failed(dependencies, returning, "expired", "This sign-in took too long, or did not start here.")
-    // Only the browser that began a sign-in may finish it. Otherwise a link could sign in another user.
+    // Only the browser that began a sign-in may finish it. Otherwise, a link could sign its victim in as another user.
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     if (pending?.nonce !== returning.nonce)
       return failed(dependencies, returning, "other_browser", "This sign-in started in another browser, or has ended.")

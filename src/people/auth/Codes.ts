@@ -1,8 +1,8 @@
 /**
- * Authorization codes. An application gets a code after a user's consent and exchanges it once, within a minute. Codes are stored as hashes.
+ * Authorization codes. An application gets a code once the user consents, and exchanges it once, within a minute. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - An account keeps up to 100 authorization codes of the last day, including used ones. An additional code voids the oldest.
+ * - Up to 100 of an account's authorization codes from the last day are stored, including used ones. One more voids the oldest.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -18,9 +18,9 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import { toRow } from "../credentials/Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))
-/** How long a row is kept after its code expires, to detect a replay. */
+/** How long a row is kept after its code expires, so that a replay is detected. */
 const retention = Duration.toMillis(Duration.days(1))
-/** The maximum number of codes kept per account, including used ones. */
+/** The maximum number of codes stored per account, including used ones. */
 const keptMax = 100
 
 export interface Code {
@@ -32,7 +32,7 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
-  /** The time of the user's sign-in. Null if unknown. */
+  /** When the user signed in. Null if unknown. */
   readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null
@@ -74,7 +74,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       Effect.map(([row]) => row)
     )
 
-  /** Marks a code as used by the sign-in `family`. Fails the transaction if it was already used. */
+  /** Marks a code as used by the sign-in `family`. Fails the transaction if the code was already used. */
   const spend = ({ hash }: Code, family: string | null, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_auth_codes SET used_at = ${now}, family_id = ${family}
@@ -86,7 +86,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   const discard = (code: Code) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
 
-  /** The sign-in that a code opened. `null` if there is none. */
+  /** Finds the sign-in that a code opened. Returns `null` if there is none. */
   const familyOf = ({ hash }: Code): Effect.Effect<string | null> =>
     sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`.pipe(
       Effect.orDie,
@@ -98,7 +98,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
 
 export type Codes = ReturnType<typeof make>
 
-/** Codes of the old secret are invalid under a new one. */
+/** Under a new secret, codes issued under the old one are invalid. */
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],

@@ -1,8 +1,8 @@
 /**
- * The pages of the authorization code flow: the consent page, and the redirect after the decision.
+ * The pages of the authorization code flow: the consent page, and the redirect that follows the decision.
  *
  * Where the specification is silent:
- * - `prompt=login` and `max_age` send the user to the identity provider again. Each request needs consent, so `prompt=none` always fails with
+ * - `prompt=login` and `max_age` send the user back to the identity provider. Every request needs consent, so `prompt=none` always fails with
  *   `login_required` or `consent_required`. Request objects are rejected.
  */
 import type { HttpServerResponse } from "@effect/platform"
@@ -54,12 +54,14 @@ const refusalOfOptions = (query: URLSearchParams): Refusal | undefined => {
   const max_age = query.get("max_age")
   if (query.has("request")) return refusal("request_not_supported", "request objects are not supported")
   if (query.has("request_uri")) return refusal("request_uri_not_supported", "request objects are not supported")
-  if (prompts.includes("none") && prompts.length > 1) return refusal("invalid_request", "prompt: none without others")
-  if (max_age !== null && !/^\d{1,9}$/.test(max_age)) return refusal("invalid_request", "max_age: a number of seconds")
+  if (prompts.includes("none") && prompts.length > 1)
+    return refusal("invalid_request", "prompt: none must not be combined with other values")
+  if (max_age !== null && !/^\d{1,9}$/.test(max_age))
+    return refusal("invalid_request", "max_age: must be a number of seconds")
   return undefined
 }
 
-/** Whether the sign-in of this browser satisfies `prompt` and `max_age`. */
+/** Returns whether this browser's sign-in is recent enough for `prompt` and `max_age`. */
 const isFreshFor = (query: URLSearchParams, who: SignedIn) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const max_age = query.get("max_age")
@@ -83,15 +85,13 @@ export const decide = (dependencies: Dependencies): BrowserContract["decide"] =>
         ? Effect.map(storable(authorization.consent({ ...who, auth_time: signedInAt(who) }, consentRequest)), (code) =>
             back(redirect_uri, { code, ...answer })
           )
-        : Effect.succeed(
-            refusedBack(dependencies, consentRequest, refusal("access_denied", "the user did not allow it"))
-          )
+        : Effect.succeed(refusedBack(dependencies, consentRequest, refusal("access_denied", "the user denied access")))
     })
   })
 
 const queryMax = 8_000
 
-/** Redirects an authorization request by POST to GET, because browsers send no cookie with a form from another site. */
+/** Redirects an authorization request sent by POST to GET, because browsers send no cookie with a form from another site. */
 const asGet = ({ pages }: Dependencies, form: URLSearchParams): Response => {
   const query = form.toString()
   return query.length > queryMax
@@ -135,7 +135,7 @@ const checked = <A>(
     onSuccess: then
   })
 
-/** Redirects a refusal to the application's redirect URI if it is registered. Otherwise shows a page. */
+/** Redirects a refusal to the application's redirect URI if that is registered. Otherwise shows a page. */
 const refused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client_id, redirect_uri, state }: AuthorizationRequest,

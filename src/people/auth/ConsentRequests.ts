@@ -18,15 +18,15 @@ export const checking = (clients: ClientsContract): AuthorizationContract["check
     const client = yield* clients.find(client_id, ["oauth"])
     if (client === undefined) return yield* new ClientIdNotFound()
     if (redirect_uri === undefined || !mayRedirect(client, redirect_uri)) {
-      return yield* InvalidRequest.of("redirect_uri", "one that the application registered")
+      return yield* InvalidRequest.of("redirect_uri", "must be one that the application registered")
     }
     if (response_type !== "code") return yield* InvalidRequest.of("response_type", "code")
     if (code_challenge_method !== "S256") return yield* InvalidRequest.of("code_challenge_method", "S256")
     if (code_challenge === undefined || !/^[A-Za-z0-9_-]{43}$/.test(code_challenge)) {
-      return yield* InvalidRequest.of("code_challenge", "the SHA-256 of the verifier in base64url")
+      return yield* InvalidRequest.of("code_challenge", "must be the SHA-256 of the verifier in base64url")
     }
     if (nonce !== undefined && nonce.length > nonceMax)
-      return yield* InvalidRequest.of("nonce", `up to ${nonceMax} characters`)
+      return yield* InvalidRequest.of("nonce", `must have at most ${nonceMax} characters`)
     if (nonce !== undefined && !isStorable(nonce)) return yield* InvalidRequest.of("nonce", storableRule)
     const granted = grantOf(scope, client.trusted === true)
     if ("unknown" in granted) return yield* unknownScope(granted.unknown)
@@ -37,5 +37,5 @@ const unknownScope = (word: string) =>
   new InvalidScope({
     message: `scope: ${word.slice(0, 100)} is not known here`,
     field: "scope",
-    rule: `one or more of ${scopes.join(", ")}`
+    rule: `must be one or more of ${scopes.join(", ")}`
   })

@@ -1,10 +1,10 @@
-/** The last step of console sign-in: a console page with a session cookie, or the sign-in page with a reason. */
+/** The last step of console sign-in, which leads to a console page with a session cookie, or back to the sign-in page with a reason. */
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
 import type { Held } from "./BrowserSessions.ts"
 
-/** The reason why a sign-in failed, for the console's sign-in page. */
+/** Why a sign-in failed, as shown on the console's sign-in page. */
 export type SignInFailure =
   | "expired"
   | "cancelled"
@@ -18,7 +18,7 @@ export type SignInFailure =
 
 const pageMax = 2_000
 
-/** The console page in `to`, relative to `/console/`, with its query. Other addresses and the sign-in page are replaced by the first page. */
+/** Returns the console page in `to`, relative to `/console/`, with its query. Other addresses and the sign-in page lead to the first page instead. */
 export const pageIn = (to: string | null): string => {
   const base = "http://console.invalid/console/"
   if (to === null || to.length > pageMax || !URL.canParse(to, base)) return ""
@@ -36,7 +36,7 @@ export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
 
   return {
     cookieName: name,
-    /** The `Set-Cookie` header of a session. */
+    /** Returns the `Set-Cookie` header for a session. */
     setCookie: ({ cookie, until }: Held, now: number) =>
       `${name}=${cookie}; Max-Age=${Math.ceil((until - now) / 1_000)}; ${strict}`,
     clearCookie: `${name}=; Max-Age=0; ${strict}`,

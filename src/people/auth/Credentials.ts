@@ -1,12 +1,12 @@
 /**
- * Authenticates requests: maps an `Authorization` header to a caller, with the texts and the precedence of the specification.
+ * Authenticates requests: it finds the caller behind an `Authorization` header, with the specification's texts and order of precedence.
  *
  * Where the specification is silent:
- * - Keys and tokens are cached for at most a minute. A deleted key becomes invalid immediately in this process, and within two seconds on other
- *   nodes over PostgreSQL.
- * - The key of an ended run, or of a run below one, gets 401 like a deleted key, and within the same time.
- * - An expired key gets 401 with the text for an invalid key and the code `api_key_expired`. Every call checks the expiry.
- * - An empty `Authorization` header counts as missing. A trailing slash does not change the path.
+ * - Keys and tokens are cached for at most a minute. A deleted key becomes invalid immediately in this process, and within two seconds on other nodes
+ *   over PostgreSQL.
+ * - Once a run ends, its key and the keys of all runs below it get 401 like a deleted key, and just as soon.
+ * - An expired key gets 401 with the text for an invalid key and the code `api_key_expired`. The expiry is checked on every call.
+ * - An empty `Authorization` header counts as missing. A trailing slash makes no difference to the path.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer } from "effect"
@@ -43,22 +43,22 @@ import type { TokensContract } from "./Tokens.ts"
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey
 
 export interface CredentialsContract {
-  /** For routes that take only user tokens. An application's token must have the route's scope. */
+  /** Authenticates routes that take only user tokens. An application's token must have the route's scope. */
   readonly userToken: (
     authorization: string | undefined,
     demand: Demand
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
-   * For routes that take user tokens and keys. An application's token must have the scope that the route demands, by default `calls`. The credential is read as a user token first, then as a key, so an expired user token is
-   * refused as a key of invalid format.
+   * Authenticates routes that take user tokens and keys. An application's token must have the scope that the route demands, `calls` by default. The
+   * credential is read as a user token first and then as a key, so an expired user token is refused as a key of invalid format.
    */
   readonly keyOrToken: (
     authorization: string | undefined,
     demand?: Demand
   ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
-  /** The caller of a cached key; `undefined` if `keyOrToken` must read the database. */
+  /** Returns the caller of a cached key, or `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** For routes that take only API keys. */
+  /** Authenticates routes that take only API keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
   return { userToken, keyOrToken, rememberedKey, apiKey } satisfies CredentialsContract
 })
 
-/** The bearer token in the header. Empty for another scheme. */
+/** Returns the bearer token in the header, or an empty string for another scheme. */
 const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
 
 /** Tokens contain dots, but keys do not. */
@@ -142,10 +142,10 @@ interface TokenDependencies {
 
 const cachedMax = 50_000
 
-/** Maps a user token to its holder, with a cache. */
+/** Finds the holder of a user token, with a cache. */
 const tokenReader = (dependencies: TokenDependencies) => {
   const { clock } = dependencies
-  /** A plain map instead of Effect's `Cache`: each call with a token reads it without an allocation. */
+  /** A plain map instead of Effect's `Cache`, because every call with a token reads it and must not allocate. */
   const cache = new Map<string, Cached>()
   return (bearer: string): Effect.Effect<Holder, InvalidToken> =>
     Effect.suspend(() => {
@@ -165,7 +165,7 @@ const verify = Effect.fnUntraced(function* (
 ) {
   const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
   const mark = belonging.markOf(account_id)
-  // The signature is valid for an hour. The sign-in or the membership may have ended since.
+  // The signature is valid for an hour, but the sign-in or the membership may have ended since.
   if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
   if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
   const attributes = yield* tenants.attributes(tenant_id)
@@ -192,7 +192,7 @@ const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Calle
 
 const lacking = (scope: Demand): InsufficientScope =>
   new InsufficientScope({
-    message: `this application is not allowed to do this: its token needs the scope ${scope}`,
+    message: `this application is not allowed to do this; its token needs the scope ${scope}`,
     scope
   })
 
@@ -200,7 +200,7 @@ const notSignedIn = Effect.suspend(
   () => new InsufficientScope({ message: "only the user's own sign-in may do this, not an application" })
 )
 
-/** Whether the bearer has the form of this service's API keys. */
+/** Returns whether the bearer has the form of this service's API keys. */
 const isKeyOf = ({ key_prefix }: ServiceFacts, bearer: string): boolean =>
   bearer.startsWith(`${key_prefix}-`) && bearer.split("-").length === 3
 

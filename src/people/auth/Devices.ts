@@ -1,14 +1,15 @@
 /**
- * The device flow (RFC 8628). An application without a browser shows a short user code and polls. The user types the code on a page of this
- * service, in any browser, and decides. The next poll gets the tokens, once. Codes are stored as hashes.
+ * The device flow (RFC 8628). An application without a browser shows a short user code and polls. The user types the code on a page of this service,
+ * in any browser, and decides. The next poll gets the tokens, just once. Codes are stored as hashes.
  *
  * Where the specification is silent:
- * - Only clients registered with `device` may start the device flow. Otherwise an attacker could show a user a code in the name of an application
+ * - Only clients registered with `device` may start the device flow. Otherwise, an attacker could show a user a code in the name of an application
  *   that never uses the flow.
  * - Both codes expire after ten minutes. A poll that comes too soon lengthens the interval by five seconds (`slow_down`).
- * - A user code has eight consonants and therefore spells no word. Case, spaces and dashes do not matter. Only signed-in users learn whether a code
- *   exists, within the rate limit `authorize`.
- * - Unused codes are deleted ten minutes after they expire, and used ones after an hour. The rate limit `authorize` per address bounds their number.
+ * - A user code consists of eight consonants, so it spells no word. Case, spaces and dashes do not matter. Only signed-in users can find out whether
+ *   a code exists, within the rate limit `authorize`.
+ * - Unused codes are deleted ten minutes after they expire, used ones after an hour. The rate limit `authorize` per address bounds how many there
+ *   are.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -27,13 +28,13 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** How long a used code is kept after it expires, to detect a replay. */
+/** How long a used code is kept after it expires, so that a replay is detected. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
-/** How long an unused code is kept after it expires. During this time, its application gets `expired_token`. */
+/** How long an unused code is kept after it expires. Until then, its application gets `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
-/** The initial poll interval, and its growth after each poll that came too soon. */
+/** The initial poll interval, which also grows by this much after each poll that came too soon. */
 export const pause = Duration.seconds(5)
-/** Tolerance for early polls, in milliseconds, because network delays vary. */
+/** The tolerance for early polls in milliseconds, because network delays vary. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"
@@ -45,7 +46,7 @@ export interface DeviceCodes {
   readonly user_code: string
 }
 
-/** A device waiting for a decision. */
+/** A device that is waiting for a decision. */
 export interface WaitingDevice {
   readonly client_id: string
   readonly grant: Grant
@@ -75,15 +76,15 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   const dependencies: Dependencies = { sql, writer, secret }
   return {
     begin: (client_id: string, grant: Grant) => begin(dependencies, client_id, grant),
-    /** The device waiting with this user code: undecided and not expired. */
+    /** Finds the undecided, unexpired device that is waiting with this user code. */
     waiting: (user_code: string) => waiting(dependencies, user_code),
     /** Stores a decision. Returns `false` if no device is waiting with this code. */
     decide: (user_code: string, person: Pick<Caller, "account_id" | "tenant_id">, decision: "allow" | "deny") =>
       decide(dependencies, user_code, person, decision),
     find: (device_code: string) => find(dependencies, device_code),
-    /** Stores a poll of an undecided device. Returns whether it came too soon. */
+    /** Records a poll by an undecided device. Returns whether it came too soon. */
     poll: (row: DeviceRow) => poll(dependencies, row),
-    /** Marks a code as used by the sign-in `family`. Fails the transaction if it was already used. */
+    /** Marks a code as used by the sign-in `family`. Fails the transaction if the code was already used. */
     spend: ({ hash }: DeviceRow, family: string, now: number): Statement =>
       statement(
         sql`UPDATE tollgate_auth_device_codes SET used_at = ${now}, family_id = ${family}
@@ -110,7 +111,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
     const expired = sql`DELETE FROM tollgate_auth_device_codes
       WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
     const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-    // There are about 25 billion user codes, so another device may have the same one: retry.
+    // There are about 25 billion user codes, so another device may already have this one. In that case, try again.
     return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
   })
   return attempt
@@ -166,13 +167,13 @@ const bareUserCode = (user_code: string): string => user_code.toUpperCase().repl
 const userCodeHash = (secret: DeploymentSecretContract, user_code: string): string =>
   secret.hash("user_code", bareUserCode(user_code))
 
-/** The form that users read: `BCDF-GHJK`. */
+/** Formats a user code the way users read it: `BCDF-GHJK`. */
 export const shownUserCode = (user_code: string): string => {
   const bare = bareUserCode(user_code).slice(0, userCodeLength)
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 
-/** Codes of the old secret are invalid under a new one. */
+/** Under a new secret, codes issued under the old one are invalid. */
 export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,

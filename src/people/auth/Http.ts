@@ -1,4 +1,4 @@
-/** Handlers of sign-in, OAuth, consent, user info and the OAuth pages. */
+/** Handlers for sign-in, OAuth, consent, user info and the OAuth pages. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Schema } from "effect"
@@ -139,7 +139,7 @@ export const OAuthHttp = HttpApiBuilder.group(
   })
 )
 
-/** The metadata of OpenID Connect Discovery and RFC 8414. */
+/** Returns the metadata that OpenID Connect Discovery and RFC 8414 define. */
 const metadataOf = (public_url: string) => ({
   issuer: public_url,
   authorization_endpoint: `${public_url}/oauth/authorize`,
@@ -184,7 +184,7 @@ const deviceResponse = ({ device_code, user_code }: Devices.DeviceCodes, public_
   interval: Duration.toSeconds(Devices.pause)
 })
 
-/** A handler for an OAuth endpoint. It reads JSON or a form, and responds with JSON or an empty body. Errors have the codes of RFC 6749. */
+/** Handles an OAuth endpoint. It reads JSON or a form and responds with JSON or an empty body. Errors carry the codes of RFC 6749. */
 const answeringForm =
   (limits: RateLimitsContract) =>
   (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>

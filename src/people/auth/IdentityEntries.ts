@@ -1,33 +1,33 @@
-/** The configured identity providers: `identity`, by name. */
+/** The identity providers in the configuration: `identity`, by name. */
 import { Effect, Schema } from "effect"
 import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
 import type { ConfigProblem } from "../../kernel/Setting.ts"
 import * as GitHub from "../../upstream/identity/GitHub.ts"
 import type { ProviderName, ProviderSettings } from "../../upstream/identity/Identity.ts"
 
-/** Names already used under `/v1/auth/` by other routes, other sign-in methods and the directory. */
+/** Names that other routes, other sign-in methods and the directory already use under `/v1/auth/`. */
 const reserved: ReadonlySet<string> = new Set(["token", "revoke", "oauth", "email", "link", "passkey", "scim"])
 
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/
 
 const IdentityEntry = Schema.Struct({
-  /** `github` is GitHub's OAuth, which has no issuer. */
+  /** `github` means GitHub's OAuth, which has no issuer. */
   kind: Schema.optional(Schema.Literal("openid", "github")),
   /** The OpenID Connect issuer. Its discovery document names its keys and endpoints. */
   issuer: Schema.optional(Address),
-  /** The client of the code flow, and the environment variable of its secret if the issuer requires one. */
+  /** The client for the code flow, and the environment variable with its secret if the issuer requires one. */
   client_id: Schema.optional(NonEmpty),
   client_secret_env: Schema.optional(NonEmpty),
   /** The client ids accepted in tokens at `/v1/auth/{name}`. Defaults to `client_id`. */
   audiences: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
-  /** The button label. */
+  /** The label on the sign-in button. */
   name: Schema.optional(NonEmpty),
   jwks_uri: Schema.optional(Address),
-  /** Treat addresses as verified unless the token says otherwise (Microsoft's tokens do not say). */
+  /** Whether addresses count as verified unless the token says otherwise. Microsoft's tokens do not say. */
   trust_email: Schema.optional(Schema.Boolean),
-  /** The requested scope. Defaults to `openid email profile`. */
+  /** The scope to request. Defaults to `openid email profile`. */
   scope: Schema.optional(NonEmpty),
-  /** The claim that lists a user's groups. Dots lead into nested claims: `realm_access.roles`. */
+  /** The claim that lists a user's groups. Dots lead into nested claims, as in `realm_access.roles`. */
   groups_claim: Schema.optional(NonEmpty),
   /** For `github`: the API URL of a self-hosted GitHub. */
   api_url: Schema.optional(Address)
@@ -38,25 +38,42 @@ export interface IdentityEntries extends Readonly<Record<string, IdentityEntry>>
 
 const issue = (path: ReadonlyArray<string>, message: string): Schema.FilterIssue => ({ path, message })
 
-/** Checks the rules across the fields of an entry. */
+/** Checks the rules that involve several fields of an entry. */
 const issuesOf = (name: string, entry: IdentityEntry): ReadonlyArray<Schema.FilterIssue> => {
   const { audiences, client_id, client_secret_env, issuer, kind = "openid" } = entry
   return [
     ...(namePattern.test(name) && !reserved.has(name)
       ? []
-      : [issue([name], `a name of lowercase letters, digits and dashes, none of ${[...reserved].join(", ")}`)]),
+      : [
+          issue(
+            [name],
+            `must consist of lowercase letters, digits and dashes, and must not be one of ${[...reserved].join(", ")}`
+          )
+        ]),
     ...(kind === "openid" && issuer === undefined
-      ? [issue([name, "issuer"], "a URL that begins with http:// or https://")]
+      ? [issue([name, "issuer"], "must be a URL that begins with http:// or https://")]
       : []),
     ...(kind === "openid" && audiences === undefined && client_id === undefined
-      ? [issue([name, "client_id"], "the client's id at the issuer; or `audiences`, for its tokens alone")]
+      ? [
+          issue(
+            [name, "client_id"],
+            "must be the client's id at the issuer; set `audiences` instead to accept only its tokens"
+          )
+        ]
       : []),
-    ...(kind === "github" && client_id === undefined ? [issue([name, "client_id"], "the OAuth application's id")] : []),
+    ...(kind === "github" && client_id === undefined
+      ? [issue([name, "client_id"], "must be the OAuth application's id")]
+      : []),
     ...(kind === "github" && client_secret_env === undefined
-      ? [issue([name, "client_secret_env"], "the environment variable of the OAuth application's secret")]
+      ? [
+          issue(
+            [name, "client_secret_env"],
+            "must name the environment variable that holds the OAuth application's secret"
+          )
+        ]
       : []),
     ...(client_secret_env !== undefined && client_id === undefined
-      ? [issue([name, "client_id"], "the client that the secret belongs to")]
+      ? [issue([name, "client_id"], "must be the client that the secret belongs to")]
       : [])
   ]
 }
@@ -68,7 +85,7 @@ export const field = Schema.optionalWith(
   { default: (): IdentityEntries => ({}) }
 )
 
-/** The providers, with their secrets read from the environment. */
+/** Reads the providers, with their secrets from the environment. */
 export const settingsOf = (
   entries: IdentityEntries
 ): Effect.Effect<Readonly<Record<ProviderName, ProviderSettings>>, ConfigProblem> =>

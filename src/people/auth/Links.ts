@@ -1,9 +1,10 @@
 /**
- * Sign-in links by email. A link works once, for 15 minutes, in the browser that requested it. Link tokens and browser cookies are stored as hashes.
+ * Sign-in links by email. A link works once, within 15 minutes, in the browser that requested it. Link tokens and browser cookies are stored as
+ * hashes.
  *
  * Where the specification is silent:
- * - The response is the same for every address. An address that may not sign in gets no letter.
- * - Five links may be requested for one address in an hour, whether or not a letter is sent.
+ * - Every address gets the same response. An address that may not sign in gets no letter.
+ * - Five links per hour may be requested for one address, whether or not a letter is sent.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -19,13 +20,13 @@ import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Letter, OutboxContract } from "../mail/Outbox.ts"
 import type { RegistrationContract } from "../tenants/Registration.ts"
 
-/** The provider's name in identities verified by email. */
+/** The name of the provider for identities verified by email. */
 export const emailProvider = "email"
 
 export const linkLifetime = Duration.minutes(15)
 /** How long a row counts against its address's limit. */
 const counted = Duration.toMillis(Duration.hours(1))
-/** The maximum number of links for one address in that time. */
+/** The maximum number of links for one address within that time. */
 const perAddress = 5
 
 /** The page that a link leads to. */
@@ -57,9 +58,9 @@ interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  /** Requests a link. Returns the cookie of the browser that may follow it. `undefined` if the address is over its limit. */
+  /** Requests a link and returns a cookie for the browser that may follow it. Returns `undefined` if the address is over its limit. */
   request: requesting(dependencies),
-  /** Follows a link. If it cannot be used, returns the reason and does not spend it. */
+  /** Follows a link. If it cannot be used, returns the reason and leaves the link unspent. */
   follow: following(dependencies)
 })
 
@@ -93,7 +94,7 @@ const requesting = ({ info, outbox, registration, secret, sql, writer }: Depende
       created_at: now,
       expires_at: now + Duration.toMillis(linkLifetime)
     }
-    // Built for every address. The response time must not reveal whether a letter is sent.
+    // Built for every address, because the response time must not reveal whether a letter is sent.
     const letter = yield* outbox.letter(letterOf(email, token, row.token_hash, info))
     const comes = yield* registration.mayCome(identityOf(email))
     const stored = yield* Statements.tryWrite(
@@ -144,12 +145,12 @@ const following = ({ secret, sql, writer }: Dependencies) =>
     return { identity: identityOf(row.email), destination: JSON.parse(row.destination) as Destination }
   })
 
-/** Links of the old secret are invalid under a new one. */
+/** Under a new secret, links sent under the old one are invalid. */
 export const linksEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_links WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [
     statement(sql`DELETE FROM tollgate_auth_links`),
     statement(sql`DELETE FROM tollgate_auth_returns`)
   ],
-  notice: (n) => `${n} sign-in links become invalid: users must request another`
+  notice: (n) => `${n} sign-in links become invalid; users must request new ones`
 }

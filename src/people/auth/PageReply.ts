@@ -1,4 +1,4 @@
-/** Requests and responses of the OAuth pages. */
+/** Requests to the OAuth pages, and their responses. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
@@ -16,10 +16,10 @@ export const queryOf = ({ url }: Request): URLSearchParams => {
 export const formOf = (request: Request): Effect.Effect<URLSearchParams> =>
   Effect.map(Effect.orDie(request.text), (text) => new URLSearchParams(text))
 
-/** The text for a submitted decision without a valid proof. */
+/** Shown when a decision is submitted without a valid proof. */
 export const tooLong = "This page was open for too long. Nothing was allowed."
 
-/** A page that other sites cannot frame and caches do not store. */
+/** A page that other sites cannot frame and that caches do not store. */
 export const html = (status: number, body: string): Response =>
   HttpServerResponse.text(body, {
     status,

@@ -1,4 +1,4 @@
-/** The HTML of the OAuth pages, without scripts or external styles. */
+/** The HTML of the OAuth pages, which use no scripts or external styles. */
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
@@ -33,7 +33,7 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
 /** The page with a button for each identity provider. */
 export const signIn = (options: {
   readonly service: string
-  /** The application. `undefined` in the device flow, where it is not yet known. */
+  /** The application's name. `undefined` in the device flow, where it is not yet known. */
   readonly client: string | undefined
   readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
 }): string =>
@@ -50,13 +50,13 @@ export const consent = (options: {
   readonly service: string
   readonly client: string
   readonly person: string
-  /** Each completes the sentence "it can ...". */
+  /** Each string completes the sentence "it can ...". */
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
-  /** The consequence of the decision, as text for the user. */
+  /** Tells the user what happens after the decision. */
   readonly then: string
-  /** The address that the form posts to. */
+  /** The address to which the form posts. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
@@ -88,7 +88,7 @@ ${hidden(options.fields)}
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
-  /** Set to the entered user code if no device waits with it. */
+  /** The user code that was entered, if no device is waiting with it. */
   readonly unknown?: string
 }): string =>
   page(
@@ -97,7 +97,7 @@ export const deviceCode = (options: {
       options.unknown === undefined
         ? ""
         : `
-<p role="alert">No device is waiting with the code ${escape(options.unknown)}. It may have expired: start again on the device.</p>`
+<p role="alert">No device is waiting with the code ${escape(options.unknown)}. It may have expired. Start again on the device.</p>`
     }
 <form method="get" action="${escape(options.action)}">
 <p><label for="user_code">The code that your device or command line shows:</label></p>
@@ -112,7 +112,7 @@ export const linkForm = (options: {
   readonly service: string
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
-  /** Set to the entered text if it is not an email address. */
+  /** The text that was entered, if it is not an email address. */
   readonly unusable?: string
 }): string =>
   page(
@@ -131,7 +131,7 @@ ${hidden(options.fields)}
 </form>`
   )
 
-/** The response to that form, the same for every address. */
+/** The page after that form is submitted, the same for every address. */
 export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
   page(
     "Check your email",
@@ -151,7 +151,7 @@ export const decided = (allowed: boolean): string =>
 <p>The device gets no access. You can close this page.</p>`
   )
 
-/** The page for a failure that the user cannot correct. */
+/** The page for a failure that the user cannot fix. */
 export const wrong = (text: string): string =>
   page(
     "That did not work",

@@ -1,4 +1,4 @@
-/** Refusals of sign-in, refresh and OAuth. */
+/** Errors of sign-in, refresh and OAuth. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -30,12 +30,12 @@ export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("Unsup
 /** The text names the unknown scope. */
 export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   status: 400,
-  error: "scope: not known here",
+  error: "scope: unknown scope",
   code: "invalid_scope",
   fields: BrokenRule
 }) {}
 
-/** The refresh token is unknown, expired, revoked or used. */
+/** The refresh token is unknown, expired, revoked or already used. */
 export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
   status: 401,
   error: "invalid or expired token",
@@ -44,11 +44,11 @@ export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
 
 export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
   status: 401,
-  error: "there is no session in this browser, or it has ended: sign in",
+  error: "there is no session in this browser, or it has ended; sign in",
   code: "session_ended"
 }) {}
 
-/** An error of an OAuth endpoint, with a code and status of RFC 6749. */
+/** An error from an OAuth endpoint, with a code and status that RFC 6749 defines. */
 export class OAuthRefusal extends Schema.TaggedError<OAuthRefusal>()("OAuthRefusal", {
   status: Schema.Literal(400, 401),
   error: Schema.String,

@@ -1,4 +1,4 @@
-/** A browser's sign-in with an identity provider: redirects to the provider, handles its return, and continues to the original page. */
+/** Signs a browser in with an identity provider: it redirects to the provider, handles the return, and continues to the original page. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect } from "effect"
@@ -18,13 +18,13 @@ type Response = HttpServerResponse.HttpServerResponse
 
 export const newNonce = (): string => randomBytes(16).toString("hex")
 
-/** The PKCE verifier of a sign-in. The nonce is public. The verifier is derived from it with the deployment's secret. */
+/** Derives a sign-in's PKCE verifier from its public nonce and the deployment's secret. */
 export const verifierOf = ({ secret }: Pick<Dependencies, "secret">, nonce: string): string =>
   secret.hash("sign_in", `verifier ${nonce}`)
 
 // ---- to the provider ----------------------------------------------------------------------------------------------------
 
-/** The URL of the provider's sign-in page. The provider returns the browser with `returning` as its state. */
+/** Returns the URL of the provider's sign-in page. The provider sends the browser back with `returning` as its state. */
 const signInPage = Effect.fnUntraced(function* (
   { identity, info: { public_url }, secret, state }: Dependencies,
   returning: Pick<ProviderState, "provider" | "nonce" | "room" | "page">,
@@ -43,10 +43,10 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
   return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
 })
 
-/** The button's label for sign-in by email. */
+/** The label of the button that signs in by email. */
 export const emailName = "email"
 
-/** Requires a sign-in and then returns the user to `page`. `client` is the requesting application's name. */
+/** Requires a sign-in and then returns the user to `page`. `client` names the application that requests access. */
 export const signInFirst = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   page: string,
@@ -84,7 +84,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
 
 // ---- back from the provider ---------------------------------------------------------------------------------------------
 
-/** The response to a failed sign-in. The console shows the reason on its own page. */
+/** The response to a failed sign-in. The console shows the reason on a page of its own. */
 export const failed = (
   { consolePages }: Dependencies,
   returning: Pick<ProviderState, "room" | "page"> | undefined,
@@ -114,7 +114,7 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
-/** The provider's own error takes precedence over ours. */
+/** Returns why a sign-in failed. The provider's own error takes precedence over ours. */
 export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
   const error = form.get("error")
   if (error !== null)
@@ -122,7 +122,7 @@ export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: strin
   return _tag === "IdentityProviderUnavailable" ? "provider_unavailable" : "rejected"
 }
 
-/** The response for a verified user who may not sign in. */
+/** The response to a verified user who may not sign in. */
 export const notWelcome = (
   dependencies: Dependencies,
   returning: Pick<ProviderState, "room" | "page">,
@@ -135,7 +135,7 @@ const reasons = {
   BooksUnavailable: "unavailable"
 } as const
 
-/** Redirects a signed-in user's browser to the requested page, with that page's cookie. */
+/** Redirects a signed-in user's browser to the requested page and sets that page's cookie. */
 export const arrive = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   person: Pick<VerifiedPerson, "account_id" | "tenant_id" | "room" | "page">
@@ -153,7 +153,7 @@ export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
     const arriving = yield* state.openExpired("arriving", queryOf(http).get("arriving"))
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     const expired = arriving !== undefined && (yield* state.hasExpired(arriving))
-    // Only the browser that began a sign-in may finish it. Otherwise a link could sign in another user.
+    // Only the browser that began a sign-in may finish it. Otherwise, a link could sign its victim in as another user.
     if (arriving === undefined || expired || pending?.nonce !== arriving.nonce) {
       const text = "This sign-in took too long, or started in another browser."
       return failed(dependencies, arriving, expired ? "expired" : "other_browser", text)
@@ -179,17 +179,17 @@ const intoConsole = (
 
 // ---- a browser that has signed in ---------------------------------------------------------------------------------------
 
-/** The signed-in user, and the cookie that proves it. */
+/** Finds the signed-in user and the cookie that proves it. */
 export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
   const cookie = http.cookies[state.cookieName]
   const who = yield* state.open("signed-in", cookie)
   return who === undefined || cookie === undefined ? undefined : { who, cookie }
 })
 
-/** A form field that only our own pages can fill in. Without it, another site could decide for the user. */
+/** Returns the value of a form field that only our own pages can fill in. Without it, another site could decide for the user. */
 export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
 
-/** The user who sent the form from one of our pages. */
+/** Finds the user who sent the form from one of our pages. */
 export const decidedBy = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   http: Request,

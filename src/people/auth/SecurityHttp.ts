@@ -1,8 +1,8 @@
 /**
- * The security middleware: authenticates each request, on the router and in the fast lane.
+ * The security middleware, which authenticates each request on the router and in the fast lane.
  *
  * Where the specification is silent:
- * - The tenant in the path is checked directly after authentication, before body and query are read.
+ * - The tenant in the path is checked right after authentication, before the body and query are read.
  */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import type { Context, Redacted } from "effect"
@@ -32,7 +32,7 @@ const eitherIn = (request: Headed): string | undefined => {
 
 type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
 
-/** Middleware for user tokens. `E` are its additional refusals. */
+/** Middleware for user tokens. `E` lists its additional errors. */
 interface Way<Self, E> extends Context.Tag<
   Self,
   { readonly user_token: (bearer: Redacted.Redacted) => Ask<TokenProblem | E> }
@@ -91,7 +91,7 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Authentication,
     Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
-      /** Most keys are cached. A cached key needs no effect. */
+      /** Most keys are cached, and a cached key needs no effect. */
       const soon = (authorization: string | undefined) => {
         const caller = rememberedKey(authorization)
         return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)

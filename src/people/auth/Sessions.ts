@@ -1,11 +1,11 @@
 /**
- * Sign-ins and their tokens. A refresh token works once and is then replaced. Reuse means that the token was copied, so the sign-in and all its
+ * Sign-ins and their tokens. A refresh token works once and is then replaced. If a token is used again, it was copied, so the sign-in and all its
  * tokens are invalidated.
  *
  * Where the specification is silent:
- * - If two refreshes with one token are concurrent, the second counts as theft, and the whole sign-in ends.
- * - An account has up to 1,000 sign-ins. An additional one ends the oldest, with the API keys that it created. A sign-in older than 91 days does not
- *   count. It is deleted at the account's next sign-in, unless a key depends on it.
+ * - If two concurrent refreshes use the same token, the second counts as theft and the whole sign-in ends.
+ * - An account may have 1,000 sign-ins. One more ends the oldest, along with the API keys that it created. A sign-in older than 91 days does not
+ *   count. It is deleted at the account's next sign-in unless a key depends on it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -49,7 +49,7 @@ export interface SignIn {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** True for an application's sign-in. Its calls charge the team's pool first. */
+  /** True for an application's sign-in, whose calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
@@ -71,38 +71,38 @@ export interface SessionsContract {
     signIn: SignIn,
     beside: (family: string) => Statement
   ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
-  /** Opens a sign-in without a refresh token and returns its id. The holder limits its lifetime. */
+  /** Opens a sign-in without a refresh token and returns its id. The code that holds it must limit its lifetime. */
   readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
-  /** Ends a sign-in of the account. Its access tokens end immediately in this process, and within a minute in others. */
+  /** Ends one of the account's sign-ins. Its access tokens become invalid immediately in this process, and within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
-  /** Up to 100 sign-ins of the account that can still be refreshed, newest first. */
+  /** Lists up to 100 of the account's sign-ins that can still be refreshed, newest first. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
   /**
-   * Ends all sign-ins, open codes and console links of an account, in one transaction with `beside`, which receives the number of sign-ins.
-   * Returns that number.
+   * Ends all of an account's sign-ins, open codes and console links, in one transaction with `beside`, which receives the number of sign-ins. Returns
+   * that number.
    */
   readonly endAll: (
     account: AccountId,
     beside: (open: number) => ReadonlyArray<Statement>
   ) => Effect.Effect<number, BooksUnavailable>
-  /** Statements that end all sign-ins, open codes and console links of an account, for another room's transaction. */
+  /** Returns the statements that end all of an account's sign-ins, open codes and console links, for another room's transaction. */
   readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
   /** Whether a sign-in has not ended. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
-  /** Exchanges a refresh token for a new pair. `tenant_id` switches to another tenant of the account. */
+  /** Exchanges a refresh token for a new pair. `tenant_id` switches to another of the account's tenants. */
   readonly refresh: (request: {
     readonly refresh_token: string
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in of a refresh token. Has no effect for an unknown token, or for a token of a client other than `client_id`. */
+  /** Ends the sign-in that a refresh token belongs to. An unknown token, or one of a client other than `client_id`, has no effect. */
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
 /** The maximum number of sign-ins per account, apart from those that hold its API keys. */
 const openMax = 1_000
 
-/** No token of an older sign-in is valid: its last refresh token and the access tokens from it have expired. */
+/** After this time, no token of a sign-in is valid: its last refresh token and the access tokens from it have expired. */
 const idleAfter = Duration.sum(familyLifetime, Duration.days(1))
 
 export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
@@ -131,7 +131,7 @@ const make = Effect.gen(function* () {
   const openBeside = openingBeside(dependencies)
   const end = endingOne(dependencies)
   return {
-    // Without a statement in `beside`, nothing can fail.
+    // With no statement in `beside`, nothing can fail.
     open: (signIn) =>
       Effect.map(
         openBeside(signIn, () => []),
@@ -171,7 +171,7 @@ const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
     ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 }
 
-/** Selects the account's sign-ins that no token or API key needs. */
+/** Selects the account's sign-ins that no token or API key needs any more. */
 const idle = (sql: SqlClient, account: AccountId, now: number): Fragment =>
   sql`${ofAccount(sql, account)} AND signed_in_at <= ${now - Duration.toMillis(idleAfter)}
     AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
@@ -292,7 +292,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
     return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
   }, Effect.orDie)
 
-/** Refresh tokens of the old secret are invalid under a new one, so all sign-ins end. */
+/** Under a new secret, refresh tokens issued under the old one are invalid, so all sign-ins end. */
 export const sessionsEnd: Ending = {
   // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL
@@ -303,5 +303,5 @@ export const sessionsEnd: Ending = {
     statement(sql`DELETE FROM tollgate_auth_families`),
     statement(sql`DELETE FROM tollgate_auth_refresh_tokens`)
   ],
-  notice: (n) => `${n} sign-ins end: people must sign in again`
+  notice: (n) => `${n} sign-ins end; people must sign in again`
 }

@@ -1,4 +1,4 @@
-/** The configured clients and identity providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
+/** Reads the configured clients and identity providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
 import { Layer, Schema } from "effect"
 import { NonEmpty, readAs } from "../../kernel/Setting.ts"
 import { IdentityProviders } from "../../upstream/identity/Identity.ts"
@@ -8,7 +8,7 @@ import { EmailSignIn } from "./EmailSignIn.ts"
 import * as IdentityEntries from "./IdentityEntries.ts"
 
 const RedirectAddress = Schema.String.pipe(
-  Schema.filter(isRedirectAddress, { message: () => "a URI without a fragment, and not javascript: or file:" })
+  Schema.filter(isRedirectAddress, { message: () => "must be a URI without a fragment, and not javascript: or file:" })
 )
 
 const ClientEntry = Schema.Struct({ client_id: NonEmpty, name: NonEmpty })
@@ -22,15 +22,15 @@ const OAuthClient = readAs(
   Schema.Struct({
     ...ClientEntry.fields,
     redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
-    /** An operator's own application. It may do everything that the user may do, and its consent page says so. */
+    /** Whether it is the operator's own application, which may do everything that the user may do. Its consent page says so. */
     trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    /** Whether it may use the device flow. There, the user reads a code on one device and approves it in a browser on another. */
+    /** Whether it may use the device flow, in which the user reads a code on one device and approves it in a browser on another. */
     device: Schema.optionalWith(Schema.Boolean, { default: () => false })
   }).pipe(
     Schema.filter(({ device, redirect_uris }) =>
       device || redirect_uris.length > 0
         ? undefined
-        : { path: ["redirect_uris"], message: "at least one address, unless `device` is true" }
+        : { path: ["redirect_uris"], message: "must contain at least one address, unless `device` is true" }
     )
   ),
   (entry): Client => ({ ...entry, kind: "oauth" })
@@ -39,13 +39,13 @@ const OAuthClient = readAs(
 export const fields = {
   /** Applications that sign users in with a provider's token. */
   clients: clientsOf("app"),
-  /** Applications that use OAuth: their redirect URIs, and whether they may use the device flow. */
+  /** Applications that use OAuth, with their redirect URIs and whether they may use the device flow. */
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
   /** Websites that send contact-form messages to the operator. */
   web_clients: clientsOf("web"),
   /** The identity providers, by name. */
   identity: IdentityEntries.field,
-  /** Whether users may sign in by a link in a letter. Requires `mail`. */
+  /** Whether users may sign in with a link from an email. Requires `mail`. */
   email_sign_in: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }
 
@@ -57,7 +57,7 @@ export interface SignInSettings {
   readonly email_sign_in?: boolean
 }
 
-/** Fails if the environment variable of a client secret is not set. */
+/** Fails if the environment variable for a client secret is not set. */
 export const layer = ({ clients, email_sign_in = false, identity, oauth_clients, web_clients }: SignInSettings) =>
   Layer.mergeAll(
     Layer.succeed(EmailSignIn, email_sign_in),

@@ -1,10 +1,10 @@
 /**
- * The ES256 keys that sign tokens. The newest key signs. All keys are published, so anyone can verify a token, and a rotation signs no one out.
+ * The ES256 keys that sign tokens. The newest key signs. All keys are published, so that anyone can verify a token and a rotation signs no one out.
  * Private keys are stored sealed.
  *
  * Where the specification is silent:
  * - A token is valid if one of our keys signed it, so `public_url` may change without signing users out. Signing keys rotate automatically. An
- *   earlier key stays published until its last token has expired. It is then deleted.
+ *   earlier key remains published until its last token has expired, and is then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer, Runtime } from "effect"
@@ -28,20 +28,20 @@ export interface SigningKey {
 }
 
 export interface SigningKeysContract {
-  /** The key that signs. */
+  /** The key that signs now. */
   readonly current: () => SigningKey
-  /** The public key with this id. Also finds a key that another process has just created. */
+  /** Returns the public key with this id, even one that another process has just created. */
   readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined>
-  /** The public keys, for `/.well-known/jwks.json`. */
+  /** The public keys to publish in `/.well-known/jwks.json`. */
   readonly published: () => ReadonlyArray<JWK>
   /**
-   * Creates a new key in one transaction with `beside`. It signs from now on, on all nodes. Earlier keys stay published while they have valid
+   * Creates a new key in one transaction with `beside`. It signs from then on, on all nodes. Earlier keys remain published as long as they have valid
    * tokens.
    */
   readonly rotate: (beside?: ReadonlyArray<Statement>) => Effect.Effect<SigningKey, BooksUnavailable>
-  /** Loads the keys of other processes. */
+  /** Loads keys that other processes created. */
   readonly reload: Effect.Effect<void>
-  /** Runs hourly on each node: reloads the keys, rotates a key after 30 days, and deletes keys without valid tokens. */
+  /** Runs hourly on each node. It reloads the keys, replaces a key after 30 days, and deletes keys that have no valid tokens. */
   readonly job: Loop.Job
 }
 
@@ -59,19 +59,19 @@ interface Row {
   readonly created_at: number
 }
 
-/** The age at which a key is replaced, and the interval between two checks. */
+/** The age at which a key is replaced, and the interval between checks. */
 export const rotation = Duration.days(30)
 const turnPause = Duration.hours(1)
 
-/** The minimum interval between two reloads caused by unknown keys. */
+/** The minimum time between two reloads that unknown keys cause. */
 const reloadPause = Duration.seconds(1)
 
 const topic = "signing keys"
 
-/** The longest lifetime of a token. */
+/** The longest time for which a token can be valid. */
 export const signedLifetime = Duration.hours(1)
 
-/** How long an earlier key is kept: two iterations of another process (the first may fail) and a token lifetime. */
+/** How long an earlier key is kept: two iterations of another process, because the first may fail, plus the lifetime of a token. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {
@@ -80,13 +80,13 @@ interface Dependencies {
   readonly secret: DeploymentSecretContract
 }
 
-/** The keys in the database, as this process uses them. */
+/** The keys in the database, in the form that this process uses. */
 interface KeySet {
   readonly current: SigningKey
   readonly created_at: number
   readonly byId: ReadonlyMap<string, CryptoKey>
   readonly published: ReadonlyArray<JWK>
-  /** The ids of keys without valid tokens. */
+  /** The ids of keys that have no valid tokens. */
   readonly retired: ReadonlyArray<string>
 }
 
@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     if (now - keys.created_at < Duration.toMillis(rotation)) return
     const { kid } = yield* rotate()
-    yield* Effect.annotateLogs(Effect.logInfo("a new key signs access tokens"), "kid", kid)
+    yield* Effect.annotateLogs(Effect.logInfo("access tokens are now signed with a new key"), "kid", kid)
   })
   return {
     current: () => keys.current,
@@ -135,7 +135,7 @@ const stored = (sql: SqlClient) =>
   Effect.orDie(sql<Row>`SELECT kid, public, sealed, created_at FROM tollgate_auth_signing_keys
     ORDER BY created_at DESC, kid`)
 
-/** Stores a new key. Of several concurrent processes, only the first succeeds, because `newest` is out of date for the others. */
+/** Stores a new key. If several processes try at once, only the first succeeds, because `newest` is then out of date for the others. */
 const generate = Effect.fnUntraced(function* (
   { secret, sql, writer }: Dependencies,
   newest: string | undefined,
@@ -183,7 +183,7 @@ const retire = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, kids:
   yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", kids.join(" "))
 })
 
-/** A string sealed with the deployment's secret, to detect a different secret. `undefined` if nothing is sealed yet. */
+/** A string sealed with the deployment's secret, from which a different secret can be detected. `undefined` if nothing is sealed yet. */
 export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> = Effect.flatMap(
   SqlClient,
   (sql) => sql<Pick<Row, "sealed">>`SELECT sealed FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1`
@@ -192,9 +192,9 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
   Effect.orDie
 )
 
-/** A new secret cannot open the old private keys. The next start creates a new key. */
+/** A new secret cannot open the old private keys, so the next start creates a new key. */
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],
-  notice: (n) => `${n} signing keys are deleted: their access tokens become invalid, and a new key is created`
+  notice: (n) => `${n} signing keys are deleted; their access tokens become invalid, and a new key is created`
 }

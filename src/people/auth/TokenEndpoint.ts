@@ -12,12 +12,12 @@ import { AccountSuspended } from "../tenants/Problems.ts"
 import { OAuthRefusal } from "./Problems.ts"
 import { userInfoBy } from "./UserInfo.ts"
 
-/** The grant type of RFC 8628. */
+/** The grant type that RFC 8628 defines. */
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
 const invalidGrant = () => OAuthRefusal.of("invalid_grant", "the code or token is invalid, expired or already used")
 
-/** The OAuth client of a request. A missing or unknown client is 401 `invalid_client`. */
+/** Finds the OAuth client that a request names. A missing or unknown client gets 401 `invalid_client`. */
 export const knownClient = Effect.fnUntraced(function* (clients: ClientsContract, client_id: string | undefined) {
   const client = client_id === undefined || client_id === "" ? undefined : yield* clients.find(client_id, ["oauth"])
   return client ?? (yield* OAuthRefusal.of("invalid_client", "no such client", 401))
@@ -78,16 +78,16 @@ const byCode = Effect.fnUntraced(function* (
   if (row.used_at === null) {
     const tokens = isValid ? yield* open(dependencies, row, (family) => codes.spend(row, family, now)) : undefined
     if (tokens !== undefined) return tokens
-    // An invalid request also spends the code.
+    // An invalid request spends the code too.
     if (!isValid && (yield* codes.discard(row))) return yield* invalidGrant()
   }
-  // The code was copied: end its sign-in.
+  // The code was already used, so it may have been copied. End the sign-in that it opened.
   const family = yield* codes.familyOf(row)
   if (family !== null) yield* sessions.end(row.account_id, family)
   return yield* invalidGrant()
 })
 
-/** RFC 7636: the challenge is the verifier's SHA-256. */
+/** RFC 7636: the challenge is the SHA-256 of the verifier. */
 const isVerifier = (verifier: string, challenge: string): boolean => {
   if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false
   const made = Buffer.from(createHash("sha256").update(verifier).digest("base64url"))
@@ -109,24 +109,24 @@ const byDevice = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const { account_id, decision, family_id, tenant_id } = row
   if (row.used_at !== null) {
-    // The code was copied: end its sign-in.
+    // The code was already used, so it may have been copied. End the sign-in that it opened.
     if (account_id !== null && family_id !== null) yield* sessions.end(account_id, family_id)
     return yield* invalidGrant()
   }
-  if (row.expires_at <= now) return yield* OAuthRefusal.of("expired_token", "the codes have expired: start again")
-  if (decision === "deny") return yield* OAuthRefusal.of("access_denied", "the user did not allow it")
+  if (row.expires_at <= now) return yield* OAuthRefusal.of("expired_token", "the codes have expired; start again")
+  if (decision === "deny") return yield* OAuthRefusal.of("access_denied", "the user denied access")
   if (account_id === null || tenant_id === null) return yield* undecided(dependencies, row)
   if (yield* tenants.isSuspended(account_id)) {
     return yield* OAuthRefusal.of("access_denied", new AccountSuspended().body.error)
   }
   const code = { account_id, tenant_id, client_id, scope: row.scope, nonce: null, auth_time: null }
   const tokens = yield* open(dependencies, code, (family) => devices.spend(row, family, now))
-  // A concurrent request got the tokens.
+  // If there are none, a concurrent request got the tokens.
   return tokens ?? (yield* invalidGrant())
 })
 
 const undecided = Effect.fnUntraced(function* ({ devices }: Dependencies, row: DeviceRow) {
   return (yield* devices.poll(row))
-    ? yield* OAuthRefusal.of("slow_down", "from now on, wait five seconds longer between requests")
+    ? yield* OAuthRefusal.of("slow_down", "wait five seconds longer between requests from now on")
     : yield* OAuthRefusal.of("authorization_pending", "the user has not decided yet")
 })

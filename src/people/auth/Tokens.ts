@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs for one account in one tenant, valid for an hour. The published keys verify them. ID tokens tell an application which user
- * signed in. They are not access tokens.
+ * Access tokens: JWTs for one account in one tenant, valid for an hour and verified with the published keys. ID tokens tell an application which user
+ * signed in; they are not access tokens.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
@@ -17,26 +17,26 @@ export interface AccessToken {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** The token's sign-in. The token becomes invalid when it ends. */
+  /** The token's sign-in. When it ends, the token becomes invalid. */
   readonly family: string
-  /** True for an application's token. Its calls charge the team's pool first. */
+  /** True for an application's token, whose calls charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
 
-/** Claims about the user, for the application. */
+/** Claims about the user that the application gets. */
 export interface IdToken {
   readonly account_id: AccountId
   readonly client_id: string
   readonly nonce: string | null
-  /** The time of the user's sign-in, in milliseconds. Null if unknown. */
+  /** When the user signed in, in milliseconds. Null if unknown. */
   readonly auth_time: number | null
   readonly email: string
   readonly email_verified: boolean
   readonly name: string
 }
 
-/** The content of a valid token, and its expiry. */
+/** The contents of a valid token, and its expiry. */
 export interface VerifiedToken extends AccessToken {
   readonly expires_at: number
 }
@@ -50,7 +50,7 @@ export interface TokensContract {
 
 export const accessLifetime = signedLifetime
 
-/** The `typ` header that distinguishes access tokens from ID tokens (RFC 9068). */
+/** The `typ` header that tells access tokens from ID tokens (RFC 9068). */
 const accessType = "at+jwt"
 
 export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, TokensContract>() {
@@ -61,7 +61,7 @@ const toSeconds = (millis: number): number => Math.floor(millis / 1000)
 
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
-  // The `iss` claim. Verification relies on our keys instead, so a changed `public_url` signs out no one.
+  // The `iss` claim. Verification relies on our keys instead, so changing `public_url` signs out no one.
   const { public_url: issuer } = yield* ServiceInfo
 
   const signed = Effect.fnUntraced(function* (

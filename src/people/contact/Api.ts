@@ -1,4 +1,4 @@
-/** A website's contact form: a token for a browser without a sign-in, and the one message that the token admits. */
+/** Routes for a website's contact form: a token for a browser that is not signed in, and the one message that the token admits. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -17,7 +17,7 @@ export class ContactApi extends HttpApiGroup.make("contact")
       .addError(ClientIdRequired)
       .addError(ClientIdNotFound)
       .annotate(Example, { body: { service_client_id: "{service_client_id}" } })
-      .annotate(OpenApi.Summary, "A token for one contact message, valid for 30 minutes")
+      .annotate(OpenApi.Summary, "Get a token for one contact message, valid for 30 minutes")
   )
   .add(
     HttpApiEndpoint.post("contact", "/v1/web/contact")
@@ -27,7 +27,7 @@ export class ContactApi extends HttpApiGroup.make("contact")
       .annotate(Example, {
         body: { name: "Ada", email: "ada@example.com", inquiryType: "general", message: "How do I invite my team?" }
       })
-      .annotate(OpenApi.Summary, "Write to the operator; the client token works once")
+      .annotate(OpenApi.Summary, "Send a message to the operator; the client token works once")
   )
   .addError(InvalidRequest)
   .addError(RateLimited) {}

@@ -6,7 +6,7 @@ import { StoredText } from "../../kernel/StoredText.ts"
 const text = (most: number) =>
   StoredText.pipe(
     Schema.filter((text) => text.trim() !== "" && text.length <= most, {
-      message: () => `a text of 1 to ${most} characters`
+      message: () => `must be a string of 1 to ${most} characters`
     })
   )
 

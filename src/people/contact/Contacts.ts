@@ -1,5 +1,5 @@
 /**
- * Messages from contact forms on websites.
+ * Stores and forwards messages from contact forms on websites.
  *
  * Where the specification is silent:
  * - The response with a client token is a bare object. The response to a contact message is an envelope, as in the specification's examples.
@@ -25,11 +25,11 @@ import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
 export interface ContactsContract {
-  /** Issues a token to a registered website. It admits one message within 30 minutes. */
+  /** Issues a token to a registered website. The token admits one message within 30 minutes. */
   readonly token: (request: {
     readonly service_client_id?: string | undefined
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
-  /** The website of a valid token. */
+  /** Finds the website that a valid token belongs to. */
   readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
   /** Stores the message, mails it to the operator, and spends the token. */
   readonly write: (request: {
@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
   return { token, find, write } satisfies ContactsContract
 })
 
-/** The letter to the operator with a message. */
+/** Writes the letter that forwards a message to the operator. */
 const letterOf = (service_name: string, operator: string, id: string, message: ContactMessage) => ({
   key: `contact/${id}`,
   to: operator,
@@ -99,7 +99,7 @@ const letterOf = (service_name: string, operator: string, id: string, message: C
   text: `${plainName(message.name, "Someone")} <${message.email}> writes:\n\n${message.message}\n\nSubscribes to news: ${message.subscribe ? "yes" : "no"}`
 })
 
-/** Deletes a few messages older than this time. */
+/** Deletes a few messages from before this time. */
 const forgetOld = (sql: SqlClient.SqlClient, before: number) =>
   statement(sql`DELETE FROM tollgate_contact_messages WHERE id IN (SELECT id FROM tollgate_contact_messages
     WHERE id < ${Ids.at("msg", Math.max(0, before))} ORDER BY id LIMIT 20)`)

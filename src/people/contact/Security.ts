@@ -1,4 +1,4 @@
-/** The security middleware of the contact route. */
+/** The security middleware for the contact route. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { MissingAuthorization } from "../credentials/Problems.ts"

@@ -1,15 +1,15 @@
-/** Contact messages: `contact_email` and `contact_kept_days` in the configuration file. */
+/** Reads the settings for contact messages: `contact_email` and `contact_kept_days` in the configuration file. */
 import { Context, Layer, Schema } from "effect"
 import { Count, NonEmpty } from "../../kernel/Setting.ts"
 
-/** The operator's address for messages. Without it, messages are only stored. */
+/** Where the operator gets messages. Without an address, messages are only stored. */
 export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/contact/ContactEmail", {
   defaultValue: (): string | undefined => undefined
 }) {}
 
 const keptDaysPreset = 180
 
-/** A stored message is deleted after this many days. */
+/** A message is deleted after this many days. */
 export class ContactKeptDays extends Context.Reference<ContactKeptDays>()("tollgate/contact/ContactKeptDays", {
   defaultValue: (): number => keptDaysPreset
 }) {}

@@ -1,12 +1,12 @@
 /**
- * OAuth clients, applications and websites that the operator registered, either in the configuration or with a command, which stores them in the
- * database. There is no dynamic registration.
+ * OAuth clients, applications and websites that the operator registered, in the configuration or with a command, which stores them in the database.
+ * There is no dynamic registration.
  *
  * Where the specification is silent:
- * - OAuth clients and application sign-ins of an earlier version are not trusted. They keep the scope of their consent page. Access tokens of an
- *   earlier version contain no sign-in, so they are rejected, and clients refresh them.
+ * - OAuth clients and application sign-ins from an earlier version are not trusted. They keep the scope that their consent page showed. Access tokens
+ *   from an earlier version name no sign-in, so they are rejected, and clients refresh them.
  * - OAuth clients are public and use PKCE with S256. A redirect URI must match exactly, except for the port of a loopback address. Consent pages
- *   keep their state in a sealed cookie for ten minutes.
+ *   store their state in a sealed cookie for ten minutes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -18,7 +18,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Families from "./Families.ts"
 
-/** `app` signs users in with a provider's token, and `oauth` with OAuth. `web` is a website's contact form. */
+/** `app` signs users in with a provider's token and `oauth` with OAuth. `web` is a website's contact form. */
 export type ClientKind = "app" | "oauth" | "web"
 
 export interface Client {
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
   return { find, list, create, revoke } satisfies ClientsContract
 })
 
-/** Whether an address may be registered. It must not be a script or a file, or have a fragment. */
+/** Returns whether an address may be registered. It must not be a script or a file, nor contain a fragment. */
 export const isRedirectAddress = (text: string): boolean =>
   URL.canParse(text) &&
   new URL(text).hash === "" &&
@@ -136,13 +136,13 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Whether the client has registered the redirect URI. The strings must be equal, except for the port of a loopback address, which a native
+ * Returns whether the client registered the redirect URI. The strings must be equal except for the port of a loopback address, which a native
  * application cannot know in advance (RFC 8252). They are compared unparsed, because a browser may parse them differently.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))
 
-/** Host, optional port, and the unparsed rest. */
+/** Matches the host, an optional port, and the unparsed rest. */
 const loopback = /^(http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]))(?::(\d{1,5}))?((?:[/?][^]*)?)$/
 
 const isSameLoopback = (registered: string, address: string): boolean => {

@@ -1,11 +1,11 @@
-/** SQL for sign-ins and their refresh tokens, shared by several rooms. An ended sign-in has no row. */
+/** SQL for sign-ins and their refresh tokens, shared by several rooms. A sign-in that has ended has no row. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 
-/** True if the sign-in in `column` has not ended, or if the column is NULL. Earlier versions mark ended sign-ins with `revoked_at`. */
+/** Selects a row if the sign-in in `column` has not ended or the column is NULL. Earlier versions mark ended sign-ins with `revoked_at`. */
 export const isLive = (sql: SqlClient, column: string): Fragment =>
   sql.literal(
     `(${column} IS NULL OR EXISTS (SELECT 1 FROM tollgate_auth_families f WHERE f.id = ${column} AND f.revoked_at IS NULL))`
@@ -18,10 +18,12 @@ export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement
   statement(sql`DELETE FROM tollgate_auth_families WHERE ${which}`)
 ]
 
-/** Ends an account's sign-ins, and pending ones: application codes, device codes and console links. Passkeys and linked identities stay. */
+/**
+ * Ends an account's sign-ins, and those still pending: application codes, device codes and console links. Passkeys and linked identities are kept.
+ */
 export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
-  // The device receives a denial.
+  // The device is told that access was denied.
   statement(
     sql`UPDATE tollgate_auth_device_codes SET decision = 'deny' WHERE account_id = ${account} AND used_at IS NULL`
   ),

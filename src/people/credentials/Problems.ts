@@ -1,4 +1,4 @@
-/** Refusals of credentials, and of paths with a tenant other than the credential's. */
+/** Errors about credentials, and about paths whose tenant is not the credential's. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -11,7 +11,7 @@ export class MissingAuthorization extends Problem<MissingAuthorization>()("Missi
 }) {}
 
 /**
- * The credential is not a valid user token, on a route for user tokens. The specification has one text for this. `WWW-Authenticate` tells whether
+ * On a route for user tokens, the credential is not a valid one. The specification has a single text for this, so `WWW-Authenticate` tells whether
  * the credential was an API key.
  */
 export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
@@ -26,7 +26,7 @@ const notForKeys =
   'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
   'Send the access token of a sign-in."'
 
-/** The credential is not a user token and does not have three segments between dashes. This includes expired user tokens. */
+/** The credential is neither a user token nor three segments joined by dashes. Expired user tokens end up here too. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
   status: 401,
   error: "invalid API key format"
@@ -49,7 +49,7 @@ export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
   like: /^API key is not a /
 }) {}
 
-/** An application's token lacks a scope. `WWW-Authenticate` names it. */
+/** An application's token lacks a scope, which `WWW-Authenticate` names. */
 export class InsufficientScope extends Problem<InsufficientScope>()("InsufficientScope", {
   status: 403,
   error: "the application that holds this token may not do this",
@@ -64,13 +64,13 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
-/** Used by `usage` and `usage/rollup`. */
+/** The text for `usage` and `usage/rollup`. */
 export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
   status: 403,
   error: "Tenant ID in path does not match JWT"
 }) {}
 
-/** Used by all other routes. */
+/** The text for all other routes. */
 export class TenantMismatch extends Problem<TenantMismatch>()("TenantMismatch", {
   status: 403,
   error: "tenant ID in path does not match authenticated tenant"

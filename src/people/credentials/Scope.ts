@@ -1,30 +1,32 @@
 /**
- * OAuth scopes: requested by an application, described on the consent page, required by routes. A token from a user's own sign-in may do
- * everything.
+ * OAuth scopes, which an application requests, the consent page describes, and routes require. A token from a user's own sign-in may do everything.
  *
  * Where the specification is silent:
- * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing. The token
- *   contains its sign-in (`sid`) and its scope. A route demands its scope through its security middleware (`people/credentials/Security`).
- *   Notifications, other people's accounts and plans require `organization`, the ledger `billing`, team usage `calls`.
- * - Budgets and runs belong to keys: an application that sees or ends runs needs `keys`, since a run is made with a key and never with its token. API
- *   keys and the keys of runs reach their own runs without a scope.
+ * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing at all. The
+ *   token contains its sign-in (`sid`) and its scope. A route demands its scope through its security middleware (`people/credentials/Security`).
+ *   Notifications, other people's accounts and plans require `organization`, the ledger requires `billing`, and team usage requires `calls`.
+ * - Budgets and runs belong to keys. An application that views or ends runs needs `keys`, because a run is created with a key and never with the
+ *   application's token. API keys and the keys of runs reach their own runs without a scope.
  */
 
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
 export type Scope = (typeof scopes)[number]
 
-/** A token's scopes. */
+/** The scopes that a token grants. */
 export type Grant = "all" | ReadonlyArray<Scope>
 
 /** The scope that a route requires of a user token. `sign_in` excludes applications. */
 export type Demand = Exclude<Scope, "openid" | "email"> | "sign_in"
 
-/** The scopes of every application. */
+/** The scopes that every application gets. */
 const always: ReadonlySet<Scope> = new Set(["profile", "email", "calls"])
 
 const isScope = (text: string): text is Scope => (scopes as ReadonlyArray<string>).includes(text)
 
-/** The grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh token. */
+/**
+ * Returns the grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh
+ * token.
+ */
 export const grantOf = (scope: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
   const words = scope.split(" ").filter((word) => word !== "" && word !== "offline_access")
   const unknown = words.find((word) => !isScope(word))
@@ -34,16 +36,16 @@ export const grantOf = (scope: string, trusted: boolean): { readonly grant: Gran
   return { grant: scopes.filter((scope) => always.has(scope) || wanted.has(scope)) }
 }
 
-/** The `scope` in a token response. */
+/** Returns the `scope` for a token response. */
 export const scopeText = (grant: Grant): string => (grant === "all" ? scopes : grant).join(" ")
 
-/** The stored text of a grant. */
+/** Returns a grant as stored text. */
 export const toRow = (grant: Grant): string => (grant === "all" ? "all" : grant.join(" "))
 export const fromRow = (row: string): Grant => (row === "all" ? "all" : row.split(" ").filter(isScope))
 
 export const includes = (grant: Grant, scope: Scope): boolean => grant === "all" || grant.includes(scope)
 
-/** A description of the grant for the user. Each text completes the sentence "If you allow it, it can ...". */
+/** Describes the grant to the user. Each string completes the sentence "If you allow it, it can ...". */
 export const described = (grant: Grant): ReadonlyArray<string> =>
   descriptions.flatMap(({ scope, words }) => (includes(grant, scope) ? words : []))
 
@@ -56,7 +58,7 @@ const descriptions: ReadonlyArray<{ readonly scope: Scope; readonly words: Reado
   {
     scope: "keys",
     words: [
-      "create, list, change and delete API keys, their limits too; see and end the runs of your keys; a key that it creates keeps working after its own access has ended"
+      "create, list, change and delete API keys and their limits; view and end the runs of your keys; a key that it creates keeps working after its own access has ended"
     ]
   },
   {
@@ -71,6 +73,6 @@ const descriptions: ReadonlyArray<{ readonly scope: Scope; readonly words: Reado
   },
   {
     scope: "organization",
-    words: ["see and change your teams: members, invitations and plans; read your notifications"]
+    words: ["view and change your teams, including members, invitations and plans; read your notifications"]
   }
 ]

@@ -1,5 +1,5 @@
 /**
- * Security middleware for contracts. Each one provides the `CurrentCaller`. `people/auth/SecurityHttp` implements them. Every middleware for user
+ * Security middleware for contracts. Each one provides the `CurrentCaller`; `people/auth/SecurityHttp` implements them. Every middleware for user
  * tokens names the scope that an application's token needs.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
@@ -26,7 +26,7 @@ const bearer = (format: string, description: string) =>
 
 const asToken = bearer(
   "JWT",
-  "the access token of a user: of their own sign-in (`POST /v1/auth/google`), which may do everything, or of an application " +
+  "a user's access token, either from the user's own sign-in (`POST /v1/auth/google`), which may do everything, or from an application " +
     "(`POST /v1/auth/oauth/token`), which needs the scope of the operation. Valid for an hour."
 )
 const asKey = bearer(
@@ -45,7 +45,7 @@ const asHeader = HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe
 
 const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
 
-/** U: a valid access token, otherwise 401 `invalid or expired token`. */
+/** U: a valid access token; otherwise 401 `invalid or expired token`. */
 const userToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -68,7 +68,7 @@ export class OrganizationToken extends userToken<OrganizationToken>()("organizat
 /** Only for a user's own sign-in. */
 export class SignInToken extends userToken<SignInToken>()("sign_in") {}
 
-/** U, on a path whose `tenant_id` must match the token. Runs before body and query are read. */
+/** U, on a path whose `tenant_id` must match the token's. It runs before the body and query are read. */
 const tenantToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -100,7 +100,7 @@ export class TenantUsageToken extends Object.assign(
 const KeyProblem = Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey)
 const KeyOrTokenProblem = Schema.Union(KeyProblem, InsufficientScope)
 
-/** K/U: the credential is read first as a user token, then as an API key. */
+/** K/U: the credential is read as a user token first, then as an API key. */
 export class KeyOrToken extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,
@@ -110,7 +110,7 @@ export class KeyOrToken extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
-/** K/U for what belongs to keys: an application's token needs the scope `keys`. */
+/** K/U for things that belong to keys, where an application's token needs the scope `keys`. */
 export class KeyOrTokenOfKeys extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenOfKeys>()("tollgate/http/KeyOrTokenOfKeys", {
     provides: CurrentCaller,

@@ -1,4 +1,4 @@
-/** Sends letters from the outbox to the mail server and stores the result. */
+/** Sends letters from the outbox to the mail server and stores what happened. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Duration, Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -17,15 +17,18 @@ export interface Row {
   readonly created_at: number
 }
 
-/** The result of an attempt. `failed`: the server rejected the letter permanently. `unknown`: the letter may have been sent. It is not sent again. */
+/**
+ * The outcome of an attempt. `failed` means that the server rejected the letter permanently. `unknown` means that the letter may have been sent; it
+ * is not sent again.
+ */
 export type Fate = "sent" | "failed" | "unknown" | "waiting"
 
-/** Pauses after successive attempts, in milliseconds. The last one repeats. */
+/** The pause after each attempt, in milliseconds. The last one repeats. */
 const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
 /** A letter fails if it has not been sent within this time. */
 export const lifetime = Duration.toMillis(Duration.days(3))
 
-/** The Message-ID for a letter's key. */
+/** Returns the Message-ID for a letter's key. */
 export const messageId = (key: string, domain: string): string =>
   `${createHash("sha256").update(key).digest("hex").slice(0, 32)}@${domain}`
 
@@ -35,7 +38,7 @@ export interface Dependencies {
   readonly secret: DeploymentSecretContract
 }
 
-/** True if a single process serves the database. */
+/** Returns whether a single process serves the database. */
 export const servesAlone = (sql: SqlClient): boolean => sql.onDialectOrElse({ pg: () => false, orElse: () => true })
 
 /** Runs an idempotent statement until it is written. */
@@ -44,7 +47,7 @@ const record = (writer: WriterContract, text: Parameters<typeof statement>[0]) =
 
 // ---- ending a letter ----------------------------------------------------------------------------------------------------
 
-/** Whether to keep the row of a finished letter, which blocks reuse of its key. */
+/** Whether the row of a finished letter is kept, so that its key cannot be reused. */
 type Retention = "kept" | "deleted"
 
 const end = Effect.fnUntraced(function* (
@@ -116,7 +119,7 @@ export const attempt = Effect.fnUntraced(function* (
 /** Claims a letter for an attempt. Returns `false` if another node has claimed it. */
 const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
-  // If an earlier write may have succeeded, the resulting row is ours. With several nodes it may be another node's.
+  // If an earlier write may have succeeded, the row that it left is ours. With several nodes, it may belong to another node.
   const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting
@@ -139,7 +142,7 @@ const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number
   )
 }
 
-/** Sends a due letter. Returns `undefined` if another node sends it. */
+/** Sends a due letter. Returns `undefined` if another node is sending it. */
 export const deliver = Effect.fn("Outbox.deliver")(function* (
   dependencies: Dependencies,
   port: MailContract,
@@ -148,11 +151,11 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
   const now = yield* Clock.currentTimeMillis
   if (now - row.created_at > lifetime)
     return yield* end(dependencies, row, "failed", "it could not be sent for days", "kept")
-  // Claim before the first byte. After a crash, no process knows whether the letter was sent.
+  // Claim it before the first byte is sent, because after a crash no process knows whether the letter was sent.
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 
-/** Gives up letters whose process died while sending, if the attempt began before `before`. */
+/** Gives up on letters whose process died while sending them, if the attempt began before `before`. */
 export const endInterrupted = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, before: number) {
   const interrupted = sql`status = 'sending' AND due_at <= ${before}`
   const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${interrupted} LIMIT 1`)

@@ -1,23 +1,23 @@
 /**
- * The users' letters to themselves, and names in letters to others.
+ * The letters that users send to themselves, and how names appear in letters to others.
  *
  * Where the specification is silent:
  * - Invitations, transfers and resends count against the letter limits (`letter_limits`) of the account that causes them, in the transaction that
  *   stores the letter. A resend beyond the limits is refused for every recipient. A letter to oneself is paid for and does not count.
- * - Names in letters lose links and the dots within words. The message of a gift is not changed.
- * - Links in letters begin with the configured `public_url`, which defaults to the address that the service listens on.
+ * - Links, and dots within words, are removed from names in letters. The message of a gift is not changed.
+ * - Links in letters begin with the configured `public_url`, which defaults to the address on which the service listens.
  */
 import { Schema } from "effect"
 
 const text = (most: number) =>
   Schema.String.pipe(
     Schema.filter((text) => text.trim() !== "" && text.length <= most, {
-      message: () => `a text of 1 to ${most} characters`
+      message: () => `must be a string of 1 to ${most} characters`
     })
   )
 
 export const SelfLetter = Schema.Struct({
-  subject: text(200).pipe(Schema.filter((text) => !/[\r\n]/.test(text), { message: () => "a single line" })),
+  subject: text(200).pipe(Schema.filter((text) => !/[\r\n]/.test(text), { message: () => "must be a single line" })),
   body: text(100_000)
 }).annotations({ identifier: "SelfLetter" })
 export interface SelfLetter extends Schema.Schema.Type<typeof SelfLetter> {}
@@ -28,14 +28,14 @@ export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id
 
 const nameMax = 100
 
-/** A name for a letter: one line, without text that a mail program would turn into a link. Returns `otherwise` if nothing remains. */
+/** Prepares a name for a letter: one line, without text that a mail program would turn into a link. Returns `otherwise` if nothing is left. */
 export const plainName = (name: string, otherwise: string): string => {
   const plain = name
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
-    // Direction marks could make one text look like another.
+    // Direction marks could make one string look like another.
     .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "")
     .replace(/[a-z][a-z0-9+.-]*:\/\/\S*|\bwww[.．。｡․]\S*|\b(?:mailto|tel|sms):\S*/giu, " ")
-    // A dot within a word makes it a host name. Browsers treat the dots of other scripts like a plain dot.
+    // A dot within a word could turn it into a host name. Browsers treat the dots of other scripts like a plain dot.
     .replace(/(?<=\S)[.．。｡․](?=\S)/gu, " ")
     .replace(/\s+/g, " ")
     .trim()

@@ -1,4 +1,4 @@
-/** Refusals of the mail route and of routes that cause letters. */
+/** Errors of the mail route and of routes that send letters. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -11,22 +11,22 @@ export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerif
   details: {}
 }) {}
 
-/** A permanent rejection. After a temporary one, the letter waits in the outbox. */
+/** The server rejected the letter permanently. After a temporary rejection, the letter waits in the outbox. */
 export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
   status: 500,
   error: "the mail server refused the letter",
   code: "upstream_error"
 }) {}
 
-/** The account has reached its letter limit, or too many letters wait for its address. No letter was stored. */
+/** The account has reached its limit on letters, or too many letters are waiting for its address. No letter was stored. */
 export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
   status: 429,
-  error: "you have caused too many letters, try again later",
+  error: "you have sent too many letters; try again later",
   code: "too_many_letters"
 }) {}
 
 export class MailUnavailable extends Problem<MailUnavailable>()("MailUnavailable", {
   status: 503,
-  error: "mail is unavailable: no mail server is configured here",
+  error: "mail is unavailable because no mail server is configured",
   code: "mail_unavailable"
 }) {}

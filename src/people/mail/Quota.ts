@@ -1,4 +1,4 @@
-/** The limits on letters that an account causes (`LetterLimits`), counted in the outbox. */
+/** Enforces the limits on letters that an account causes (`LetterLimits`), by counting them in the outbox. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
@@ -16,7 +16,7 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
   const ofDay = (account: AccountId, to: string, now: number) =>
     sql`caused_by = ${account} AND created_at > ${now - day} AND recipient = ${to}`
 
-  /** The creation time of the letter that must leave the period before another is allowed. */
+  /** Finds when the letter was created that must leave the period before another is allowed. */
   const blockedBy = (counted: Fragment, limit: number) =>
     Effect.map(
       Effect.orDie(
@@ -35,7 +35,7 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
     return yield* new TooManyLetters({ retry_after: Math.max(1, Math.ceil((free - now) / 1000)) })
   })
 
-  /** The condition in the statement that stores a letter. The service itself has no limit. */
+  /** The condition for the statement that stores a letter. The service itself has no limit. */
   const allows = (letter: {
     readonly caused_by: AccountId | null
     readonly recipient: string

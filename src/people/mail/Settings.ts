@@ -1,4 +1,4 @@
-/** The mail server, the price of a letter to oneself, and the limits on letters: `mail` and `letter_limits`. */
+/** Reads the mail server, the price of a letter to oneself, and the limits on letters: `mail` and `letter_limits`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -8,19 +8,19 @@ import { Mail } from "../../upstream/mail/Mail.ts"
 
 const MailServer = Schema.Struct({
   host: NonEmpty,
-  /** Defaults to 465 with `secure`, otherwise to 587. */
+  /** Defaults to 465 with `secure` and to 587 without. */
   port: Schema.optional(Count),
-  /** TLS from the first byte. Otherwise STARTTLS is used if the server offers it. */
+  /** Whether to use TLS from the first byte. Otherwise, STARTTLS is used if the server offers it. */
   secure: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   user: Schema.optional(NonEmpty),
-  /** The environment variable with the password. */
+  /** The environment variable that contains the password. */
   password_env: Schema.optional(NonEmpty),
   /** The price of a letter to oneself. */
   usd_per_letter: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice }),
-  /** The sender: `Tollgate <no-reply@example.com>`. */
+  /** The sender, such as `Tollgate <no-reply@example.com>`. */
   from: Schema.String.pipe(
     Schema.filter((text) => /^[^<>@\r\n]*<[^<>\s@]+@[^<>\s@]+>$|^[^<>\s@]+@[^<>\s@]+$/.test(text), {
-      message: () => "an address, or a name and an address: Tollgate <no-reply@example.com>"
+      message: () => "must be an address, or a name and an address: Tollgate <no-reply@example.com>"
     })
   )
 })
@@ -28,7 +28,7 @@ const MailServer = Schema.Struct({
 /** The price of a letter to oneself, in USD. */
 export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<LetterPrice, UnitPrice>() {
   static readonly layer = (price: UnitPrice) => Layer.succeed(LetterPrice, price)
-  /** The layer of a service that charges nothing for letters. */
+  /** For a service that does not charge for letters. */
   static readonly layerFree = Layer.succeed(LetterPrice, 0n as UnitPrice)
 }
 
@@ -40,7 +40,7 @@ export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitF
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
-/** The maximum number of letters that an account may cause through invitations and transfers: per hour, and per day to one address. */
+/** The maximum number of letters that an account may cause through invitations and transfers, per hour and per day to one address. */
 export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
   defaultValue: () => presets
 }) {}
@@ -56,7 +56,7 @@ export interface MailSettings {
   readonly letter_limits: LetterLimitFacts
 }
 
-/** Fails if the environment variable of the password is not set. */
+/** Fails if the environment variable for the password is not set. */
 export const layer = ({ letter_limits, mail }: MailSettings): Layer.Layer<Mail | LetterPrice, ConfigProblem> =>
   Layer.mergeAll(
     mail === undefined ? Mail.layerNone : server(mail),

@@ -1,4 +1,4 @@
-/** Handles old rows of the outbox: deletes finished letters, and fails letters that no mail server accepts. */
+/** Cleans up old rows in the outbox: it deletes finished letters, and fails letters that no mail server accepts. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
@@ -18,7 +18,7 @@ const retention = Duration.toMillis(Duration.days(30))
 /** The maximum number of rows changed per iteration. */
 const sweptMax = 1_000
 
-/** Applies a change to some of the rows selected by `which`, if there are any. */
+/** Applies a change to some of the rows that `which` selects, if there are any. */
 const sweep = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   which: Fragment,
@@ -36,7 +36,7 @@ export const deleteOld = (dependencies: Dependencies, now: number) => {
   return sweep(dependencies, old, (keys) => sql`DELETE FROM tollgate_mail_outbox WHERE key IN (${keys})`)
 }
 
-/** Fails waiting letters that are too old to send. */
+/** Fails letters that have waited too long to be sent. */
 export const failOld = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   const old = sql`status = 'waiting' AND created_at < ${now - lifetime}`

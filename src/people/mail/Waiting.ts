@@ -1,4 +1,4 @@
-/** The number and age of waiting letters, for the operator. */
+/** Tells the operator how many letters are waiting, and since when. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

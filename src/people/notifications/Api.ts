@@ -1,4 +1,4 @@
-/** The routes of notifications. */
+/** Routes for notifications. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -29,13 +29,13 @@ export class NotificationsApi extends HttpApiGroup.make("notifications")
       .addSuccess(Envelope(NotificationsMarked))
       .addError(InvalidRequest)
       .annotate(Example, { body: {} })
-      .annotate(OpenApi.Summary, "Mark all as read, or all up to an id")
+      .annotate(OpenApi.Summary, "Mark all my notifications as read, or all up to an id")
   )
   .add(
     HttpApiEndpoint.post("readNotification", "/v1/notifications/:id/read")
       .setPath(Schema.Struct({ id: NotificationId }))
       .addSuccess(Envelope(Notification))
       .addError(NotificationNotFound)
-      .annotate(OpenApi.Summary, "Mark one as read")
+      .annotate(OpenApi.Summary, "Mark one notification as read")
   )
   .middleware(OrganizationToken) {}

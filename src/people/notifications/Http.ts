@@ -1,4 +1,4 @@
-/** Handlers of the notification routes. */
+/** Handlers for the notification routes. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"

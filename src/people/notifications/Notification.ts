@@ -1,4 +1,4 @@
-/** In-service notifications of an account. */
+/** Schemas for an account's notifications within the service. */
 import { Schema } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -26,7 +26,7 @@ export const Notification = Schema.Struct({
   /** `title` is one line, `text` one or two sentences. */
   title: Schema.String,
   text: Schema.String,
-  /** Ids of the related objects: `{ transfer_id }`. */
+  /** The ids of related objects, such as `{ transfer_id }`. */
   data: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   read_at: Schema.NullOr(Moment)
@@ -39,12 +39,12 @@ export const NotificationPage = Schema.Struct({
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
-/** Marks notifications up to and including an id as read, or all of them. */
+/** Marks notifications as read: all of them, or those up to and including an id. */
 export const NotificationsRead = Schema.Struct({
   up_to: Schema.optionalWith(NotificationId, { exact: true })
 }).annotations({ identifier: "NotificationsRead" })
 
-/** The number of newly marked notifications, and of those still unread. */
+/** The number of notifications newly marked, and of those still unread. */
 export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
   identifier: "NotificationsMarked"
 })
@@ -60,7 +60,10 @@ export interface Notice {
 /** The maximum number of notifications kept per account. */
 export const noticesMax = 1_000
 
-/** The statement that notifies an account, for the transaction that causes it. In a full list, it overwrites the oldest notification. */
+/**
+ * Returns the statement that notifies an account, for the transaction that causes the notification. If the account's list is full, it overwrites the
+ * oldest one.
+ */
 export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => {
   const id = Ids.at("ntf", now)
   return {

@@ -1,9 +1,9 @@
 /**
- * An account's notifications: listing them and marking them as read. Other rooms write them with `notice`.
+ * Lists an account's notifications and marks them as read. Other rooms write them with `notice`.
  *
  * Where the specification is silent:
- * - An account keeps its 1,000 newest notifications. An additional one overwrites the oldest, whether it was read or not.
- * - A page of notifications has `unread`, the total number of unread notifications.
+ * - An account's 1,000 newest notifications are kept. One more overwrites the oldest, read or not.
+ * - A page of notifications states in `unread` how many are unread in total.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -20,20 +20,20 @@ import { NotificationNotFound } from "./Problems.ts"
 
 type By = Pick<Caller, "account_id">
 
-/** Times are milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export interface NotificationsContract {
-  /** A page of the caller's notifications, newest first, and the total number of unread ones. */
+  /** Returns a page of the caller's notifications, newest first, and how many are unread in total. */
   readonly list: (request: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
-  /** The newest id per account. Accounts without notifications are absent. */
+  /** Returns each account's newest id. Accounts without notifications are absent. */
   readonly newest: (accounts: ReadonlyArray<AccountId>) => Effect.Effect<ReadonlyMap<AccountId, NotificationId>>
-  /** Notifications after an id, oldest first. An empty id means all. */
+  /** Returns notifications after an id, oldest first. An empty id means all. */
   readonly since: (account: AccountId, id: string, limit: number) => Effect.Effect<ReadonlyArray<Notification>>
-  /** Marks a notification of the caller as read. Marking it again changes nothing. */
+  /** Marks one of the caller's notifications as read. Marking it again changes nothing. */
   readonly read: (request: {
     readonly caller: By
     readonly id: NotificationId
   }) => Effect.Effect<Notification, NotificationNotFound | BooksUnavailable>
-  /** Marks the caller's notifications up to and including an id as read, or all of them. */
+  /** Marks the caller's notifications as read: all of them, or those up to and including an id. */
   readonly readAll: (request: {
     readonly caller: By
     readonly up_to?: NotificationId | undefined

@@ -1,4 +1,4 @@
-/** Refusals of the notification routes. */
+/** Errors of the notification routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -1,4 +1,4 @@
-/** The routes of a user's own passkeys. Passkey sign-in belongs to the console (`console/Api`). */
+/** Routes for a user's own passkeys. Signing in with a passkey belongs to the console (`console/Api`). */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"
@@ -28,7 +28,7 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
       .addError(TooManyPasskeys)
       .annotate(
         OpenApi.Summary,
-        "Start to register a passkey: options for the browser, with a challenge valid for five minutes"
+        "Start to register a passkey: returns options for the browser, with a challenge valid for five minutes"
       )
   )
   .add(
@@ -47,6 +47,6 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
       .setPath(Schema.Struct({ passkey_id: PasskeyId }))
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
       .addError(PasskeyNotFound)
-      .annotate(OpenApi.Summary, "Delete a passkey, which can then no longer sign in")
+      .annotate(OpenApi.Summary, "Delete a passkey, which then no longer signs in")
   )
   .middleware(SignInToken) {}

@@ -1,4 +1,4 @@
-/** WebAuthn challenges. Each is stored as a hash, bound to one account or browser, valid for five minutes, and spent once. */
+/** WebAuthn challenges. Each one is stored as a hash, bound to one account or browser, valid for five minutes, and can be used once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
@@ -9,7 +9,7 @@ import type { AccountId } from "../../kernel/Ids.ts"
 
 export const challengeLifetime = Duration.minutes(5)
 
-/** The holder of a challenge. An account registers a passkey. A browser, identified by its cookie, signs in. */
+/** The holder of a challenge. An account registers a passkey; a browser, identified by its cookie, signs in. */
 export type Holder = { readonly account_id: AccountId } | { readonly browser: string }
 
 /** Challenges and cookies are 32 random bytes, so a plain hash reveals nothing. */
@@ -18,7 +18,7 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 export const newSecret = (): string => randomBytes(32).toString("base64url")
 
 export const make = (sql: SqlClient, writer: WriterContract) => {
-  /** Issues a challenge. An account has one at a time. */
+  /** Issues a challenge. An account has only one at a time. */
   const issue = Effect.fn("Passkeys.issue")(function* (holder: Holder) {
     const now = yield* Clock.currentTimeMillis
     const challenge = newSecret()
@@ -38,7 +38,7 @@ export const make = (sql: SqlClient, writer: WriterContract) => {
     return challenge
   })
 
-  /** Spends a challenge of this holder. Returns `false` if there is none. Another holder's challenge is not spent. */
+  /** Spends this holder's challenge. Returns `false` if there is none. Another holder's challenge is not spent. */
   const spend = Effect.fn("Passkeys.spend")(function* (challenge: string, holder: Holder) {
     const now = yield* Clock.currentTimeMillis
     const held =

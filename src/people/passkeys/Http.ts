@@ -1,4 +1,4 @@
-/** Handlers of a user's own passkeys. */
+/** Handlers for a user's own passkeys. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"

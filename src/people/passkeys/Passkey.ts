@@ -1,4 +1,4 @@
-/** Passkeys, and the WebAuthn messages between the service and a browser. Bytes are base64url text. */
+/** Schemas for passkeys and for the WebAuthn messages between the service and a browser. Bytes are base64url strings. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { StoredText } from "../../kernel/StoredText.ts"
@@ -21,7 +21,7 @@ const Bytes = Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9_-]*$/), Schema.maxL
 
 const Transports = Schema.Array(Schema.Literal("ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"))
 
-/** A reference to a credential in the options. */
+/** Refers to a credential in the options. */
 const Named = Schema.Struct({ id: Schema.String, type: Schema.Literal("public-key"), transports: Transports })
 
 /** Options for `navigator.credentials.create`. */
@@ -33,7 +33,7 @@ export const CreationOptions = Schema.Struct({
   /** The time limit in milliseconds. */
   timeout: Schema.Int,
   attestation: Schema.Literal("none"),
-  /** The user's passkeys. An authenticator that already holds one of them refuses to create another. */
+  /** The user's passkeys. An authenticator that holds one of them refuses to create another. */
   excludeCredentials: Schema.Array(Named),
   authenticatorSelection: Schema.Struct({
     residentKey: Schema.Literal("required"),
@@ -43,7 +43,7 @@ export const CreationOptions = Schema.Struct({
 }).annotations({ identifier: "PasskeyCreationOptions" })
 export interface CreationOptions extends Schema.Schema.Type<typeof CreationOptions> {}
 
-/** Options for `navigator.credentials.get`. They name no credential, so the authenticator offers its stored ones. */
+/** Options for `navigator.credentials.get`. They name no credential, so the authenticator offers those that it stores. */
 export const RequestOptions = Schema.Struct({
   challenge: Schema.String,
   rpId: Schema.String,
@@ -79,7 +79,7 @@ export const Asserted = Schema.Struct({
 export interface Asserted extends Schema.Schema.Type<typeof Asserted> {}
 
 export const NewPasskey = Schema.Struct({
-  /** Distinguishes the user's passkeys. */
+  /** Tells the user's passkeys apart. */
   name: StoredText.pipe(Schema.minLength(1), Schema.maxLength(100)),
   credential: Created
 }).annotations({ identifier: "NewPasskey" })
@@ -87,6 +87,6 @@ export interface NewPasskey extends Schema.Schema.Type<typeof NewPasskey> {}
 
 export type Transport = (typeof Transports.Type)[number]
 
-/** Filters the reported transports to known ones. */
+/** Keeps only the reported transports that are known. */
 export const transportsIn = (reported: ReadonlyArray<string>): ReadonlyArray<Transport> =>
   reported.filter((one): one is Transport => Schema.is(Transports.value)(one))

@@ -1,13 +1,13 @@
 /**
- * Passkeys. A user registers them while signed in, and later signs in with one without naming an account.
+ * Passkeys. A user registers one while signed in, and later signs in with it without naming an account.
  *
  * Where the specification is silent:
- * - Passkeys are bound to the domain name of `public_url`. They are not available at an address without a domain name or without https.
+ * - Passkeys are bound to the domain name in `public_url`. They are unavailable at an address without a domain name or without https.
  * - The authenticator must verify the user (by PIN, fingerprint or face), because a passkey is the only factor.
- * - An account has up to 20 passkeys. A registration belongs to the account, and a sign-in to the browser that began it. Each must be completed
- *   within five minutes.
+ * - An account may have 20 passkeys. A registration is bound to the account that began it, a sign-in to the browser. Each must be completed within
+ *   five minutes.
  * - A passkey signs in to the console. The OAuth pages offer the other sign-in methods.
- * - A passkey outlives the sign-in that added it. After a stolen session, delete the passkeys as well.
+ * - A passkey outlives the sign-in that added it. If a session was stolen, delete the passkeys as well.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -51,7 +51,7 @@ export interface PasskeysContract {
   readonly begin: (
     account: AccountId
   ) => Effect.Effect<CreationOptions, PasskeysUnavailable | TooManyPasskeys | AccountNotFound | BooksUnavailable>
-  /** Completes a registration: stores the passkey that the authenticator created. */
+  /** Completes a registration by storing the passkey that the authenticator created. */
   readonly register: (
     account: AccountId,
     passkey: NewPasskey
@@ -59,20 +59,20 @@ export interface PasskeysContract {
     Passkey,
     PasskeysUnavailable | PasskeyRejected | PasskeyRegistered | TooManyPasskeys | BooksUnavailable
   >
-  /** Deletes a passkey, with the statements `beside` in the same transaction. */
+  /** Deletes a passkey, in one transaction with `beside`. */
   readonly remove: (
     account: AccountId,
     id: PasskeyId,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<void, PasskeyNotFound | BooksUnavailable>
-  /** The statements that delete all passkeys of an account and its pending registration. */
+  /** Returns the statements that delete all of an account's passkeys and its pending registration. */
   readonly removingAll: (account: AccountId) => ReadonlyArray<Statement>
   /** Begins a sign-in. Only the browser that receives `cookie` can complete it. */
   readonly challenge: Effect.Effect<
     { readonly options: RequestOptions; readonly cookie: string },
     PasskeysUnavailable | BooksUnavailable
   >
-  /** Completes a sign-in: returns the user whose passkey signed this browser's challenge. */
+  /** Completes a sign-in. Returns the user whose passkey signed this browser's challenge. */
   readonly signIn: (
     cookie: string | undefined,
     asserted: Asserted
@@ -126,7 +126,7 @@ const listed = ({ sql }: Dependencies, account: AccountId) =>
       WHERE account_id = ${account} ORDER BY id`
   )
 
-/** The authenticator stores this with the passkey and returns it to identify the account. */
+/** The handle that the authenticator stores with the passkey and returns to identify the account. */
 const userHandleOf = (account: AccountId): string => Buffer.from(account, "utf8").toString("base64url")
 
 // ---- registering --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/** The service as a WebAuthn relying party: its domain name and origin, and the verification of authenticators' signatures. */
+/** The service in its role as a WebAuthn relying party: its domain name and origin, and how it verifies authenticators' signatures. */
 import type { VerifiedAuthenticationResponse, VerifiedRegistrationResponse } from "@simplewebauthn/server"
 import { Effect } from "effect"
 import { isIP } from "node:net"
@@ -6,7 +6,7 @@ import type { Asserted, Created, Transport } from "./Passkey.ts"
 import { PasskeyRejected } from "./Problems.ts"
 
 export interface RelyingParty {
-  /** The domain name that passkeys are bound to. */
+  /** The domain name to which passkeys are bound. */
   readonly id: string
   readonly origin: string
 }
@@ -30,7 +30,7 @@ export interface StoredKey {
   readonly transports: ReadonlyArray<Transport>
 }
 
-/** Loaded on first use. It parses certificates, and most processes never need it. */
+/** Loaded on first use, because it parses certificates and most processes never need it. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
 const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) => Promise<A>) =>
@@ -38,7 +38,7 @@ const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) =
     Effect.tryPromise({ try: () => verify(webauthn), catch: () => new PasskeyRejected() })
   )
 
-/** The challenge in the client data. Empty if there is none. */
+/** Returns the challenge in the client data, or an empty string if there is none. */
 export const challengeIn = ({ clientDataJSON }: { readonly clientDataJSON: string }): string => {
   try {
     const data = JSON.parse(Buffer.from(clientDataJSON, "base64url").toString("utf8")) as { challenge?: unknown } | null

@@ -1,10 +1,10 @@
-/** Removes an account's passkeys when its user is removed. Another user may later own the address and get this account. */
+/** Removes an account's passkeys along with its user, because another user may later own the address and get this account. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 
-/** The statements that delete all passkeys of an account and its pending registration, for another room's transaction. */
+/** Returns the statements that delete all of an account's passkeys and its pending registration, for another room's transaction. */
 export const removingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_passkeys_challenges WHERE account_id = ${account}`),
   statement(sql`DELETE FROM tollgate_passkeys_passkeys WHERE account_id = ${account}`)

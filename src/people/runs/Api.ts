@@ -1,4 +1,4 @@
-/** The routes of runs. */
+/** Routes for runs. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -34,7 +34,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .annotate(OpenApi.Summary, "Create a run with its own budget and key; only this response shows the key")
       .annotate(
         OpenApi.Description,
-        "Send an API key or a run's key. A call with the run's key counts against the limits of the run, of all runs above it and of the API " +
+        "Send an API key or a run's key. A call with the run's key counts against the limits of the run, all runs above it and the API " +
           "key. Each of them must admit the call. A limit cannot exceed one above it. No credit is moved, so the unused part of a limit stays " +
           "available."
       )
@@ -46,7 +46,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(InvalidRequest)
       .annotate(
         OpenApi.Summary,
-        "Runs, newest first: all below the API key, the run and all below it, or all of my keys in the tenant"
+        "Runs, newest first: all below the API key, the run and all below it, or those of all my keys in the tenant"
       )
   )
   .add(
@@ -56,7 +56,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(RunNotFound)
       .annotate(
         OpenApi.Summary,
-        "A run: its limit, its spending by model including the runs below it, and its children"
+        "A run with its limit, its spending by model (including the runs below it) and its children"
       )
   )
   .add(

@@ -1,4 +1,4 @@
-/** Creates, lists and ends the runs of API keys. A run and its budget are written in one transaction. `RunCallers` authenticates their keys. */
+/** Creates, lists and ends the runs of API keys. A run and its budget are written in one transaction. `RunCallers` authenticates the keys. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -50,12 +50,12 @@ export interface BudgetedRunsContract {
   readonly create: (
     request: By & { readonly run: NewRun }
   ) => Effect.Effect<RunWithKey, InvalidRequest | InvalidKey | RunNeedsKey | TooManyRuns | BooksUnavailable>
-  /** A page of the runs that the caller may see, newest first. With `parent`, only that run's direct children. */
+  /** Returns a page of the runs that the caller may see, newest first. With `parent`, it contains only that run's direct children. */
   readonly list: (request: By & PageOf & { readonly parent?: RunId | undefined }) => Effect.Effect<typeof RunPage.Type>
   readonly find: (request: OfRun) => Effect.Effect<RunDetails, RunNotFound>
   /**
-   * Ends a run and all runs below it. Has no effect on a run that has ended. Open calls continue and are charged. The keys become invalid immediately
-   * in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
+   * Ends a run and all runs below it. If the run has already ended, nothing changes. Open calls continue and are charged. The keys become invalid
+   * immediately in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly end: (request: OfRun) => Effect.Effect<Run, RunNotFound | BooksUnavailable>
   /** Marks expired runs as ended and deletes old ones. `layerJobs` runs it. */
@@ -167,14 +167,14 @@ const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
 
 // ---- making -------------------------------------------------------------------------------------------------------------
 
-/** The expiry and the models that a new run takes from its parent. */
+/** The expiry and the models that a new run inherits from its parent. */
 interface Parent {
   readonly expires_at: number
-  /** The stored text of the parent's models. */
+  /** The parent's models, as stored text. */
   readonly models: string | null
 }
 
-/** Reads the parent: the caller's key or run. Returns `undefined` if it has ended. */
+/** Reads the parent, which is the caller's key or run. Returns `undefined` if it has ended. */
 const parentOf = (
   { applications, sql }: Dependencies,
   application: ApplicationId,
@@ -263,7 +263,7 @@ const creating = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
     return { ...shown(row, newBudget(base, now), now), api_key }
   })
 
-/** Writes a run with its budget. Fails if the tenant has too many open runs, or a run above it has ended. */
+/** Writes a run with its budget. Fails if the tenant has too many open runs or a run above this one has ended. */
 const write = (
   { sql, writer }: Dependencies,
   row: Row,
@@ -307,7 +307,7 @@ const ending = ({ belonging, sql, writer }: Dependencies): BudgetedRunsContract[
     if (row.ended_at !== null || row.expires_at <= now) return shown(row, budget, now)
     const open: Fragment = sql`${within(sql, row.path)} AND ended_at IS NULL`
     const ended = Statements.write(writer, statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ${open}`))
-    // The mark of a run is in the cached callers of all runs below it.
+    // The cached callers of all runs below carry this run's mark.
     yield* afterCommit(ended, belonging.changed(row.id))
     return shown({ ...row, ended_at: now }, budget, now)
   })

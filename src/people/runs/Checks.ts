@@ -1,8 +1,8 @@
-/** Invariants between runs and the books. */
+/** Checks that the runs agree with the books. */
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { budgets } from "../../books/ledger/rows/Relations.ts"
 
-/** An id of this service. Hosts set budgets of their own in the books. */
+/** Matches ids that this service made. Hosts set their own budgets in the books. */
 const isOwn = `LIKE 'run@_${"_".repeat(22)}' ESCAPE '@'`
 
 export const checks: ReadonlyArray<Check> = [
@@ -12,12 +12,12 @@ export const checks: ReadonlyArray<Check> = [
         CASE WHEN g.id IS NULL THEN 'none' ELSE format('a %s of %s in %s', g.kind, g.anchor, COALESCE(g.tenant_id, 'all tenants')) END AS found
       FROM tollgate_runs r LEFT JOIN ${budgets} g ON g.id = r.id
       WHERE g.id IS NULL OR g.kind <> 'run' OR g.anchor <> r.id OR COALESCE(g.tenant_id, '') <> r.tenant_id`,
-    sentence: ({ expected, found, id }) => `${id} is ${expected}, but the books have ${found}`
+    sentence: ({ expected, found, id }) => `${id} is ${expected}, but the books contain ${found}`
   },
   {
     name: "a run of the books has its row",
     query: `SELECT g.id AS id, 'a row' AS expected, 'none' AS found FROM ${budgets} g
       WHERE g.kind = 'run' AND g.id ${isOwn} AND NOT EXISTS (SELECT 1 FROM tollgate_runs r WHERE r.id = g.id)`,
-    sentence: ({ id }) => `the books have the budget of the run ${id}, which does not exist`
+    sentence: ({ id }) => `the books contain a budget for the run ${id}, which does not exist`
   }
 ]

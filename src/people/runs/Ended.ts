@@ -1,4 +1,4 @@
-/** Ends runs that have expired or lost their API key, and deletes old ones. Authentication rejects the keys of such runs without this job. */
+/** Ends runs that have expired or lost their API key, and deletes old ones. Authentication rejects the keys of such runs even without this job. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
@@ -19,17 +19,17 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "deletedAmong">
 }
 
-/** How long runs are listed after their top run has ended. */
+/** How long runs are listed after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
-/** The same for runs without calls. Creating them is free, so their number must not grow for 30 days. */
+/** The same for runs without calls. Creating them is free, so they must not pile up for 30 days. */
 const retentionUnused = Duration.toMillis(Duration.hours(1))
 const pause = Duration.minutes(1)
 
-/** The maximum number of rows that one transaction changes. */
+/** The maximum number of rows changed per transaction. */
 const rowsMax = 500
 
 export const make = (dependencies: Dependencies): Loop.Job => {
-  /** Unused runs that ended before this instant are deleted, or are left to `deleteOld`. */
+  /** Unused runs that ended before this instant are already deleted, or are left to `deleteOld`. */
   let checked = 0
   return {
     name: "runs",
@@ -39,7 +39,7 @@ export const make = (dependencies: Dependencies): Loop.Job => {
       yield* endChildren(dependencies, now)
       yield* endKeyless(dependencies, now)
       const until = now - retentionUnused
-      // A new process begins an hour earlier. The pass takes a while only if very many runs ended in that time.
+      // A new process starts an hour further back. This takes a while only if a great many runs ended in that hour.
       yield* deleteUnused(dependencies, Math.max(checked, until - retentionUnused), until, now)
       checked = until
       return (yield* deleteOld(dependencies, now)) ? Duration.zero : pause
@@ -47,7 +47,7 @@ export const make = (dependencies: Dependencies): Loop.Job => {
   }
 }
 
-/** Changes all selected runs, a limited number per transaction. */
+/** Changes all runs that `which` selects, a limited number per transaction. */
 const changeAll = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   which: Fragment,
@@ -73,7 +73,7 @@ const endExpired = (dependencies: Dependencies, now: number) => {
   )
 }
 
-/** Ends runs that were created while their parent ended. Their keys were never accepted. */
+/** Ends runs that were created while their parent was ending. Their keys were never accepted. */
 const endChildren = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   return changeAll(
@@ -100,7 +100,7 @@ const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now:
   )
 })
 
-/** The maximum number of trees per iteration. */
+/** The maximum number of trees deleted per iteration. */
 const treesMax = 50
 
 /** Deletes old trees of runs. Returns whether there may be more. */
@@ -122,7 +122,7 @@ interface Top {
   readonly ended_at: number
 }
 
-/** Deletes the trees without calls whose top run ended in this time. A call of any run in a tree counts in the budget of the top run. */
+/** Deletes trees without calls whose top run ended within this time. A call of any run in a tree also counts against the top run's budget. */
 const deleteUnused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   from: number,
@@ -148,7 +148,9 @@ const deleteUnused = Effect.fnUntraced(function* (
   }
 })
 
-/** Deletes up to `rowsMax` runs of a tree with their budgets, lowest level first, unless one has an open call. Returns whether it deleted any. */
+/**
+ * Deletes up to `rowsMax` runs of a tree with their budgets, lowest level first, unless one of them has an open call. Returns whether it deleted any.
+ */
 const deleteTree = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   { path, tenant_id: tenant }: Top,

@@ -1,4 +1,4 @@
-/** Refusals of runs. */
+/** Errors of the run routes. */
 import { Schema } from "effect"
 import { RunId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -21,7 +21,7 @@ export class RunNeedsKey extends Problem<RunNeedsKey>()("RunNeedsKey", {
 
 export class TooManyRuns extends Problem<TooManyRuns>()("TooManyRuns", {
   status: 409,
-  error: "this tenant has too many open runs: end one first",
+  error: "this tenant has too many open runs; end one first",
   code: "too_many_runs",
   fields: { open_max: Schema.Int }
 }) {}

@@ -1,21 +1,22 @@
 /**
- * Runs of an API key. A run has its own key and budget, for example for one execution of an agent. Its parent is an API key or another run.
+ * Runs of an API key. A run has its own key and budget, for example for a single execution of an agent. Its parent is an API key or another run.
  *
  * Where the specification is silent:
- * - An unknown field is 400, so that a mistyped one does not make a run wider than was meant.
- * - A run limits at least one unit. A unit that it does not limit has the limits of its ancestors.
- * - The limits of a run are compared with those of its ancestors when it is made: with the spending limit of the API key, of any period, and with
- *   the limits of each run above it. A budget of the tenant counts its calls, but does not bound its limits.
- * - `expires_in` beyond the end of the parent is cut to that end.
- * - A run without `models` may call those of its parent. A run has the tags of its parent; another value for one of them is 400.
- * - A later change of the API key's tags holds for the calls of its runs as well. If a call then has too many tags, those of the key stay.
- * - A tenant has up to 10,000 open runs; one more is 409 `too_many_runs`. Runs are listed for 30 days after the end of their API key's run,
- *   or for an hour if none of them made a call.
- * - An API key sees the runs that descend from it, the key of a run sees this run and those below it, and a person sees those of their own keys in
- *   the tenant of their token. All three may end what they see.
- * - Calls of a run are calls of its API key: records, sums and limits of the key include them. Jobs, stored answers and idempotency keys belong to
+ * - An unknown field gets 400, so that a mistyped one does not make a run broader than intended.
+ * - A run limits at least one unit. For any unit that it does not limit, its ancestors' limits apply.
+ * - When a run is created, its limits are compared with those of its ancestors: the API key's spending limit, whatever its period, and the limits of
+ *   each run above it. A tenant's budget counts the run's calls but does not bound its limits.
+ * - If `expires_in` goes beyond the end of the parent, it is cut to that end.
+ * - A run without `models` may call its parent's models. A run inherits its parent's tags; a different value for one of them gets 400.
+ * - If the API key's tags change later, the change also applies to the calls of its runs. If a call then carries too many tags, the key's tags are
+ *   kept.
+ * - A tenant may have 10,000 open runs; one more gets 409 `too_many_runs`. Runs are listed for 30 days after the run directly below their API key has
+ *   ended, or for an hour if none of them made a call.
+ * - An API key sees the runs that descend from it, a run's key sees that run and those below it, and a user sees the runs of their own keys in the
+ *   tenant of their token. All three may end the runs that they see.
+ * - A run's calls are its API key's calls, so the key's records, sums and limits include them. Jobs, stored responses and idempotency keys belong to
  *   the API key, so its runs share them.
- * - The sums by model have the calls of the run and of all runs below it, each under the model that served it. A refused call is not among them.
+ * - The sums by model cover the calls of the run and of all runs below it, each under the model that served it. Refused calls are not included.
  */
 import { Schema } from "effect"
 import { ApplicationId, RunId } from "../../kernel/Ids.ts"
@@ -34,11 +35,11 @@ const countMax = 1_000_000_000_000
 
 const Credit = Usd.pipe(
   Schema.filter((amount) => amount >= 0n && amount <= amountMax, {
-    message: () => `an amount of 0 to ${toDecimal(amountMax)} USD`
+    message: () => `must be an amount from 0 to ${toDecimal(amountMax)} USD`
   })
 )
 const Count = Schema.Int.pipe(Schema.between(0, countMax)).annotations({
-  message: () => ({ message: `a whole number of 0 to ${countMax}`, override: true })
+  message: () => ({ message: `must be a whole number from 0 to ${countMax}`, override: true })
 })
 
 const unitsOf = <U, C>(usd: U, count: C) => ({ usd, tokens: count, requests: count, concurrent: count })
@@ -48,17 +49,19 @@ const limitUnits = unitsOf(Schema.optional(Credit), Schema.optional(Count))
 const NewLimit = Schema.Struct(limitUnits)
   .pipe(
     Schema.filter((limit) => Object.values(limit).some((value) => value !== undefined), {
-      message: () => "at least one of usd, tokens, requests and concurrent"
+      message: () => "must contain at least one of usd, tokens, requests and concurrent"
     })
   )
   .annotations({ identifier: "NewRunLimit", description: "The run's limit; `concurrent` counts open calls" })
 
 const Name = StoredText.pipe(
-  Schema.filter((name) => name.length <= 100, { message: () => "a text of up to 100 characters" })
+  Schema.filter((name) => name.length <= 100, { message: () => "must be a string of up to 100 characters" })
 )
 
 const Models = Schema.Array(Schema.String).pipe(
-  Schema.filter((models) => models.length > 0 && models.length <= 200, { message: () => "a list of 1 to 200 models" })
+  Schema.filter((models) => models.length > 0 && models.length <= 200, {
+    message: () => "must be an array of 1 to 200 models"
+  })
 )
 
 export const NewRun = Schema.Struct({
@@ -66,20 +69,20 @@ export const NewRun = Schema.Struct({
   limit: NewLimit,
   expires_in: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, secondsMax)).annotations({
-      message: () => ({ message: `a whole number of seconds from 1 to ${secondsMax}`, override: true }),
-      description: `Seconds until the run expires: ${secondsDefault}, at most ${secondsMax}, and never after its parent`
+      message: () => ({ message: `must be a whole number of seconds from 1 to ${secondsMax}`, override: true }),
+      description: `Seconds until the run expires. Default: ${secondsDefault}, at most ${secondsMax}, and never later than its parent`
     }),
     { default: () => secondsDefault }
   ),
   models: Schema.optional(
     Models.annotations({
       description:
-        "The models that the run may call, named as in usage records; its parent must be allowed to call them"
+        "The models that the run may call, as named in usage records; its parent must be allowed to call them"
     })
   ),
   tags: Schema.optional(
     KeyTags.annotations({
-      description: "Tags of the run's calls, in addition to its parent's tags; a call cannot replace them"
+      description: "Tags for the run's calls, in addition to its parent's tags; a call cannot replace them"
     })
   )
 }).annotations({ identifier: "NewRun", parseOptions: { onExcessProperty: "error" } })
@@ -94,20 +97,20 @@ const fields = {
   parent: Schema.NullOr(RunId),
   /** 1 for a run directly below the API key. */
   level: Schema.Int,
-  /** The first characters of the key, for recognition. */
+  /** The first characters of the key, for recognizing it. */
   key_prefix: Schema.String,
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
   /** The usage of the run and all runs below it. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** Reservations of open calls. */
+  /** The reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
-  /** Absent if it may call all models of its API key. */
+  /** Absent if the run may call all of its API key's models. */
   models: Schema.optional(Schema.Array(Schema.String)),
   tags: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   expires_at: Moment,
-  /** Null while the run's key is accepted. */
+  /** Null as long as the run's key is accepted. */
   ended_at: Schema.NullOr(Moment)
 } as const
 
@@ -117,7 +120,7 @@ export interface Run extends Schema.Schema.Type<typeof Run> {}
 export const RunWithKey = Schema.Struct({ ...fields, api_key: Schema.String }).annotations({ identifier: "RunWithKey" })
 export interface RunWithKey extends Schema.Schema.Type<typeof RunWithKey> {}
 
-/** Sums over the calls of a run and the runs below it, for one model. */
+/** Sums the calls of a run and the runs below it for one model. */
 export const RunModel = Schema.Struct({
   model: Schema.String,
   requests: Schema.Int,
@@ -126,7 +129,7 @@ export const RunModel = Schema.Struct({
   completion_tokens: Schema.Int
 }).annotations({ identifier: "RunModel" })
 
-/** The maximum number of children in a run's details. The list with `parent` has all of them. */
+/** The maximum number of children in a run's details. The list with `parent` contains all of them. */
 export const childrenMax = 100
 
 export const RunDetails = Schema.Struct({

@@ -1,4 +1,4 @@
-/** Rows of runs, and SQL conditions on them. A run's limits and counters are those of the budget with the same id. */
+/** Rows of runs, and SQL conditions on them. A run's limits and counters are stored in the budget with the same id. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment, Statement } from "@effect/sql/Statement"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
@@ -17,7 +17,7 @@ export interface Row {
   readonly application_id: ApplicationId
   /** Null if the parent is the API key. */
   readonly parent: RunId | null
-  /** The ids of its ancestors and its own id, from the top, separated by `/`. */
+  /** The ids of its ancestors from the top, then its own, separated by `/`. */
   readonly path: string
   readonly level: number
   readonly name: string
@@ -32,7 +32,7 @@ export interface Row {
   readonly ended_at: number | null
 }
 
-/** The run itself first, then its ancestors from the nearest to the top. */
+/** Returns the run itself first, then its ancestors, nearest first. */
 export const runsOf = (path: string): ReadonlyArray<RunId> => (path.split("/") as Array<RunId>).toReversed()
 
 export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed().join("/")
@@ -41,12 +41,12 @@ export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed()
 export const within = (sql: SqlClient, path: string): Fragment =>
   sql`(path = ${path} OR (path > ${`${path}/`} AND path < ${`${path}0`}))`
 
-/** Finds a row if a tenant may open another run. It runs in the writer, which stands still meanwhile, so an index has all that it reads. */
+/** Finds a row if a tenant may open another run. An index covers everything that it reads, because the writer stands still while it runs. */
 export const hasRoom = (sql: SqlClient, tenant: string, now: number): Statement<unknown> =>
   sql`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tollgate_runs WHERE tenant_id = ${tenant} AND ended_at IS NULL
     AND expires_at > ${now} LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 
-/** The runs that a caller sees. */
+/** Selects the runs that a caller may see. */
 export const isSeen = (
   sql: SqlClient,
   { account_id, application_id, runs, tenant_id }: Pick<Caller, "account_id" | "application_id" | "runs" | "tenant_id">
@@ -60,7 +60,7 @@ export const isSeen = (
 export const modelsOf = ({ models }: Pick<Row, "models">): ReadonlyArray<string> | undefined =>
   models === null ? undefined : (JSON.parse(models) as ReadonlyArray<string>)
 
-/** The public form of a run at the time `now`. */
+/** Converts a run to its public form as of `now`. */
 export const shown = (row: Row, budget: Budget, now: number): Run => {
   const { requests, reserved, spent, terms, tokens, tokens_reserved } = budget
   const models = modelsOf(row)
@@ -83,9 +83,9 @@ export const shown = (row: Row, budget: Budget, now: number): Run => {
   }
 }
 
-/** Keys of the old secret are invalid under a new one. */
+/** Under a new secret, keys issued under the old one are invalid. */
 export const runKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_runs WHERE ended_at IS NULL`,
   statements: (sql, now) => [statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL`)],
-  notice: (n) => `${n} runs end: their keys are no longer accepted`
+  notice: (n) => `${n} runs end; their keys are no longer accepted`
 }

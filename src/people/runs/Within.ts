@@ -1,4 +1,4 @@
-/** Checks that a new run stays within its parent's limits, models, tags and levels. */
+/** Checks that a new run does not exceed its parent's limits, models, tags or levels. */
 import { Effect, Schema } from "effect"
 import { usdLimit, units } from "../../books/ledger/rules/Budget.ts"
 import type { Budget, BudgetUnit } from "../../books/ledger/rules/Budget.ts"
@@ -9,15 +9,15 @@ import { toDecimal } from "../../kernel/Money.ts"
 import { levelsMax } from "./Run.ts"
 import type { NewRun } from "./Run.ts"
 
-/** The level of a new run of this caller. */
+/** Returns the level that this caller's new run would have. */
 export const levelOf = ({ runs }: Pick<Caller, "runs">): Effect.Effect<number, InvalidRequest> => {
   const level = (runs?.length ?? 0) + 1
   return level > levelsMax
-    ? InvalidRequest.of("", `a run of at most ${levelsMax} levels, and this one would have level ${level}`)
+    ? InvalidRequest.of("", `runs may be at most ${levelsMax} levels deep; this one would be at level ${level}`)
     : Effect.succeed(level)
 }
 
-/** Rejects a limit that exceeds an ancestor's. `ancestors` are their budgets, nearest first. */
+/** Rejects a limit that exceeds an ancestor's. `ancestors` are the ancestors' budgets, nearest first. */
 export const checkLimit = (
   limit: NewRun["limit"],
   ancestors: ReadonlyArray<Budget>,
@@ -30,7 +30,7 @@ export const checkLimit = (
       const most = unit === "usd" ? usdLimit(terms, now) : terms.limit[unit]
       if (most === undefined || own <= most) continue
       const holder = kind === "key" ? "the API key" : `the run ${id}`
-      return InvalidRequest.of(`limit.${unit}`, `at most ${textOfLimit(unit, most)}, the limit of ${holder}`)
+      return InvalidRequest.of(`limit.${unit}`, `must be at most ${textOfLimit(unit, most)}, the limit of ${holder}`)
     }
   }
   return Effect.void
@@ -47,12 +47,15 @@ export const checkParentsModels = (
   const beyond = allowed_models === undefined ? undefined : models?.find((model) => !allowed_models.includes(model))
   return beyond === undefined
     ? Effect.void
-    : InvalidRequest.of("models", `models of its parent, which may not call ${JSON.stringify(beyond)}`)
+    : InvalidRequest.of(
+        "models",
+        `must be models that the parent may call, but it may not call ${JSON.stringify(beyond)}`
+      )
 }
 
 const areTags = Schema.is(KeyTags)
 
-/** The run's tags and those of its parent, as stored text. */
+/** Returns the run's tags and its parent's, as stored text. */
 export const tagsWithin = (
   tags: NewRun["tags"],
   { labels }: Pick<Caller, "labels">
@@ -65,8 +68,8 @@ export const tagsWithin = (
   }
   const all = { ...given, ...tags }
   if (Object.keys(all).length > tagsMax)
-    return InvalidRequest.of("tags", `at most ${tagsMax} tags, with those of the parent`)
+    return InvalidRequest.of("tags", `must contain at most ${tagsMax} tags, including those of the parent`)
   return areTags(all)
     ? Effect.succeed(textOf(Object.entries(all)))
-    : InvalidRequest.of("tags", "fewer bytes, with those of the parent")
+    : InvalidRequest.of("tags", "must contain fewer bytes, including the tags of the parent")
 }

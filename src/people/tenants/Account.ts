@@ -1,4 +1,4 @@
-/** Accounts, memberships and plans, and their representations. */
+/** Schemas for accounts, memberships and plans. */
 import { Schema } from "effect"
 import { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -27,14 +27,14 @@ export const Me = Schema.Struct({
   identity: Schema.Struct({ email: Schema.String, provider: Schema.String, provider_id: Schema.String }),
   verification: Schema.Struct({
     email_verified: Schema.Boolean,
-    /** `pending` means that the grant waits for a verified address. */
+    /** `pending` means that the grant is waiting for a verified address. */
     signup_grant: Schema.Literal("claimed", "pending", "none"),
     grant_amount: Schema.optional(Usd)
   })
 }).annotations({ identifier: "Me" })
 export interface Me extends Schema.Schema.Type<typeof Me> {}
 
-/** `none` means no plan. `status` tells whether the plan is in force. */
+/** `none` means that there is no plan. `status` tells whether a plan is in force. */
 export const PlanName = Schema.Literal("none", "team")
 export const PlanStatus = Schema.Literal("active", "past_due", "canceled")
 export interface Plan {
@@ -45,7 +45,7 @@ export interface Plan {
 
 export const noPlan: Plan = { plan: "none", status: "canceled", seats: 0 }
 
-/** Whether the tenant is a team: its pool may pay for its members, and members may see those payments. */
+/** Returns whether the tenant is a team. If so, its pool may pay for its members, and they may see those payments. */
 export const isTeam = ({ plan, status }: Plan): boolean => plan === "team" && status === "active"
 
 export const Membership = Schema.Struct({
@@ -54,12 +54,12 @@ export const Membership = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** The status is `none` without a plan. */
+  /** The status is `none` if there is no plan. */
   plan: Schema.Struct({ status: Schema.Literal("none", ...PlanStatus.literals), seats: Schema.Int })
 }).annotations({ identifier: "Membership" })
 export interface Membership extends Schema.Schema.Type<typeof Membership> {}
 
-/** A member as other members of the tenant see them. */
+/** A member as shown to other members of the tenant. */
 export const Member = Schema.Struct({
   account_id: AccountId,
   name: Schema.String,
@@ -67,7 +67,7 @@ export const Member = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** The times of joining, and of the last change of role or status. */
+  /** When the member joined, and when their role or status last changed. */
   created_at: Moment,
   updated_at: Moment
 }).annotations({ identifier: "Member" })

@@ -1,4 +1,4 @@
-/** Reads the caller's account, fellow members' accounts, and the account with a verified address. */
+/** Reads the caller's account, the accounts of fellow members, and the account that verified an address. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -8,7 +8,7 @@ import { AccountNotFound } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 import type { AccountRow } from "./Welcome.ts"
 
-/** `grant` is the signup credit of a verified account. */
+/** `grant` is the signup credit for a verified account. */
 export const make = (
   sql: SqlClient,
   grant: Nano,

@@ -1,4 +1,4 @@
-/** The routes of accounts, memberships, applications, organisations and invitations. */
+/** Routes for accounts, memberships, applications, organisations and invitations. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -51,7 +51,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Me))
       .addError(AccountNotFound)
       .middleware(ProfileToken)
-      .annotate(OpenApi.Summary, "My account, its identity, and the state of the signup credit")
+      .annotate(OpenApi.Summary, "My account, its identity and the state of its signup credit")
   )
   .add(
     HttpApiEndpoint.get("memberships", "/v1/me/memberships")
@@ -91,7 +91,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addError(InvalidRequest)
       .annotate(
         OpenApi.Summary,
-        "The API keys of the tenant, newest first, without the keys themselves; a member sees their own"
+        "The tenant's API keys, newest first, without the keys themselves; members see only their own"
       )
   )
   .add(
@@ -101,7 +101,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "One API key's record")
+      .annotate(OpenApi.Summary, "The record of one API key")
   )
   .add(
     HttpApiEndpoint.patch("changeApplication", "/v1/tenants/:tenant_id/applications/:application_id")
@@ -127,7 +127,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
 
 const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })
 
-/** The caller must be an active member of the path's tenant. The token may be for another tenant. */
+/** The caller must be an active member of the path's tenant, but the token may be for another tenant. */
 export class OrganisationsApi extends HttpApiGroup.make("organisations")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants")
@@ -162,7 +162,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(TooManyTenants)
       .addError(InvalidRequest)
       .annotate(Example, { body: { role: "admin" } })
-      .annotate(OpenApi.Summary, "Change a member's role, suspend or reinstate them (owner or admin)")
+      .annotate(OpenApi.Summary, "Change a member's role, or suspend or reinstate a member (owner or admin)")
   )
   .add(
     HttpApiEndpoint.del("removeMember", "/v1/tenants/:tenant_id/members/:account_id")
@@ -198,7 +198,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .annotate(Example, { body: { email: "grace@example.com", role: "member" } })
       .annotate(
         OpenApi.Summary,
-        "Invite a user by email (owner or admin); replaces an open invitation to the same address"
+        "Invite a user by email (owner or admin); this replaces an open invitation to the same address"
       )
   )
   .add(
@@ -264,5 +264,5 @@ export class TenantInvitesApi extends HttpApiGroup.make("tenantInvites").add(
     .addSuccess(Envelope(InvitePreview))
     .addError(InviteNotFound)
     .addError(RateLimited)
-    .annotate(OpenApi.Summary, "The invitation of a link, without a credential")
+    .annotate(OpenApi.Summary, "The invitation behind a link, without a credential")
 ) {}

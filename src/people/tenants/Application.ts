@@ -1,18 +1,19 @@
 /**
- * Applications and their API keys. A key is shown once, when its application is created. The database stores its keyed hash.
+ * Applications and their API keys. A key is shown once, when its application is created. The database stores a keyed hash of it.
  *
  * Where the specification is silent:
- * - A key may have a spending limit, either in total or per calendar month (UTC). Earlier charges count. A limit below them blocks further calls. A
- *   total limit is stricter than the same limit per month.
- * - A user can only tighten limits that an owner, an admin or the operator set on their key.
+ * - A key may have a spending limit, either in total or per calendar month (UTC). Charges made before it was set count too, and a limit below them
+ *   blocks further calls. A total limit is stricter than the same limit per month.
+ * - If an owner, an admin or the operator set limits on a user's key, the user can only tighten them.
  * - A limit binds one key, not its member. The member may delete the key (for example after a leak), create another, or call with the token of their
- *   own sign-in. `member_spend_enabled` decides whether a tenant pays for its members.
+ *   own sign-in. `member_spend_enabled` decides whether a tenant pays for its members at all.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect immediately in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A list of models contains names from usage records. A name missing from the configuration gets 400, unless the key already has it.
- * - Ending an OAuth client's sign-in invalidates the keys that the client created, and lists omit them. An expired sign-in does not end keys.
- * - A key may have up to 8 tags, which apply to its calls and cannot be replaced by a request. A user cannot remove tags that an owner, an admin or
- *   the operator set on their key.
+ * - A list of models contains names from usage records. A name that is not in the configuration gets 400, unless the key's list already contains it.
+ * - Ending an OAuth client's sign-in invalidates the keys that the client created, and lists omit them. If a sign-in merely expires, its keys remain
+ *   valid.
+ * - A key may have up to 8 tags, which its calls carry and a request cannot replace. A user cannot remove tags that an owner, an admin or the
+ *   operator set on their key.
  * - Applications without limits have no limit fields.
  */
 import { Schema } from "effect"
@@ -26,11 +27,13 @@ import { StoredText } from "../../kernel/StoredText.ts"
 const Name = StoredText.pipe(
   Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "1 to 100 characters" })
 )
-const Description = StoredText.pipe(Schema.maxLength(1_000, { message: () => "a text of up to 1000 characters" }))
+const Description = StoredText.pipe(
+  Schema.maxLength(1_000, { message: () => "must be a string of up to 1000 characters" })
+)
 
 const Limit = Usd.pipe(
   Schema.filter((amount) => amount >= 0n && amount <= amountMax, {
-    message: () => `an amount of 0 to ${toDecimal(amountMax)} USD`
+    message: () => `must be an amount from 0 to ${toDecimal(amountMax)} USD`
   })
 )
 const Period = Schema.Literal("month", "total")
@@ -38,7 +41,7 @@ const Period = Schema.Literal("month", "total")
 const modelsMax = 200
 const AllowedModels = Schema.Array(Schema.String).pipe(
   Schema.filter((models) => models.length > 0 && models.length <= modelsMax && models.every(isModelName), {
-    message: () => `a list of 1 to ${modelsMax} models, or null for all`
+    message: () => `must be an array of 1 to ${modelsMax} models, or null for all`
   })
 )
 const isModelName = (name: string): boolean => name !== "" && name.length <= 200
@@ -49,7 +52,7 @@ const limits = {
   spending_limit_period: Schema.optional(Period),
   expires_at: Schema.optional(Schema.NullOr(Moment)),
   allowed_models: Schema.optional(Schema.NullOr(AllowedModels)),
-  /** Tags of the key's calls. `null` removes them. */
+  /** Tags that the key's calls carry. `null` removes them. */
   tags: Schema.optional(Schema.NullOr(KeyTags))
 } as const
 
@@ -74,7 +77,7 @@ const fields = {
   /** The account that created the application. */
   account_id: AccountId,
   key_hash: Schema.String,
-  /** The first characters of the key, for recognition. */
+  /** The first characters of the key, for recognizing it. */
   key_prefix: Schema.String,
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
@@ -87,11 +90,11 @@ const fields = {
   /** The key's charges in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
-  /** The key's expiry. */
+  /** When the key expires. */
   expires_at: Schema.optional(Moment),
-  /** The models that the key may call, named as in usage records. */
+  /** The models that the key may call, as named in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String)),
-  /** Tags of its calls, which a request cannot replace. */
+  /** Tags that its calls carry. A request cannot replace them. */
   tags: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
 } as const
 

@@ -1,4 +1,4 @@
-/** Rows of applications, and SQL conditions on them for other statements. */
+/** Rows of applications, and SQL conditions on them for use in other statements. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Actor } from "../../kernel/Caller.ts"
@@ -27,9 +27,9 @@ export interface Row extends Pick<
   readonly tags: string | null
   readonly client_id: string | null
   readonly client_name: string | null
-  /** The sign-in of the OAuth client that created the key. The key becomes invalid when it ends. */
+  /** The sign-in of the OAuth client that created the key. When the sign-in ends, the key becomes invalid. */
   readonly family_id: string | null
-  /** The JSON text of `Bounds`. */
+  /** `Bounds` as JSON text. */
   readonly bounds: string | null
 }
 
@@ -45,7 +45,7 @@ export const modelsToRow = (models: ReadonlyArray<string> | null): string | null
 export const tagsToRow = (tags: Readonly<Record<string, string>> | null): string | null =>
   tags === null || Object.keys(tags).length === 0 ? null : textOf(Object.entries(tags))
 
-/** Optional fields are absent if the row or the ledger has no value. */
+/** Converts a row. Optional fields are absent if neither the row nor the ledger has a value. */
 export const fromRow = (row: Row, limit: Limit | undefined): Application => ({
   id: row.id,
   name: row.name,
@@ -68,17 +68,20 @@ export const fromRow = (row: Row, limit: Limit | undefined): Application => ({
   ...(row.tags !== null && { tags: tagsOf(row.tags) })
 })
 
-/** True for an owner or admin of the tenant, and for the operator. */
+/** Selects a row if the caller is an owner or admin of the tenant, or the operator. */
 export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Operator): Fragment =>
   account_id === null
     ? sql`true`
     : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
-/** True if the caller may see and change the application. A statement that changes it repeats this condition, because the role may be lost. */
+/**
+ * Selects a row if the caller may see and change the application. Statements that change it repeat this condition, because the caller may lose the
+ * role.
+ */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 
-/** True if an API key depends on the sign-in in `column`. */
+/** Selects a row if an API key depends on the sign-in in `column`. */
 export const hasKeys = (sql: SqlClient, column: string): Fragment =>
   sql.literal(`EXISTS (SELECT 1 FROM tollgate_tenants_applications k WHERE k.family_id = ${column})`)

@@ -1,10 +1,10 @@
 /**
- * A tenant's applications and their API keys. A member may access their own applications. Owners and admins may access all of them. Spending
- * limits are stored in the ledger, and the rest in this room's table.
+ * A tenant's applications and their API keys. Members may access their own applications; owners and admins may access all of them. Spending limits
+ * are stored in the ledger, everything else in this room's table.
  *
  * Where the specification is silent:
- * - A member has up to 1,000 applications in a tenant. Beyond that, a new one is refused with 409 `too_many_applications`. Applications whose sign-in
- *   has ended do not count. They are deleted when the member creates another.
+ * - A member may have 1,000 applications in a tenant. One more is refused with 409 `too_many_applications`. Applications whose sign-in has ended do
+ *   not count; they are deleted when the member creates another.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -53,7 +53,7 @@ export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
 
-/** Times are milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export interface ApplicationsContract {
   /** Creates an application. Only this response contains its key. */
   readonly create: (request: {
@@ -61,12 +61,12 @@ export interface ApplicationsContract {
     readonly application: NewApplication
     /** The name of the caller's OAuth client. Defaults to its id. */
     readonly client_name?: string | undefined
-    /** Whether the operator sets the limits. The member may then only tighten them. */
+    /** Whether the operator sets the limits. If so, the member may only tighten them. */
     readonly isBound?: boolean | undefined
     /** Statements to add to the transaction. */
     readonly beside?: ((id: ApplicationId) => ReadonlyArray<Statement>) | undefined
   }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
-  /** A page of the applications that the caller may access, newest first. */
+  /** Returns a page of the applications that the caller may access, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
   readonly find: (request: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   readonly change: (
@@ -80,13 +80,13 @@ export interface ApplicationsContract {
     request: OfApplication,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
-  /** The caller of an API key. `undefined` if the key is unknown or deleted. */
+  /** Returns the caller behind an API key, or `undefined` if the key is unknown or deleted. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
-  /** The holder of an application's key. `undefined` if the key is not usable. */
+  /** Returns the holder of an application's key, or `undefined` if the key cannot be used. */
   readonly holderOf: (id: ApplicationId) => Effect.Effect<KeyCallers.Holder | undefined>
-  /** Returns the ids whose application was deleted. */
+  /** Returns those ids whose application was deleted. */
   readonly deletedAmong: (ids: ReadonlyArray<ApplicationId>) => Effect.Effect<ReadonlyArray<ApplicationId>>
-  /** The result of `callerOf` if it is cached, otherwise `undefined`. */
+  /** Returns the result of `callerOf` if it is cached, and `undefined` otherwise. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
 }
 
@@ -94,10 +94,10 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
-/** The maximum number of a member's applications in one tenant. */
+/** The maximum number of applications that a member may have in one tenant. */
 const applicationsMax = 1_000
 
-/** The number of applications with ended sign-ins that one request deletes. */
+/** The maximum number of applications with ended sign-ins that one request deletes. */
 const sweptMax = 20
 
 interface Dependencies {
@@ -154,7 +154,7 @@ const listing = (sql: SqlClient): ApplicationsContract["list"] =>
     return paginated({ page, per_page }, count?.n ?? 0, yield* shown(sql, rows, yield* Clock.currentTimeMillis))
   }, Effect.orDie)
 
-/** The row of an application that the caller may access. */
+/** Reads the row of an application that the caller may access. */
 const rowOf = Effect.fnUntraced(function* (sql: SqlClient, { application_id, caller }: OfApplication) {
   const { tenant_id } = caller
   const [row] = yield* Effect.orDie(
@@ -199,7 +199,7 @@ const setLimit = (application: ApplicationId, tenant: TenantId, limit: SetLimit[
   limit
 })
 
-/** The spending limit after a change. `undefined` if the change does not set one. */
+/** Returns the spending limit after a change, or `undefined` if the change does not set one. */
 const limitAfter = (
   { spending_limit_period: period, spending_limit_usd: amount }: ApplicationChange,
   before: Application | undefined
@@ -209,14 +209,14 @@ const limitAfter = (
   if (now === undefined)
     return period === undefined
       ? Effect.succeed(undefined)
-      : InvalidRequest.of("spending_limit_period", "only with a spending_limit_usd")
+      : InvalidRequest.of("spending_limit_period", "requires a spending_limit_usd")
   if (amount === undefined && period === undefined) return Effect.succeed(undefined)
   return Effect.succeed({ amount: now, period: period ?? before?.spending_limit_period ?? "total" })
 }
 
 const checkEnd = (expires_at: number | null | undefined, now: number): Effect.Effect<void, InvalidRequest> =>
   typeof expires_at === "number" && expires_at <= now
-    ? InvalidRequest.of("expires_at", "a time in the future; delete the application to end its key now")
+    ? InvalidRequest.of("expires_at", "must be in the future; to revoke the key now, delete the application")
     : Effect.void
 
 /** Every tenant has a billing account. */
@@ -305,7 +305,7 @@ const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
 
 // ---- changing and deleting ----------------------------------------------------------------------------------------------
 
-/** Writes a change. Returns `false` if the caller lost access to the application. */
+/** Writes a change. Returns `false` if the caller has lost access to the application. */
 const guarded = (
   writer: WriterContract,
   change: Parameters<typeof statement>[0],
@@ -348,7 +348,7 @@ const changing = (
           AND bounds IS NOT DISTINCT FROM ${row.bounds} AND ${allowed} RETURNING id`,
       limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
-    // The ledger reads the spending limit for each call. The key cache holds the other limits.
+    // The ledger reads the spending limit on each call. The other limits are in the key cache.
     const isCached = expires_at !== undefined || allowed_models !== undefined || tags !== undefined
     const changed = yield* isCached ? afterCommit(written, belonging.changed(application_id)) : written
     return yield* changed ? find(request) : change(request)
@@ -376,7 +376,7 @@ const removing = (
   return remove
 }
 
-/** The bounds of an application after a change. Rejects a change that violates them. */
+/** Returns an application's bounds after a change. Rejects a change that violates them. */
 const boundsAfter = (
   row: Row & { readonly manages: number },
   { account_id, tenant_id }: By["caller"],
@@ -391,13 +391,13 @@ const boundsAfter = (
     ? Effect.succeed(bounds)
     : new InsufficientRole({
         tenant_id,
-        message: "an owner or admin has set this limit: only they may raise or lift it"
+        message: "an owner or admin set this limit; only they may raise or remove it"
       })
 }
 
-/** API keys of the old secret are invalid under a new one. */
+/** Under a new secret, API keys issued under the old one are invalid. */
 export const apiKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],
-  notice: (n) => `${n} API keys are deleted: people must create new ones`
+  notice: (n) => `${n} API keys are deleted; people must create new ones`
 }

@@ -1,12 +1,12 @@
 /**
- * Cache invalidation: marks of accounts, tenants, applications and runs. A cache takes marks before it reads, stores them with the value, and reads
- * again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing settings), an
- * application (limits, deletion) or a run (its end) invalidates only its own mark. It takes effect immediately in this process. Other nodes are
- * signaled (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
+ * Invalidates caches with marks for accounts, tenants, applications and runs. A cache takes marks before it reads, stores them with the value, and
+ * reads again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing
+ * settings), an application (limits, deletion) or a run (its end) invalidates only that one's mark. It takes effect immediately in this process, and
+ * other nodes are signaled (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
  *
  * Where the specification is silent:
- * - Cached callers and payers have marks (`people/tenants/Belonging`) of their account, tenants and application. A change invalidates only the
- *   marks of the rows that it changed.
+ * - Cached callers and payers carry marks (`people/tenants/Belonging`) for their account, tenants and application. A change invalidates only the
+ *   marks for the rows that it changed.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
@@ -17,7 +17,7 @@ export interface Mark {
   current: boolean
 }
 
-/** Whether all marks are current. A plain loop, because it runs for every call. */
+/** Returns whether all marks are current. A plain loop, because it runs on every call. */
 export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
   for (const mark of marks) if (!mark.current) return false
   return true
@@ -28,11 +28,11 @@ type Marked = AccountId | TenantId | ApplicationId | RunId
 export interface BelongingContract {
   /** A plain function, because calls take marks on the hot path. */
   readonly markOf: (id: Marked) => Mark
-  /** Invalidates marks after a change is committed. Waits at most a few seconds for the other nodes. */
+  /** Invalidates marks after a change is committed. Waits for the other nodes, but only a few seconds. */
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 
-/** The maximum number of marks. An additional one invalidates the oldest, and its caches then read again. */
+/** The maximum number of marks. One more invalidates the oldest, and caches that hold it read again. */
 const marksMax = 100_000
 
 const topic = "belonging"

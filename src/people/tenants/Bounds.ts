@@ -2,13 +2,13 @@
  * Limits that an owner or admin set on another user's key. That user may only tighten them.
  *
  * Where the specification is silent:
- * - A limit applies to its key, not to the member, who can create another key without it. Use a budget to limit the member.
+ * - A limit applies to its key, not to the member, who can create another key without the limit. Use a budget to limit the member.
  */
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
 
-/** The limits, stored in the application's row. */
+/** The limits, as stored in the application's row. */
 export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number
@@ -17,7 +17,7 @@ export interface Bounds {
   readonly tags?: string
 }
 
-/** A requested change. `null` removes a limit. `undefined` keeps it. */
+/** A requested change. `null` removes a limit; `undefined` leaves it unchanged. */
 export interface Asked {
   readonly spending: Spending | null | undefined
   readonly expires_at: number | null | undefined
@@ -30,7 +30,7 @@ export const ofRow = (json: string | null): Bounds => (json === null ? {} : (JSO
 export const toRow = (bounds: Bounds): string | null =>
   Object.keys(bounds).length === 0 ? null : JSON.stringify(bounds)
 
-/** A total limit also limits each month, but not vice versa. */
+/** A total limit also limits each month, but not the other way round. */
 const isWithin = (bound: NonNullable<Bounds["spending"]>, { amount, period }: Spending): boolean =>
   amount <= BigInt(bound.amount) && (period === bound.period || period === "total")
 
@@ -39,7 +39,7 @@ const hasLines = (text: string | null, lines: string): boolean => {
   return lines.split("\n").every((line) => has.has(line))
 }
 
-/** Whether the change keeps or tightens every limit. */
+/** Returns whether the change leaves or tightens every limit. */
 export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, tags }: Asked): boolean => {
   if (bounds.tags !== undefined && tags !== undefined && !hasLines(tags, bounds.tags)) return false
   if (bounds.spending !== undefined && spending !== undefined)
@@ -51,7 +51,7 @@ export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, 
   return allowed_models !== null && allowed_models.every((model) => models.includes(model))
 }
 
-/** The bounds after a change by the key's own member. */
+/** Returns the bounds after the key's own member makes a change. */
 export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
   ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),
@@ -60,7 +60,7 @@ export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.tags !== undefined && asked.tags === undefined && { tags: bounds.tags })
 })
 
-/** The bounds after a change by an owner, admin or the operator. */
+/** Returns the bounds after an owner, an admin or the operator makes a change. */
 export const including = (bounds: Bounds, asked: Asked): Bounds => {
   const { allowed_models, expires_at, spending, tags } = asked
   return {

@@ -1,6 +1,6 @@
 /**
- * Tenants, users and keys for the operator. `tenantsLike` matches substrings and scans all tenants. `make` matches an id, or the prefix of a name,
- * address or key, with an index.
+ * Finds tenants, users and keys for the operator. `tenantsLike` matches substrings and scans all tenants. `make` uses an index to match an id, or the
+ * prefix of a name, address or key.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -9,12 +9,12 @@ import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 export interface Listed {
   readonly id: TenantId
   readonly name: string
-  /** The address of the first owner. Null if there is none. */
+  /** The first owner's address. Null if there is no owner. */
   readonly owner_email: string | null
   readonly created_at: number
 }
 
-/** The newest tenants, up to `limit`, and the number of all matches. `search` is plain text, not a pattern. */
+/** Returns up to `limit` of the newest matching tenants, and how many match in total. `search` is plain text, not a pattern. */
 export const tenantsLike = (
   search: string,
   limit: number
@@ -33,7 +33,7 @@ export const tenantsLike = (
     return { found, total: counted?.n ?? 0 }
   }).pipe(Effect.orDie)
 
-/** A user as the operator sees them. */
+/** A user as shown to the operator. */
 export interface Person {
   readonly id: AccountId
   readonly name: string
@@ -41,7 +41,7 @@ export interface Person {
   readonly email_verified: boolean
   readonly home_tenant_id: TenantId
   readonly created_at: number
-  /** The time of the operator's suspension. Null if not suspended. */
+  /** When the operator suspended the user. Null if the user is not suspended. */
   readonly suspended_at: number | null
 }
 
@@ -64,7 +64,7 @@ export interface Key {
   readonly expires_at: number | null
 }
 
-/** Lists have up to `limit` rows. Texts are compared in lower case (ASCII). */
+/** Lists contain up to `limit` rows. Text is compared in lower case (ASCII). */
 export const make = (sql: SqlClient) => ({
   tenants: (before: string | undefined, limit: number) => tenants(sql, before, limit),
   tenantsById: (ids: ReadonlyArray<string>) => tenantsById(sql, ids),
@@ -80,10 +80,10 @@ export const make = (sql: SqlClient) => ({
   keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
 })
 
-/** Sorts after all strings with the same prefix. */
+/** Sorts after every string with the same prefix. */
 const last = "\u{10ffff}"
 
-/** True if the expression begins with the text. Uses an index. */
+/** Selects rows whose expression begins with the text. Uses an index. */
 const begins = (sql: SqlClient, expression: string, text: string) => {
   const column = sql.literal(expression)
   return sql`${column} >= lower(${text}) AND ${column} < lower(${text + last})`
@@ -112,7 +112,7 @@ const tenantsById = (sql: SqlClient, ids: ReadonlyArray<string>) =>
       WHERE t.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) ORDER BY t.id DESC`
   )
 
-/** The names of tenants. Unknown ids are absent. */
+/** Reads the names of tenants. Unknown ids are absent. */
 const namesOf = (sql: SqlClient, ids: Iterable<string | null>): Effect.Effect<ReadonlyMap<string, string>> => {
   const asked = [...new Set(ids)].filter((id) => id !== null)
   if (asked.length === 0) return Effect.succeed(new Map())
@@ -154,7 +154,7 @@ const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number)
     (rows) => rows.map(personOf)
   )
 
-/** Users whose address begins with the text, then those whose name does. */
+/** Lists users whose address begins with the text, then those whose name does. */
 const peopleLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const byAddress = yield* sql<PersonRow>`SELECT ${people(sql)}
     WHERE ${begins(sql, "lower(a.email)", text)} ORDER BY lower(a.email), a.id LIMIT ${limit}`
@@ -187,7 +187,7 @@ const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =
       WHERE ${before === undefined ? sql`true` : sql`k.id < ${before}`} ORDER BY k.id DESC LIMIT ${limit}`
   )
 
-/** Keys whose stored prefix begins with the text, then those whose name does. */
+/** Lists keys whose stored prefix begins with the text, then those whose name does. */
 const keysLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const [beginning] = /^[A-Za-z0-9]+-prod-[0-9a-f]{0,4}/.exec(text) ?? []
   const byPrefix =

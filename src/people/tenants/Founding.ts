@@ -20,7 +20,7 @@ export const make = (
   budgetsOf: NewTenantBudgets["Type"]
 ) => {
   const members = Members.make(sql, writer, tenants, belonging)
-  /** Fails with `Conflict` if a statement in `beside` does not find its rows, or if the owner may not own another tenant. */
+  /** Fails with `Conflict` if a statement in `beside` does not find its rows or the owner may not own another tenant. */
   return Effect.fn("Tenants.found")(function* (
     { account_id, name }: { readonly account_id: AccountId; readonly name: string },
     beside: (id: TenantId) => ReadonlyArray<Statement>

@@ -1,10 +1,10 @@
 /**
- * Team memberships derived from an identity provider's groups, updated at each sign-in with that provider.
+ * Derives team memberships from an identity provider's groups, each time a user signs in with that provider.
  *
  * Where the specification is silent:
- * - Groups remove only memberships that groups gave. Memberships by invitation, owners and suspensions in the team stay.
- * - If a user's groups lead to one team with two roles, the user gets the higher one.
- * - If all seats of the team are taken, the user signs in without joining it, and the log names the team.
+ * - Groups remove only memberships that groups gave. They leave alone memberships by invitation, owners, and suspensions within the team.
+ * - If a user's groups lead to two roles in one team, the user gets the higher one.
+ * - If all seats in the team are taken, the user signs in without joining it, and the log names the team.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -64,7 +64,7 @@ const teamsOf = (rules: ReadonlyArray<GroupRule>): ReadonlyMap<TenantId, GroupRo
   return teams
 }
 
-/** The teams that the account got from groups, and the providers of those groups. */
+/** Lists the teams that the account got from groups, with the providers of those groups. */
 const givenTo = ({ sql }: Dependencies, account: AccountId) =>
   Effect.map(
     Effect.orDie(

@@ -1,4 +1,4 @@
-/** Handlers of accounts, applications, organisations and invitations. */
+/** Handlers for accounts, applications, organisations and invitations. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Clients } from "../credentials/Clients.ts"
@@ -19,7 +19,7 @@ export const TenantsHttp = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const applications = yield* Applications
     const clients = yield* Clients
-    /** The name of the token's OAuth client. */
+    /** Returns the name of the token's OAuth client. */
     const clientName = ({ oauth_client }: Caller) =>
       oauth_client === undefined
         ? Effect.succeed(undefined)

@@ -1,8 +1,8 @@
 /**
- * Invitations to tenants. The link is mailed, is valid for 14 days, and admits the account with that verified address.
+ * Invitations to tenants. The link is mailed, works for 14 days, and admits the account that has verified that address.
  *
  * Where the specification is silent:
- * - A tenant keeps its 500 newest invitations, and open ones that are older. The link of a deleted invitation is 404 `invite_not_found`.
+ * - A tenant's 500 newest invitations are kept, plus older ones that are still open. The link in a deleted invitation gets 404 `invite_not_found`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -142,7 +142,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
   return invite
 }
 
-/** Stores an invitation. Revokes an open one to the same address, and deletes the tenant's oldest invitations. */
+/** Stores an invitation. Revokes an open one to the same address and deletes the tenant's oldest invitations. */
 const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
   const { created_at: now, email, tenant_id } = row
   return [
@@ -221,7 +221,7 @@ const accepting = (dependencies: Dependencies): OrganisationsContract["accept"] 
   return accept
 }
 
-/** The seats of the tenant's plan. Fails if the account joins and all seats are taken. */
+/** Returns the seats in the tenant's plan. Fails if the account would join and all seats are taken. */
 const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_id: TenantId, joins: boolean) {
   const plan = yield* tenants.plan(tenant_id)
   const seats = plan.plan === "none" ? Number.MAX_SAFE_INTEGER : plan.seats
@@ -229,7 +229,7 @@ const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_i
   return joins && taken >= seats ? yield* new TeamFull({ tenant_id, seats, members: taken }) : seats
 })
 
-/** Accepts an invitation and makes the account a member, if a seat is free. */
+/** Accepts an invitation and makes the account a member if a seat is free. */
 const joined = (
   sql: SqlClient,
   { id, role, tenant_id }: Row,
@@ -282,7 +282,7 @@ const letterOf = (
   }
 }
 
-/** The notification for an invited user with an account. Only the letter has the token. */
+/** Notifies an invited user who has an account. Only the letter contains the token. */
 const noticeOf = (
   { email, id, role, tenant_id }: Row,
   {
@@ -303,12 +303,12 @@ const noticeOf = (
     now
   )
 
-/** Invitations of the old secret are invalid under a new one. */
+/** Under a new secret, invitations sent under the old one are invalid. */
 export const invitationsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now} WHERE status = 'pending'`)
   ],
-  notice: (n) => `${n} open invitations to organisations are revoked: people must be invited again`
+  notice: (n) => `${n} open invitations to organisations are revoked; people must be invited again`
 }

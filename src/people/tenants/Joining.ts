@@ -1,4 +1,4 @@
-/** Adds a user to a shared tenant without an invitation, for the operator and for groups of an identity provider. */
+/** Adds a user to a shared tenant without an invitation, for the operator and for an identity provider's groups. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -24,8 +24,8 @@ interface NewMember {
 }
 
 /**
- * The statements that create a membership or restore a removed one. They fail if the tenant is unknown, the user is already a member, no seat is
- * free, or the account has too many memberships.
+ * Returns the statements that create a membership or restore a removed one. They fail if the tenant is unknown, the user is already a member, no seat
+ * is free, or the account has too many memberships.
  */
 export const statements = Effect.fnUntraced(function* (
   { belonging, sql, tenants, writer }: Dependencies,

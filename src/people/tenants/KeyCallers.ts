@@ -1,4 +1,4 @@
-/** The callers of API keys. A key is looked up by its hash and cached for a minute, or until it expires. */
+/** Finds the callers behind API keys. A key is looked up by its hash and cached for a minute or until it expires. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
@@ -46,7 +46,7 @@ interface Dependencies {
   readonly belonging: BelongingContract
 }
 
-/** `callerOf` returns a key's caller, or `undefined` if the key is unknown or deleted. `remembered` returns a cached key's caller. */
+/** `callerOf` returns a key's caller, or `undefined` if the key is unknown or deleted. `remembered` returns the caller of a cached key. */
 export const make = (
   sql: SqlClient,
   writer: WriterContract,
@@ -67,14 +67,14 @@ export const make = (
   return { callerOf, remembered }
 }
 
-/** The holder of a usable key. */
+/** The holder of a key that can be used. */
 export interface Holder {
   readonly caller: Caller
-  /** The key's expiry. */
+  /** When the key expires. */
   readonly expires_at: number | null
 }
 
-/** The holder of an application's key, for the keys of its runs. `undefined` if the key is not usable. */
+/** Returns the holder of an application's key, for the keys of its runs. Returns `undefined` if the key cannot be used. */
 export const holderOf = (sql: SqlClient, id: ApplicationId): Effect.Effect<Holder | undefined> =>
   Effect.map(liveRow(sql, sql`a.id = ${id}`), (row) =>
     row === undefined ? undefined : { caller: callerFrom(row), expires_at: row.expires_at }
@@ -94,8 +94,8 @@ const callerFrom = ({ account_id, allowed_models, attribution_tags, id, tags, te
 export type Cache = ReturnType<typeof makeCache>
 
 /**
- * Callers by whole key, only in memory. Hashing the key would take 2.5 % of every call's time. An expired entry stays for a minute, so a key that is
- * read again keeps the same caller object. A plain map instead of Effect's `Cache`, because every call with a key reads it without an allocation.
+ * Callers by full key, in memory only. Hashing the key would take 2.5 % of every call's time. An expired entry is kept for a minute, so that a key
+ * read again maps to the same caller object. A plain map instead of Effect's `Cache`, because every call with a key reads it and must not allocate.
  */
 export const makeCache = () => {
   const entries = new Map<string, Entry>()
@@ -106,7 +106,7 @@ export const makeCache = () => {
       sweepAt = now + lifetime
       for (const [other, { until }] of entries) if (until + lifetime <= now) entries.delete(other)
     }
-    // A map keeps insertion order, so the first entry is the oldest.
+    // A map keeps insertion order, so its first entry is the oldest.
     entries.delete(key)
     if (entries.size >= cachedMax) entries.delete(entries.keys().next().value!)
     entries.set(key, entry)
@@ -117,7 +117,7 @@ export const makeCache = () => {
     return known !== undefined && known.until > now && isCurrent(known.marks) ? known.caller : undefined
   }
 
-  /** The caller of an entry, even if it has expired. */
+  /** Returns an entry's caller, even if the entry has expired. */
   const earlierCaller = (key: string): Caller | undefined => entries.get(key)?.caller
 
   return { set, callerAt, earlierCaller }
@@ -131,7 +131,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     Pick<Row, "account_id" | "id">
   >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
   if (application === undefined) return undefined
-  // Take the marks before the row is read, so a concurrent change invalidates them.
+  // Take the marks before reading the row, so that a concurrent change invalidates them.
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
   const row = yield* liveRow(sql, sql`a.key_hash = ${hash}`)
   if (row === undefined) return undefined
@@ -142,12 +142,15 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   if (cached !== undefined) return cached
   const caller = earlier(cache.earlierCaller(key), callerFrom(row))
   cache.set(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
-  // The call does not wait for this write.
+  // Forked, so that the call does not wait for this write.
   yield* Effect.forkDaemon(noteUse(dependencies, id, now))
   return caller
 })
 
-/** The application of a usable key. Its account must be an active, unsuspended member of the tenant, and the key's sign-in must not have ended. */
+/**
+ * Reads the application behind a key that can be used: its account must be an active, unsuspended member of the tenant, and the key's sign-in must
+ * not have ended.
+ */
 const liveRow = (sql: SqlClient, which: Fragment) =>
   Effect.map(
     Effect.orDie(sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models, a.tags, t.attribution_tags
@@ -158,7 +161,7 @@ const liveRow = (sql: SqlClient, which: Fragment) =>
     ([row]) => row
   )
 
-/** Writes the time of use, at most once a minute. The condition is needed for keys that a full cache has evicted. */
+/** Writes when the key was used, at most once a minute. The condition is for keys that a full cache has evicted. */
 const noteUse = ({ sql, writer }: Dependencies, id: ApplicationId, now: number) =>
   Statements.write(
     writer,

@@ -1,8 +1,8 @@
-/** The names of API keys, for rooms that store only their ids. */
+/** Looks up the names of API keys for rooms that store only their ids. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
-/** Key names by id. Deleted keys are absent. */
+/** Returns key names by id. Deleted keys are absent. */
 export const keyNames = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, string>> =>
   ids.length === 0
     ? Effect.succeed(new Map())

@@ -1,13 +1,13 @@
-/** The names allowed in a key's list of models: those that usage records can contain. */
+/** The names allowed in a key's list of models, which are those that can occur in usage records. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** `undefined` allows any name, for processes that have no configuration. */
+/** `undefined` allows any name, for processes without a configuration. */
 export class KnownModels extends Context.Reference<KnownModels>()("tollgate/tenants/KnownModels", {
   defaultValue: (): ReadonlySet<string> | undefined => undefined
 }) {}
 
-/** Rejects the first name that no call can have. A name that the key already has stays allowed after its model leaves the configuration. */
+/** Rejects the first name that no call can have. A name already in the key's list remains allowed after its model leaves the configuration. */
 export const checkModels = (
   known: ReadonlySet<string> | undefined,
   models: ReadonlyArray<string> | null | undefined,
@@ -19,6 +19,6 @@ export const checkModels = (
     ? Effect.void
     : InvalidRequest.of(
         field,
-        `names as in usage records; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
+        `must be names from usage records; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
       )
 }

@@ -15,7 +15,7 @@ import type { OrganisationsContract } from "./Organisations.ts"
 import { HomeTenant, InsufficientRole, LastOwner, MemberNotFound, NotAMember, TooManyTenants } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** The maximum number of tenants that an account may own (including its home tenant), and be a member of. */
+/** The maximum number of tenants that an account may own, including its home tenant, and the maximum that it may belong to. */
 const ownedMax = 20
 const membershipsMax = 100
 /** The maximum number of ended memberships kept per tenant. */
@@ -34,7 +34,7 @@ export const make = (
   tenants: TenantsContract,
   belonging: BelongingContract
 ) => ({
-  /** The members of a tenant and the viewer's role. Fails unless the viewer is an active member. */
+  /** Returns a tenant's members and the viewer's role. Fails unless the viewer is an active member. */
   membersOf: (tenant: TenantId, viewer: AccountId) => membersOf(tenants, tenant, viewer),
   /** Like `membersOf`, but only for owners and admins. */
   managed: (tenant: TenantId, viewer: AccountId) => managed(tenants, tenant, viewer),
@@ -69,7 +69,7 @@ const stillHasRole = (sql: SqlClient, account: AccountId, tenant: TenantId, role
     1
   )
 
-/** Selects a row if the account may have another membership (`joins`) and own another tenant (`owner`). */
+/** Selects a row if the account may gain another membership (`joins`) and own another tenant (`owner`). */
 const room = (sql: SqlClient, account: AccountId, joins: boolean, owner: boolean) =>
   sql`SELECT 1 FROM (SELECT count(*) AS all_of_them, count(*) FILTER (WHERE role = 'owner') AS owned
       FROM tollgate_tenants_memberships WHERE account_id = ${account} AND status <> 'removed')
@@ -117,7 +117,7 @@ const changing = (dependencies: Dependencies): OrganisationsContract["change"] =
   return change
 }
 
-/** Revokes a member's open invitations to roles that the member may no longer give. Otherwise a removed admin could return through one. */
+/** Revokes a member's open invitations to roles that the member may no longer grant. Otherwise, a removed admin could return through one. */
 const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, status }: Member, now: number) => {
   const lost = Role.literals.filter((one) => status !== "active" || !mayTouch(role, one))
   const revoked = sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
@@ -125,7 +125,7 @@ const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, st
   return lost.length === 0 ? [] : [statement(revoked)]
 }
 
-/** Deletes the tenant's oldest ended memberships beyond the maximum. */
+/** Deletes the tenant's oldest ended memberships above the limit. */
 const withoutOldest = (sql: SqlClient, tenant: TenantId): Statement => {
   const removed = sql`tenant_id = ${tenant} AND status = 'removed'`
   return statement(sql`DELETE FROM tollgate_tenants_memberships WHERE ${removed} AND (updated_at, account_id) <= (
@@ -140,7 +140,7 @@ interface Decision {
   readonly becomesOwner: boolean
 }
 
-/** Decides whether the caller may make the change. Returns `undefined` if it changes nothing. */
+/** Decides whether the caller may make the change. Returns `undefined` if it would change nothing. */
 const decide = Effect.fnUntraced(function* (
   { account_id, caller, change: { role, status }, tenant_id }: Parameters<OrganisationsContract["change"]>[0],
   members: ReadonlyArray<Member>,
@@ -153,7 +153,7 @@ const decide = Effect.fnUntraced(function* (
   if (before === undefined) return yield* new MemberNotFound({ tenant_id, account_id })
   if (role === undefined && status === undefined) {
     return yield* new InvalidRequest({
-      message: "role or status: one of them is required",
+      message: "role or status: at least one is required",
       field: "role",
       rule: "role or status"
     })

@@ -1,4 +1,4 @@
-/** Organisations: members, invitations and plans, and the rules about roles. */
+/** Schemas for organisations with their members, invitations and plans, and the rules about roles. */
 import { Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -15,7 +15,7 @@ export const Organisation = Schema.Struct({
 }).annotations({ identifier: "Organisation" })
 export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 
-/** Settings of a tenant. */
+/** A tenant's settings. */
 export const TenantSettings = Schema.Struct({
   /** Whether calls are tagged with the session and agent that Claude Code and Codex name in headers (`session`, `agent`). */
   attribution_tags: Schema.Boolean
@@ -52,7 +52,7 @@ export const NewInvite = Schema.Struct({
 }).annotations({ identifier: "NewInvite" })
 export interface NewInvite extends Schema.Schema.Type<typeof NewInvite> {}
 
-/** An invitation as the tenant sees it. Only the letter has its token. */
+/** An invitation as shown to the tenant. Only the letter contains its token. */
 export const Invite = Schema.Struct({
   id: InviteId,
   tenant_id: TenantId,
@@ -65,7 +65,7 @@ export const Invite = Schema.Struct({
 }).annotations({ identifier: "Invite" })
 export interface Invite extends Schema.Schema.Type<typeof Invite> {}
 
-/** An invitation as the holder of its link sees it. */
+/** An invitation as shown to the holder of its link. */
 export const InvitePreview = Schema.Struct({
   tenant_name: Schema.String,
   role: Role,
@@ -81,23 +81,23 @@ export const Invites = Schema.Struct({ invites: Schema.Array(Invite) })
 export const PlanChange = Schema.Struct({
   plan: PlanName,
   seats: Schema.optional(
-    Schema.Int.pipe(Schema.between(1, 10_000, { message: () => "a whole number from 1 to 10000" }))
+    Schema.Int.pipe(Schema.between(1, 10_000, { message: () => "must be a whole number from 1 to 10000" }))
   )
 }).annotations({ identifier: "PlanChange" })
 export interface PlanChange extends Schema.Schema.Type<typeof PlanChange> {}
 
-/** A tenant's plan. The status is `none` without a plan. */
+/** A tenant's plan. The status is `none` if there is no plan. */
 export const TenantPlan = Schema.Struct({
   plan: PlanName,
   status: Schema.Literal("none", ...PlanStatus.literals),
   seats: Schema.Int,
-  /** The number of active and suspended members. */
+  /** The number of active and suspended members, who all take seats. */
   seats_taken: Schema.Int
 }).annotations({ identifier: "TenantPlan" })
 export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}
 
-/** Whether the role may change the tenant's settings, members and invitations. */
+/** Returns whether the role may change the tenant's settings, members and invitations. */
 export const manages = (role: Role): boolean => role !== "member"
 
-/** Whether a member with role `by` may grant, remove or change the role `of`. Only owners may change owners. */
+/** Returns whether a member with the role `by` may grant, remove or change the role `of`. Only owners may change owners. */
 export const mayTouch = (by: Role, of: Role): boolean => by === "owner" || (by === "admin" && of !== "owner")

@@ -1,14 +1,15 @@
 /**
- * Shared tenants: creating, inviting, joining, leaving, and their plans.
+ * Shared tenants: how they are created, how people are invited, join and leave, and their plans.
  *
  * Where the specification is silent:
- * - A member cannot be suspended in their home tenant or removed from it (409 `home_tenant`). The last active owner of a tenant stays (409
+ * - A member cannot be suspended in or removed from their home tenant (409 `home_tenant`). The last active owner of a tenant cannot leave (409
  *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
- * - A second invitation to an address replaces the open one and invalidates its link. An invitation is open for 14 days. An account that has
- *   verified the address also gets a notification, without the token. An invitation does not lift a suspension. When a member is removed, suspended
- *   or demoted, their open invitations to roles that they may no longer grant are revoked.
- * - Active and suspended members take seats. Without a plan, there is no limit. If a plan has fewer seats than members, the members stay, and no one
- *   else can join. A canceled plan has no seats. The next plan begins with 25 by default. Owners and admins set plan and billing.
+ * - A second invitation to an address replaces the open one and invalidates its link. An invitation is open for 14 days. If an account has verified
+ *   the address, it also gets a notification, without the token. An invitation does not lift a suspension. When a member is removed, suspended or
+ *   demoted, their open invitations to roles that they may no longer grant are revoked.
+ * - Active and suspended members take seats. Without a plan, there is no limit. If a plan has fewer seats than the tenant has members, they all
+ *   remain, but no one else can join. A canceled plan has no seats. The next plan starts with 25 by default. Owners and admins set the plan and
+ *   billing.
  * - `attribution_tags` is off by default. A change takes effect within a minute, because keys and tokens are cached for that long.
  * - A membership never has the status `invited`, because an invited user has an invitation instead.
  */
@@ -69,14 +70,14 @@ export interface InTenant extends By {
   readonly tenant_id: TenantId
 }
 
-/** Times are milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export interface OrganisationsContract {
   /** Creates a tenant without credit. The caller becomes its owner. */
   readonly create: (
     request: By & { readonly name: string }
   ) => Effect.Effect<Organisation, TooManyTenants | BooksUnavailable>
   readonly members: (request: InTenant) => Effect.Effect<ReadonlyArray<Member>, NotAMember>
-  /** Changes the role or status of a member. Members may always leave (`removed`), except the last owner. */
+  /** Changes a member's role or status. Members may always leave (`removed`), except the last owner. */
   readonly change: (
     request: InTenant & { readonly account_id: AccountId; readonly change: MemberChange }
   ) => Effect.Effect<
@@ -90,9 +91,9 @@ export interface OrganisationsContract {
     | InvalidRequest
     | BooksUnavailable
   >
-  /** Up to 500 invitations, newest first. Allowed for owners and admins. */
+  /** Lists up to 500 invitations, newest first. Only owners and admins may list them. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
-  /** Mails a link to the address, in one transaction with `beside`. Replaces an open invitation to the same address and invalidates its link. */
+  /** Mails a link to the address, in one transaction with `beside`. This replaces an open invitation to the same address and invalidates its link. */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters | BooksUnavailable>
@@ -106,7 +107,7 @@ export interface OrganisationsContract {
     request: By & { readonly token: string }
   ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull | TooManyTenants | BooksUnavailable>
   readonly settings: (request: InTenant) => Effect.Effect<TenantSettings, NotAMember>
-  /** Changes settings. They take effect within a minute. */
+  /** Changes settings, which take effect within a minute. */
   readonly setSettings: (
     request: InTenant & { readonly change: TenantChange }
   ) => Effect.Effect<TenantSettings, NotAMember | InsufficientRole | BooksUnavailable>
@@ -218,7 +219,7 @@ const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract[
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // Only the operator can end a past-due status. A canceled plan starts again.
+    // Only the operator can end a past-due status. A canceled plan starts afresh.
     const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
     return yield* planOf(tenants, tenant_id)

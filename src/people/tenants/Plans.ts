@@ -1,4 +1,4 @@
-/** Reads and sets the plans of tenants. */
+/** Reads and sets tenants' plans. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"

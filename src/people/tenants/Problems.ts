@@ -1,4 +1,4 @@
-/** Refusals concerning accounts, applications, members and invitations. */
+/** Errors of the routes for accounts, applications, members and invitations. */
 import { Schema } from "effect"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -28,7 +28,7 @@ export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   details: {}
 }) {}
 
-/** The caller is not a member of the tenant, or lacks the role. */
+/** The caller is not a member of the tenant or lacks the required role. */
 export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientRole", {
   status: 403,
   error: "your role in this tenant does not allow this",
@@ -37,7 +37,7 @@ export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientR
   details: {}
 }) {}
 
-/** The caller's verified address is not the one that the invitation or transfer was sent to. */
+/** The caller's verified address is not the one to which the invitation or transfer was sent. */
 export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
   status: 403,
   error: "this was sent to an address other than your account's verified email address",
@@ -54,7 +54,7 @@ export class MemberNotFound extends Problem<MemberNotFound>()("MemberNotFound", 
 
 export class LastOwner extends Problem<LastOwner>()("LastOwner", {
   status: 409,
-  error: "a tenant keeps at least one active owner: make another member an owner first",
+  error: "a tenant needs at least one active owner; make another member an owner first",
   code: "last_owner",
   fields: { tenant_id: TenantId },
   details: {}
@@ -77,7 +77,7 @@ export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
   details: {}
 }) {}
 
-/** The invitation is unknown, revoked, expired, deleted, or replaced by a later one. */
+/** The invitation is unknown, revoked, expired or deleted, or a later one replaced it. */
 export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", {
   status: 404,
   error: "there is no such invitation, or it is no longer open",
@@ -86,7 +86,7 @@ export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", 
 
 export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   status: 409,
-  error: "all seats of the team's plan are taken: an owner can add seats or free one",
+  error: "all seats in the team's plan are taken; an owner can add seats or free one",
   code: "team_full",
   fields: { tenant_id: TenantId, seats: Schema.Int, members: Schema.Int },
   details: {}
@@ -95,26 +95,26 @@ export class TeamFull extends Problem<TeamFull>()("TeamFull", {
 /** The account owns too many tenants, or is a member of too many. */
 export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", {
   status: 409,
-  error: "an account owns at most 20 tenants, its home included, and is a member of at most 100",
+  error: "an account may own at most 20 tenants, including its home tenant, and belong to at most 100",
   code: "too_many_tenants"
 }) {}
 
 export class TooManyApplications extends Problem<TooManyApplications>()("TooManyApplications", {
   status: 409,
-  error: "a member has at most 1000 applications in a tenant: delete one that is not used",
+  error: "a member may have at most 1000 applications in a tenant; delete an unused one",
   code: "too_many_applications"
 }) {}
 
 /** The operator has suspended the user. */
 export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
   status: 403,
-  error: "this account is suspended: write to the operator of the service",
+  error: "this account is suspended; contact the operator of the service",
   code: "account_suspended"
 }) {}
 
-/** The user has no account, and no rule of `registration` admits them. */
+/** The user has no account, and no rule in `registration` admits them. */
 export class NotInvited extends Problem<NotInvited>()("NotInvited", {
   status: 403,
-  error: "this service is by invitation: ask its operator or a team to invite your address",
+  error: "this service is by invitation only; ask its operator or a team to invite your address",
   code: "not_invited"
 }) {}

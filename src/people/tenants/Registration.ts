@@ -1,12 +1,11 @@
 /**
- * Decides who may sign in: users with an account, and new users as the configuration allows. An identity provider's groups add a user to
- * teams.
+ * Decides who may sign in: users with an account, and new users if the configuration admits them. An identity provider's groups add a user to teams.
  *
  * Where the specification is silent:
- * - A user without an account needs an invitation to a team, a pending transfer to their address, or a rule of `registration`: `open`, a verified
+ * - A user without an account needs an invitation to a team, a pending transfer to their address, or a rule in `registration`: `open`, a verified
  *   address in `domains` or `emails`, or a group in `groups`. A deployment without rules is by invitation only. The sandbox is open.
  * - An account is identified by its identity or its verified address. Users with an account may always sign in.
- * - An invitation and an address count only if the provider has verified the address.
+ * - An invitation or an address counts only if the provider has verified the address.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -21,26 +20,26 @@ import { admits, RegistrationPolicy } from "./RegistrationPolicy.ts"
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
-/** Whether another room has an invitation for a verified address that lets its owner create an account. */
+/** Returns whether an invitation in another room lets the owner of a verified address create an account. */
 export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsewhere")<
   InvitedElsewhere,
   (email: string) => Effect.Effect<boolean>
 >() {
-  /** No other room has invitations. */
+  /** For a service in which no other room has invitations. */
   static readonly layerNone = Layer.succeed(InvitedElsewhere, () => Effect.succeed(false))
 }
 
 export interface RegistrationContract {
-  /** Signs in a verified user: checks that they may sign in, creates their account if they have none, and updates their teams. */
+  /** Signs in a verified user: it checks that they may sign in, creates an account if they have none, and updates their teams. */
   readonly signIn: (
     identity: VerifiedIdentity
   ) => Effect.Effect<Welcomed, NotInvited | AccountSuspended | BooksUnavailable>
-  /** Adds an account to the teams of these groups, and removes it from the teams of this provider's other groups. */
+  /** Adds an account to the teams for these groups, and removes it from the teams for this provider's other groups. */
   readonly applyGroups: (
     account: AccountId,
     identity: Pick<VerifiedIdentity, "provider" | "groups">
   ) => Effect.Effect<void, BooksUnavailable>
-  /** Whether the owner of this address could sign in if it were verified. */
+  /** Returns whether the owner of this address could sign in once it is verified. */
   readonly mayCome: (identity: VerifiedIdentity) => Effect.Effect<boolean>
 }
 

@@ -1,10 +1,10 @@
-/** The conditions for a new account, and the teams for each group. */
+/** The conditions for a new account, and the teams that go with each group. */
 import { Context, Layer } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Role } from "./Account.ts"
 
-/** A provider's group. With `team`, its users are members of that team with this role. */
+/** A provider's group. With `team`, its users become members of that team with this role. */
 export interface GroupRule {
   readonly provider: string
   readonly group: string
@@ -13,7 +13,7 @@ export interface GroupRule {
 }
 
 export interface Policy {
-  /** Admits every user whom a provider has authenticated. */
+  /** Admits every user that a provider has authenticated. */
   readonly open: boolean
   /** Domains of verified addresses, in lower case. */
   readonly domains: ReadonlyArray<string>
@@ -30,17 +30,17 @@ export class RegistrationPolicy extends Context.Tag("tollgate/tenants/Registrati
   Policy
 >() {
   static readonly layer = (policy: Policy) => Layer.succeed(RegistrationPolicy, policy)
-  /** Without a configuration, only users with an invitation are admitted. */
+  /** For a service without a configuration, which admits only invited users. */
   static readonly layerInvitedOnly = Layer.succeed(RegistrationPolicy, invitedOnly)
 }
 
-/** The rules for the groups that the provider reported for this user. */
+/** Returns the rules for the groups that the provider reported for this user. */
 export const rulesFor = (
   rules: ReadonlyArray<GroupRule>,
   { groups = [], provider }: Pick<VerifiedIdentity, "groups" | "provider">
 ) => rules.filter((rule) => rule.provider === provider && groups.includes(rule.group))
 
-/** Whether a rule admits a user without an account. */
+/** Returns whether a rule admits a user without an account. */
 export const admits = (policy: Policy, identity: VerifiedIdentity): boolean => {
   const { email, email_verified } = identity
   if (policy.open || rulesFor(policy.groups, identity).length > 0) return true

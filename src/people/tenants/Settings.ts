@@ -1,4 +1,4 @@
-/** The configured conditions for a new account: `registration`. */
+/** Reads the configured conditions for a new account: `registration`. */
 import { Layer, Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { NonEmpty } from "../../kernel/Setting.ts"
@@ -7,13 +7,13 @@ import type { Policy } from "./RegistrationPolicy.ts"
 
 const Domain = Schema.transform(
   Schema.String,
-  Schema.String.pipe(Schema.pattern(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, { message: () => "a domain: example.com" })),
+  Schema.String.pipe(Schema.pattern(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, { message: () => "must be a domain: example.com" })),
   { strict: true, decode: (text) => text.toLowerCase(), encode: (text) => text }
 )
 
 const EmailAddress = Schema.transform(
   Schema.String,
-  Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "an address: ada@example.com" })),
+  Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "must be an address: ada@example.com" })),
   { strict: true, decode: (text) => text.toLowerCase(), encode: (text) => text }
 )
 
@@ -21,7 +21,7 @@ const GroupRule = Schema.Struct({
   /** The provider's name in `identity`. Its groups claim contains the group. */
   provider: NonEmpty,
   group: NonEmpty,
-  /** Users in the group are members of this tenant. */
+  /** The tenant that users in the group become members of. */
   team: Schema.optional(TenantId),
   role: Schema.optionalWith(Schema.Literal("member", "admin"), { default: () => "member" as const })
 })

@@ -1,9 +1,9 @@
 /**
- * Suspensions of users by the operator, by the directory (SCIM), or by both. A suspended user's tokens and keys are rejected until every suspension
- * has ended. Credit and memberships stay.
+ * Suspensions of users, by the operator, the directory (SCIM), or both. A suspended user's tokens and keys are rejected until every suspension has
+ * ended. Credit and memberships are kept.
  *
  * Where the specification is silent:
- * - The operator can end any suspension. The directory can end only its own.
+ * - The operator can end any suspension; the directory can end only its own.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -15,7 +15,7 @@ import type { WriterContract } from "../../books/ledger/write/Writer.ts"
 import type { BelongingContract } from "./Belonging.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** The author of a suspension. */
+/** The party that imposed a suspension. */
 export type Suspender = "operator" | "directory"
 
 export const make = (sql: SqlClient, writer: WriterContract, belonging: BelongingContract) => {

@@ -1,4 +1,4 @@
-/** Accounts and their tenants: creation at the first sign-in, reading, suspension, and plans. */
+/** Accounts and their tenants: creates them at the first sign-in, reads them, suspends them, and sets their plans. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import type { Actor, Caller } from "../../kernel/Caller.ts"
@@ -22,60 +22,63 @@ import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
   /**
-   * Returns the account of a user verified by a provider. The first sign-in creates it with its home tenant and signup credit. Concurrent
-   * sign-ins create one account. The credit is granted once, when the address is first verified.
+   * Returns the account of a user that a provider verified. The first sign-in creates it, with its home tenant and signup credit. Concurrent sign-ins
+   * create only one account. The credit is granted once, when the address is first verified.
    */
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
-  /** Reads an account that the caller may see: their own, or one in a tenant that they share. */
+  /** Reads an account that the caller may see: their own, or one in a tenant that both belong to. */
   readonly account: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly account_id: AccountId
   }) => Effect.Effect<Account, AccountNotFound>
-  /** The account's memberships, except removed ones. The home tenant comes first. */
+  /** Lists the account's memberships except removed ones, the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
-  /** The role of an active member. `undefined` for others and for suspended users. */
+  /** Returns an active member's role, or `undefined` for anyone else and for suspended users. */
   readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
   /** Fails unless the account is an owner or admin of the tenant. */
   readonly mayManage: (actor: Actor) => Effect.Effect<void, InsufficientRole>
-  /** The verified address of the account. `undefined` if it has none. */
+  /** Returns the account's verified address, or `undefined` if it has none. */
   readonly verifiedEmail: (account: AccountId) => Effect.Effect<string | undefined>
-  /** The account with this verified address, and its home tenant. */
+  /** Finds the account that verified this address, and its home tenant. */
   readonly accountOfEmail: (
     email: string
   ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
-  /** Whether calls in the tenant are tagged with the sessions and agents that coding agents name. */
+  /** Returns whether the tenant's calls are tagged with the sessions and agents that coding agents name. */
   readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
-  /** The members of the tenant, except removed ones, in joining order. */
+  /** Lists the tenant's members except removed ones, in the order in which they joined. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
-  /** Accounts by their ids. Unknown ids are absent. */
+  /** Returns accounts by id. Unknown ids are absent. */
   readonly named: (
     accounts: ReadonlyArray<AccountId>
   ) => Effect.Effect<ReadonlyArray<Pick<Account, "id" | "name" | "email">>>
-  /** A tenant's plan. Defaults to `noPlan`. */
+  /** Returns a tenant's plan. Defaults to `noPlan`. */
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
-  /** Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active, with `seatsDefault` seats unless given. */
+  /**
+   * Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active and has `seatsDefault` seats unless `seats` is
+   * given.
+   */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
   /**
-   * Suspends a user in one transaction with `beside`. Returns `false` if the user is unknown, or already suspended by `by` (by default the
-   * operator).
+   * Suspends a user in one transaction with `beside`. Returns `false` if the user is unknown, or if `by` (the operator by default) has already
+   * suspended them.
    */
   readonly suspend: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends any suspension. The directory can end only its own. Returns `false` if there is none. */
+  /** Ends any suspension, or only its own if `by` is the directory. Returns `false` if there is none. */
   readonly activate: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** The authors of the remaining suspensions. */
+  /** Returns who imposed the suspensions that remain. */
   readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
-  /** Changes the name of an account, in one transaction with `beside`. Returns `false` for an unknown account. */
+  /** Changes an account's name, in one transaction with `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,
     name: string,

@@ -217,10 +217,10 @@ it("is found out by verify where a grant is booked twice, or more is taken than 
   await renew("alw_ada_2026-12", 20n * usd)
   const { found } = await run(Scene.findings)
   expect(found).toEqual([
-    "the allowance alw_ada_2026-11 must be granted once in the ledger, but is there 2 times",
+    "the ledger must grant the allowance alw_ada_2026-11 once, but grants it 2 times",
     // What was taken back, and what was granted.
-    "20 USD are booked for the allowance alw_ada_2026-12, which does not exist",
-    "20 USD are booked for the allowance alw_ada_2026-12, which does not exist",
-    "the allowance of bil_ada took back 20 USD, but only 5 USD of it were unused"
+    "the ledger grants 20 USD for the allowance alw_ada_2026-12, which does not exist",
+    "the ledger grants 20 USD for the allowance alw_ada_2026-12, which does not exist",
+    "the allowance of bil_ada took back 20 USD, but only 5 USD was unused"
   ])
 })

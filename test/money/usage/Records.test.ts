@@ -253,7 +253,10 @@ describe("Records", () => {
       yield* many(acme, depthMax + 100)
       expect(yield* refused({ sort: "cost", page: depthMax / 50 + 1 })).toMatchObject({
         code: "invalid_request",
-        details: { field: "page", rule: "within the first 20000 records when sorted by cost; beyond, go on by cursor" }
+        details: {
+          field: "page",
+          rule: "must be within the first 20000 records when sorted by cost; continue with the cursor beyond that"
+        }
       })
       expect((yield* page({ sort: "cost", page: depthMax / 50 })).records).toHaveLength(50)
       expect((yield* page({ sort: "cost", page: depthMax / 50 + 3 })).records).toEqual([])
@@ -286,9 +289,13 @@ describe("Records", () => {
       expect(yield* refused({ sort: "model" })).toEqual(
         invalid("sort", "one of timestamp, cost, total_tokens, latency")
       )
-      expect(yield* refused({ direction: "up" })).toEqual(invalid("direction", "asc or desc"))
-      expect(yield* refused({ start_date: "yesterday" })).toEqual(invalid("start_date", "an RFC 3339 date and time"))
-      expect(yield* refused({ end_date: "2026-02-30" })).toEqual(invalid("end_date", "an RFC 3339 date and time"))
+      expect(yield* refused({ direction: "up" })).toEqual(invalid("direction", "must be asc or desc"))
+      expect(yield* refused({ start_date: "yesterday" })).toEqual(
+        invalid("start_date", "must be an RFC 3339 date and time")
+      )
+      expect(yield* refused({ end_date: "2026-02-30" })).toEqual(
+        invalid("end_date", "must be an RFC 3339 date and time")
+      )
       for (const sort of ["cost", "total_tokens", "latency", "timestamp"] as const) {
         for (const far of [2, depthMax / 50 + 1, 999_999_999_999_999]) {
           expect((yield* page({ sort, page: far })).records).toEqual([])

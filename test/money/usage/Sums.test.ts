@@ -142,12 +142,15 @@ describe("the summary", () => {
         status: 400,
         body: {
           error: "Invalid start_time format",
-          details: { field: "start_time", rule: "an RFC 3339 date and time" }
+          details: { field: "start_time", rule: "must be an RFC 3339 date and time" }
         }
       })
       expect(yield* refused({ end_time: "2026-02-30T00:00:00Z" })).toEqual({
         status: 400,
-        body: { error: "Invalid end_time format", details: { field: "end_time", rule: "an RFC 3339 date and time" } }
+        body: {
+          error: "Invalid end_time format",
+          details: { field: "end_time", rule: "must be an RFC 3339 date and time" }
+        }
       })
       expect(yield* refused({ start_time: "", end_time: "" })).toMatchObject({
         body: { error: "Invalid start_time format" }
@@ -266,13 +269,13 @@ describe("the rollup", () => {
       }
       const details = (query: RollupQuery) =>
         Effect.map(refused({ rollup: "daily", ...query }), ({ body, status }) => [status, body.code, body.details])
-      const rule = "an RFC 3339 date and time"
+      const rule = "must be an RFC 3339 date and time"
       expect(yield* details({ start_date: "x" })).toEqual([400, "invalid_request", { field: "start_date", rule }])
       expect(yield* details({ end_date: "x" })).toEqual([400, "invalid_request", { field: "end_date", rule }])
       expect(yield* details({ usage_type: "x" })).toEqual([
         400,
         "invalid_request",
-        { field: "usage_type", rule: "inference or tool" }
+        { field: "usage_type", rule: "must be inference or tool" }
       ])
     }).pipe(Effect.provide(layer))
   )

@@ -69,8 +69,8 @@ describe("an allowance", () => {
   })
 
   it.each([
-    [{ amount_usd: 20 }, "either plan, or amount_usd and period"],
-    [{ plan: "student", amount_usd: 20, period: "week" }, "either plan, or amount_usd and period"],
+    [{ amount_usd: 20 }, "must contain either plan, or amount_usd and period"],
+    [{ plan: "student", amount_usd: 20, period: "week" }, "must contain either plan, or amount_usd and period"],
     [{ amount_usd: 0, period: "week" }, "a decimal number above 0"],
     [{ amount_usd: 20, period: "day" }, "week"]
   ])("is refused for %o", async (json, words) => {

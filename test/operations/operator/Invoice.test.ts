@@ -94,7 +94,7 @@ describe("an invoice", () => {
     const line = "2026-03-01,m,1\n"
     expect(await refusal(`date,model,cost\n${line.repeat(linesMax + 1)}`)).toContain(`at most ${linesMax} lines`)
     const models = Array.from({ length: 20_001 }, (_, i) => `2026-03-01,m${i},1`).join("\n")
-    expect(await refusal(`date,model,cost\n${models}`)).toContain("days and models")
+    expect(await refusal(`date,model,cost\n${models}`)).toContain("pairs of day and model")
     const bad = await read(`date,model,cost\n${"x,m,1\n".repeat(1_000)}`)
     expect([bad.bad_lines.length, bad.bad_lines_total, bad.lines]).toEqual([100, 1_000, []])
   })

@@ -217,7 +217,10 @@ describe("a child", () => {
         json: { spending_limit_usd: 2, allowed_models: ["m", "n", "o"] }
       })
       const wider = yield* make(key.api_key, { limit: { usd: 2.000000001 } })
-      expect([wider.status, wider.body]).toEqual([400, invalid("limit.usd", "at most 2 USD, the limit of the API key")])
+      expect([wider.status, wider.body]).toEqual([
+        400,
+        invalid("limit.usd", "must be at most 2 USD, the limit of the API key")
+      ])
       const one = yield* run(key.api_key, {
         limit: { usd: 1, tokens: 100, concurrent: 3 },
         models: ["m", "n"],
@@ -226,17 +229,25 @@ describe("a child", () => {
       // The child limits requests alone; the limits above it hold for the third level too.
       const two = yield* run(one.api_key, { limit: { requests: 5 }, tags: { b: "2", c: "3" } })
       for (const [json, field, rule] of [
-        [{ limit: { usd: 1.5 } }, "limit.usd", `at most 1 USD, the limit of the run ${one.id}`],
-        [{ limit: { usd: 3 } }, "limit.usd", `at most 1 USD, the limit of the run ${one.id}`],
-        [{ limit: { tokens: 101 } }, "limit.tokens", `at most 100 tokens, the limit of the run ${one.id}`],
-        [{ limit: { requests: 6 } }, "limit.requests", `at most 5 requests, the limit of the run ${two.id}`],
-        [{ limit: { concurrent: 4 } }, "limit.concurrent", `at most 3 open calls, the limit of the run ${one.id}`],
-        [{ limit: { usd: 1 }, models: ["m", "o"] }, "models", 'models of its parent, which may not call "o"'],
+        [{ limit: { usd: 1.5 } }, "limit.usd", `must be at most 1 USD, the limit of the run ${one.id}`],
+        [{ limit: { usd: 3 } }, "limit.usd", `must be at most 1 USD, the limit of the run ${one.id}`],
+        [{ limit: { tokens: 101 } }, "limit.tokens", `must be at most 100 tokens, the limit of the run ${one.id}`],
+        [{ limit: { requests: 6 } }, "limit.requests", `must be at most 5 requests, the limit of the run ${two.id}`],
+        [
+          { limit: { concurrent: 4 } },
+          "limit.concurrent",
+          `must be at most 3 open calls, the limit of the run ${one.id}`
+        ],
+        [
+          { limit: { usd: 1 }, models: ["m", "o"] },
+          "models",
+          'must be models that the parent may call, but it may not call "o"'
+        ],
         [{ limit: { usd: 1 }, tags: { a: "2" } }, "tags.a", `"1", which the parent's key has set`],
         [
           { limit: { usd: 1 }, tags: Object.fromEntries([..."defghi"].map((name) => [name, "x"])) },
           "tags",
-          "at most 8 tags, with those of the parent"
+          "must contain at most 8 tags, including those of the parent"
         ]
       ] as const) {
         const { body, status } = yield* make(two.api_key, json)
@@ -245,7 +256,10 @@ describe("a child", () => {
       const long = (names: string) => Object.fromEntries([...names].map((name) => [name.repeat(60), "x".repeat(128)]))
       const wordy = yield* run(key.api_key, { tags: long("pqr") })
       const more = yield* make(wordy.api_key, { limit: { usd: 1 }, tags: long("stu") })
-      expect([more.status, more.body]).toEqual([400, invalid("tags", "fewer bytes, with those of the parent")])
+      expect([more.status, more.body]).toEqual([
+        400,
+        invalid("tags", "must contain fewer bytes, including the tags of the parent")
+      ])
       const three = yield* run(two.api_key, {
         limit: { usd: 1, tokens: 100, requests: 5, concurrent: 3 },
         models: ["n"]
@@ -283,7 +297,7 @@ describe("a child", () => {
       const ninth = yield* make(one.api_key, { limit: { usd: 1 } })
       expect([ninth.status, ninth.body]).toEqual([
         400,
-        invalid("", "a run of at most 8 levels, and this one would have level 9")
+        invalid("", "runs may be at most 8 levels deep; this one would be at level 9")
       ])
     })
   )
@@ -572,7 +586,7 @@ describe("the open runs of a tenant", () => {
       expect([refused.status, refused.body]).toEqual([
         409,
         {
-          error: "this tenant has too many open runs: end one first",
+          error: "this tenant has too many open runs; end one first",
           code: "too_many_runs",
           details: { open_max: 10_000 }
         }

@@ -258,7 +258,7 @@ describe("in a shared tenant", () => {
 describe("limits that an owner or admin has set on a member's key", () => {
   const insufficient = {
     status: 403,
-    body: { error: "an owner or admin has set this limit: only they may raise or lift it", code: "insufficient_role" }
+    body: { error: "an owner or admin set this limit; only they may raise or remove it", code: "insufficient_role" }
   }
 
   scene(

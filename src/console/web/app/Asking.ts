@@ -1,4 +1,4 @@
-/** Hooks for queries that several views share. A query key is the topic (see `PersonLive`), the tenant and the query, in this order. */
+/** Hooks for queries that several views share. A query key consists of the topic (see `PersonLive`), the tenant and the query, in this order. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { nano } from "../money.ts"
 import { api, resultOf, tenantId } from "./Client.ts"
@@ -28,7 +28,9 @@ export const useBillingAccount = () => {
   })
 }
 
-/** The parts of the balance, and the credit reserved by open calls. No event reports the start of a call, so this query polls. */
+/**
+ * Returns the balance by kind of credit, and the credit that open calls have reserved. It polls, because no event reports that a call has started.
+ */
 export const useAmounts = () => {
   const tenant_id = tenantId()
   return useQuery({
@@ -56,7 +58,7 @@ export const useLedger = (page: number, per_page: number, source?: string) => {
   })
 }
 
-/** The keys that this user can see, at most 200. */
+/** Returns the keys that this user can see, at most 200. */
 export const useKeys = () => {
   const tenant_id = tenantId()
   return useQuery({

@@ -1,4 +1,4 @@
-/** The URLs of the console and of the API beside it. The server writes the console's path into `<base>`. */
+/** The URLs of the console and of the API next to it. The server writes the console's path into `<base>`. */
 
 /** The console's URL. Its path is `/console/`, or `/gate/console/` if the service has the prefix `/gate`. */
 export const consoleBase = new URL(document.baseURI)

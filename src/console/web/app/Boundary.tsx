@@ -1,4 +1,4 @@
-/** Error boundaries: replace a view that threw, so the rest of the page keeps working. */
+/** Error boundaries, which replace a view that threw so that the rest of the page keeps working. */
 import type { ErrorComponentProps } from "@tanstack/react-router"
 import { RotateCw } from "lucide-react"
 import { Component } from "react"

@@ -1,6 +1,6 @@
 /**
  * The API client, typed by the contract (`Contract.d.ts`). `asked` returns the response body or throws a `Refusal`. An amount that a double cannot
- * hold arrives as a string with all digits.
+ * represent exactly arrives as a string with all its digits.
  */
 import createClient from "openapi-fetch"
 import type { Client } from "openapi-fetch"
@@ -23,7 +23,7 @@ export const withAllDigits = (json: string): string =>
     : json
 
 /**
- * Sends a request with the session's token. A 401 is retried once with a new token. Fails with `SignedOut` if the session has expired.
+ * Sends a request with the session's token. After a 401, it gets a new token and tries once more. Fails with `SignedOut` if the session has expired.
  */
 export const fetchWith =
   <G extends Grant, To>(session: Session<G, To>) =>
@@ -70,7 +70,7 @@ interface Answered<A> {
   readonly response: Response
 }
 
-/** Returns the response body. Fails with `Refusal`. */
+/** Returns the response body. Fails with `Refusal` on an error response. */
 export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
   const { data, error, response } = await answer
   if (response.ok) return data as A
@@ -81,11 +81,11 @@ export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
   )
 }
 
-/** Returns the `result` field of a response envelope. Fails with `Refusal`. */
+/** Returns the `result` field of a response envelope. Fails with `Refusal` on an error response. */
 export const resultOf = async <A>(answer: Promise<Answered<{ readonly result: A }>>): Promise<A> =>
   (await asked(answer)).result
 
-/** The tenant of this tab. Throws `SignedOut` if the user is not signed in. */
+/** Returns this tab's tenant. Throws `SignedOut` if the user is not signed in. */
 export const tenantId = (): string => {
   const { state } = personSession
   if (state.kind !== "open") throw new SignedOut()

@@ -1,6 +1,6 @@
 /**
- * Live events. They are server-sent events that `fetch` reads, because an `EventSource` can send a token only in its URL. A broken stream resumes
- * after its last event (`Last-Event-ID`). The delay before a reconnect grows.
+ * Live events, which are server-sent events read with `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes
+ * after its last event (`Last-Event-ID`). The delay before each reconnect grows.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"
@@ -17,11 +17,11 @@ interface Event {
 
 type Listener = (event: Event) => void
 
-/** The service sends data every 15 s. If no byte arrives for this many milliseconds, the connection is reopened. */
+/** The service sends data every 15 s. If nothing arrives for this many milliseconds, the connection is reopened. */
 const silenceMax = 40_000
 const pauseMax = 30_000
 
-/** Splits a stream's text into events. */
+/** Splits the text of a stream into events. */
 export class EventText {
   #rest = ""
 
@@ -68,7 +68,7 @@ export class Live {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Connects and reconnects until `stop` is called. After a change of tenant, call `start` again, because a stream belongs to the token's tenant. */
+  /** Connects, and reconnects until `stop` is called. Call `start` again after switching tenants, because a stream belongs to the token's tenant. */
   start(): void {
     this.#stop?.abort()
     const stop = new AbortController()
@@ -162,5 +162,5 @@ const waited = (millis: number, signal: AbortSignal): Promise<void> =>
 
 export const useLiveState = (live: Live): LiveState => useSyncExternalStore(live.subscribe, () => live.state)
 
-/** Calls `listener` for each event of `live` while the component is mounted. `listener` must stay the same between renders. */
+/** Calls `listener` for each event from `live` while the component is mounted. Pass the same `listener` on every render. */
 export const useLive = (live: Live, listener: Listener): void => useEffect(() => live.on(listener), [live, listener])

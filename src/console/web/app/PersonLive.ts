@@ -5,7 +5,7 @@ import { personSession } from "./PersonSession.ts"
 
 export const live = new Live("/v1/events", personSession)
 
-/** The topics that each event invalidates. */
+/** The query topics that each event invalidates. */
 const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   call: ["usage", "keys", "budgets", "runs"],
   balance: ["balance", "ledger", "reload", "payers"],
@@ -25,7 +25,7 @@ const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   ]
 }
 
-/** Hundreds of calls may arrive per second, so queries are refetched once per second at most. */
+/** Hundreds of calls may arrive per second, so queries are refetched at most once per second. */
 const pause = 1000
 
 export const keepFresh = (queries: QueryClient): (() => void) => {

@@ -10,7 +10,7 @@ export interface PersonGrant extends Grant {
   readonly session_expires_at: string
 }
 
-/** The storage key of this tab's tenant, which survives a reload. The tenant's id is not secret. */
+/** The key under which this tab's tenant is stored, so that it survives a reload. The tenant's id is not secret. */
 const tenantOfTab = "console.tenant"
 
 /** Reads the code of a single-use console link and removes it from the address bar and the history. */
@@ -30,11 +30,11 @@ const ask = (body: { readonly tenant_id?: string | undefined; readonly code?: st
 
 const renew = async (to: string | undefined): Promise<PersonGrant | undefined> => {
   const code = codeOf()
-  // The link may be for another user, who is not a member of this tab's tenant.
+  // The link may be for a different user, who does not belong to this tab's tenant.
   const tenant = code === undefined ? (to ?? sessionStorage.getItem(tenantOfTab) ?? undefined) : undefined
   let response = await ask(code === undefined ? { tenant_id: tenant } : { code })
   if (response.status === 403 && tenant !== undefined && to === undefined) {
-    // The user is no longer a member of that tenant, so return to the home tenant.
+    // The user no longer belongs to that tenant, so return to the home tenant.
     sessionStorage.removeItem(tenantOfTab)
     response = await ask({})
   }

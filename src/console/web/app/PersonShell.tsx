@@ -1,4 +1,4 @@
-/** The frame of the user's views: tenant, navigation and account. It is rendered only for signed-in users. */
+/** The frame around the user's views: tenant, navigation and account. It is rendered only for signed-in users. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link, useNavigate } from "@tanstack/react-router"
 import {
@@ -172,7 +172,7 @@ const useUnread = (): number => {
 }
 
 export const PersonShell = () => {
-  // Re-renders when the session changes, which happens on a tenant switch.
+  // Re-renders when the session changes, which it does when the user switches tenants.
   useSession(personSession)
   const { data: providers } = useProviders()
   const queries = useQueryClient()
@@ -204,7 +204,7 @@ export const PersonShell = () => {
     ]
   ]
   return (
-    // A page shows one tenant's data, so a tenant switch remounts it.
+    // A page shows the data of one tenant, so switching tenants remounts it.
     <Shell
       key={tenantId()}
       name={providers?.service_name ?? texts.app.console}

@@ -1,4 +1,4 @@
-/** The service's name and sign-in methods. */
+/** Loads the service's name and sign-in methods. */
 import { useQuery } from "@tanstack/react-query"
 import { addressOf } from "./Base.ts"
 import { reached, refusalOf } from "./Refusal.ts"

@@ -4,7 +4,7 @@ import { Refusal, SignedOut } from "./Refusal.ts"
 
 export { QueryClientProvider }
 
-/** Network failures are retried twice. Refusals are not retried. */
+/** Retries network failures twice. Error responses below 500 are not retried. */
 const isWorthAnother = (failures: number, error: unknown): boolean =>
   failures < 2 && !(error instanceof SignedOut) && !(error instanceof Refusal && error.status < 500)
 

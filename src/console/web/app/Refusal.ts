@@ -1,4 +1,4 @@
-/** Failures of a request: an error response, an unreachable service, or an expired session. */
+/** The ways in which a request can fail: an error response, an unreachable service, or an expired session. */
 
 interface Problem {
   readonly error?: string
@@ -21,13 +21,13 @@ export class Refusal extends Error {
     this.requestId = requestId
   }
 
-  /** The name of the invalid request field, if the response names one. */
+  /** The request field that is invalid, if the response names one. */
   get field(): string | undefined {
     return typeof this.details["field"] === "string" ? this.details["field"] : undefined
   }
 }
 
-/** No response arrived because the network or the service is down. */
+/** No response arrived, because the network or the service is down. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super("The service did not respond.", { cause })
@@ -35,7 +35,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** The session has expired or was ended. The user must sign in again. */
+/** The session expired or was ended, so the user must sign in again. */
 export class SignedOut extends Error {
   constructor() {
     super("The session has ended.")

@@ -1,5 +1,5 @@
 /**
- * The console's routes. Each view is a separate file, loaded on demand. `main.tsx` explains how to add a view.
+ * The console's routes. Each view is a separate file that is loaded on demand. `main.tsx` explains how to add one.
  */
 import {
   createRootRoute,
@@ -46,7 +46,7 @@ export const rootRoute = createRootRoute({
   notFoundComponent: Lost
 })
 
-/** Returns a search parameter as text, or `undefined` if it is absent. */
+/** Returns a search parameter as a string, or `undefined` if it is absent. */
 const text = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined
 
@@ -77,7 +77,7 @@ const home = createRoute({
   component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
 })
 
-/** The view's state. The URL holds it, so users can share it and return to it with Back. */
+/** The view's state, which is kept in the URL so that users can share it and return to it with Back. */
 export interface UsageSearch {
   readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
   readonly from?: string
@@ -88,7 +88,7 @@ export interface UsageSearch {
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
   readonly call?: string | undefined
-  /** Filters on calls. An empty key selects calls that were made with a user token instead of a key. */
+  /** Filters on calls. An empty key selects calls made with a user token instead of a key. */
   readonly model?: string | undefined
   readonly application?: string | undefined
   readonly account?: string | undefined
@@ -147,7 +147,7 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
 })
 
-/** Picks the named search parameters that are present. */
+/** Picks those of the named search parameters that are present. */
 const only =
   <Name extends string>(...names: ReadonlyArray<Name>) =>
   (search: Record<string, unknown>): { readonly [name in Name]?: string } =>
@@ -211,7 +211,7 @@ const account = createRoute({
   component: lazyRouteComponent(() => import("../views/account/Account.tsx"), "Account")
 })
 
-/** The target of invitation links in letters. It requires no sign-in. It removes the token from the URL before it renders. */
+/** Where the invitation links in letters lead. It requires no sign-in, and removes the token from the URL before it renders. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation",
@@ -248,7 +248,7 @@ const tree = rootRoute.addChildren([
   ...operatorRoutes(rootRoute)
 ])
 
-/** Parses search parameters as plain text, not as JSON. */
+/** Parses search parameters as plain strings, not as JSON. */
 const parseSearch = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search))
 const stringifySearch = (search: Record<string, unknown>): string => {
   const entries = Object.entries(search).flatMap(([name, value]) =>

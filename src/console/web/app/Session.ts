@@ -1,6 +1,6 @@
 /**
  * This tab's session. The access token is kept only in memory. An HttpOnly cookie survives a reload, and `renew` exchanges it for the next token.
- * Tabs share the cookie. A lock lets them renew one at a time, and they notify each other when the session ends.
+ * Tabs share the cookie, so a lock makes them renew one at a time, and they notify each other when the session ends.
  */
 import { useSyncExternalStore } from "react"
 import { SignedOut } from "./Refusal.ts"
@@ -19,7 +19,7 @@ export type SessionState<G extends Grant> =
   | { readonly kind: "open"; readonly grant: G }
 
 export interface SessionOptions<G extends Grant, To> {
-  /** Names the lock and the channel between tabs. */
+  /** The name of the lock and of the channel between tabs. */
   readonly name: string
   /** Requests a token. Returns `undefined` if there is no session. */
   readonly renew: (to: To | undefined) => Promise<G | undefined>
@@ -58,7 +58,7 @@ export class Session<G extends Grant, To = never> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Returns a token, renewed if it expires within 30 s. Fails with `SignedOut` if there is no session. */
+  /** Returns a token, renewing it first if it expires within 30 s. Fails with `SignedOut` if there is no session. */
   async token(): Promise<string> {
     if (this.#state.kind !== "open" || Date.now() > this.#expires - early / 2) await this.renew()
     const state = this.state
@@ -80,7 +80,7 @@ export class Session<G extends Grant, To = never> {
     return renewal
   }
 
-  /** Call this after the service rejected `token`. Requests the next token, unless another request has already replaced this one. */
+  /** To be called after the service rejected `token`. Requests the next token, unless another request has already replaced this one. */
   async refused(token: string): Promise<void> {
     if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
     await this.renew()
@@ -104,7 +104,7 @@ export class Session<G extends Grant, To = never> {
       this.#set({ kind: "open", grant })
       if (was === "none") this.#tell("opened")
     } catch (error) {
-      // If the renewal did not reach the service, the old token stays in use while it is valid.
+      // If the renewal did not reach the service, the old token is used until it expires.
       if (to !== undefined) throw error
       if (this.#state.kind === "open" && Date.now() < this.#expires) this.#again(5000)
       else this.#set({ kind: "unreachable", error })

@@ -1,6 +1,6 @@
 /**
- * The frame around every view. It has a navigation column on wide screens, and a bar with a menu on phones. `PersonShell` and
- * `operator/OperatorShell` provide the content.
+ * The frame around every view: a navigation column on wide screens, and a bar with a menu on phones. `PersonShell` and `operator/OperatorShell`
+ * provide the content.
  */
 import { Link, Outlet, useLocation } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -18,13 +18,13 @@ export interface NavEntry {
   readonly text: string
   readonly icon: LucideIcon
   readonly isExact?: boolean
-  /** The number of waiting items, shown beside the text. */
+  /** The number of waiting items, shown next to the text. */
   readonly count?: number
 }
 
 interface ShellProps {
   readonly name: ReactNode
-  /** The link target of the name. */
+  /** Where the name links to. */
   readonly home?: NonNullable<LinkProps["to"]>
   readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
   /** Shown below the name. */
@@ -32,7 +32,7 @@ interface ShellProps {
   /** Shown at the bottom of the column. */
   readonly bottom: ReactNode
   readonly live: LiveState
-  /** On a phone, shown next to the menu button. */
+  /** Shown next to the menu button on a phone. */
   readonly aside?: ReactNode
   readonly tone?: "operator"
 }
@@ -51,7 +51,7 @@ export const Shell = ({ aside, bottom, home = "/", live, name, nav, tone, top }:
   const isFirst = useRef(true)
   useEffect(() => {
     setOpen(false)
-    // Moves the focus, so that a screen reader starts at the new view.
+    // Moves the focus so that a screen reader starts at the new view.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     isFirst.current = false
   }, [pathname])

@@ -3,7 +3,7 @@ import type { QueryClient } from "@tanstack/react-query"
 import { live } from "./PersonLive.ts"
 import { personSession } from "./PersonSession.ts"
 
-/** Fails if the user is not a member of `tenant`. */
+/** Switches to `tenant`. Fails if the user does not belong to it. */
 export const switchTo = async (tenant: string, queries: QueryClient): Promise<void> => {
   await personSession.renew(tenant)
   // Wait until the previous tenant's views are unmounted, because the service would now reject their queries.

@@ -1,4 +1,4 @@
-/** The theme for components. `earlyTheme.ts` applies it before the first paint. */
+/** Lets components read and choose the theme. `earlyTheme.ts` applies it before the first paint. */
 import { useSyncExternalStore } from "react"
 import { applyTheme, keepTheme, themeChosen } from "./ThemeChoice.ts"
 import type { Theme } from "./ThemeChoice.ts"
@@ -24,6 +24,6 @@ const subscribe = (listener: () => void): (() => void) => {
 
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, themeChosen)
 
-/** Whether the dark theme is active. Canvas drawings depend on it. */
+/** Returns whether the dark theme is active. What is drawn on a canvas depends on it. */
 export const useIsDark = (): boolean =>
   useSyncExternalStore(subscribe, () => (themeChosen() === "system" ? dark.matches : themeChosen() === "dark"))

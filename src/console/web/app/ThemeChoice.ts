@@ -1,4 +1,6 @@
-/** The theme choice: light, dark or the system's. The browser stores it. This module has no imports, because it runs before all others. */
+/**
+ * The theme that the user chose: light, dark or the system's. The browser stores it. This module imports nothing, because it runs before all others.
+ */
 
 export type Theme = "system" | "light" | "dark"
 

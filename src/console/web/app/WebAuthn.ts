@@ -1,7 +1,7 @@
-/** Passkeys in the browser. Converts options for `navigator.credentials` from JSON, and its results to JSON. Bytes are base64url. */
+/** Passkeys in the browser. Converts the options for `navigator.credentials` from JSON, and its results to JSON. Bytes are base64url. */
 import type { Schemas } from "./Client.ts"
 
-/** Whether the browser supports passkeys. */
+/** Returns whether the browser supports passkeys. */
 export const hasPasskeys = (): boolean => typeof PublicKeyCredential === "function"
 
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
@@ -13,11 +13,11 @@ const textOf = (bytes: ArrayBuffer): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "")
 
-/** Whether the user closed the browser's dialog or it timed out. */
+/** Returns whether the user closed the browser's dialog or it timed out. */
 export const isDismissed = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "NotAllowedError"
 
-/** Whether the authenticator already has a passkey for this account. */
+/** Returns whether the authenticator already holds a passkey for this account. */
 export const isKnown = (error: unknown): boolean => error instanceof DOMException && error.name === "InvalidStateError"
 
 const named = (credential: PublicKeyCredential) => ({

@@ -1,4 +1,4 @@
-/** The operator's actions. Each dialog explains the effect, asks for a reason for the audit log, and reports the result. */
+/** The operator's actions. Each dialog explains what will happen, asks for a reason for the audit log, and reports the result. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Check } from "lucide-react"
 import { useState } from "react"
@@ -13,7 +13,7 @@ import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
-/** An action's target. */
+/** The target of an action. */
 interface Named {
   readonly id: string
   readonly name: string
@@ -33,7 +33,7 @@ interface Draft {
   readonly passkeys: boolean
 }
 
-/** Creates a reference for one form. Submitting the form again reuses it. */
+/** Creates a reference for one form. Submitting that form again reuses it. */
 const freshReference = (): string =>
   `console-${[...crypto.getRandomValues(new Uint8Array(6))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 
@@ -244,14 +244,14 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
   )
 }
 
-/** The dialog of the chosen action. Renders nothing without an action. */
+/** Shows the dialog for the chosen action. Renders nothing if none is chosen. */
 export const ActDialog = ({ act, onClose }: { readonly act: Act | undefined; readonly onClose: () => void }) => (
   <Dialog title={act === undefined ? "" : wordingOf(act, "").title} isOpen={act !== undefined} onClose={onClose}>
     {act === undefined ? null : <Form key={`${act.kind} ${act.of.id}`} act={act} onClose={onClose} />}
   </Dialog>
 )
 
-/** Returns a function that opens an action's dialog, and the dialog. */
+/** Returns a function that opens the dialog for an action, and the dialog itself. */
 export const useAct = (): readonly [act: (act: Act) => void, dialog: ReactNode] => {
   const [act, setAct] = useState<Act>()
   return [setAct, <ActDialog key="act" act={act} onClose={() => setAct(undefined)} />]

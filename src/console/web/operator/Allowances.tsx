@@ -1,4 +1,4 @@
-/** All tenants' allowances with their next renewal, and the configured plans. */
+/** Lists all tenants' allowances with their next renewal, and the configured plans. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"

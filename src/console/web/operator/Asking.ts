@@ -1,10 +1,10 @@
-/** Queries that several operator views share. A query key begins with `operator`. */
+/** Queries that several operator views share. Every query key begins with `operator`. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { resultOf } from "../app/Client.ts"
 import { operatorApi } from "./OperatorSession.ts"
 
-/** The cursors of the visited pages. The last belongs to the current page. A different `question` resets them. */
+/** The cursors of the pages visited, the last of them for the current page. A different `question` resets them. */
 export const useCursors = (question: string) => {
   const [state, set] = useState<{ readonly question: string; readonly cursors: ReadonlyArray<string> }>({
     question,

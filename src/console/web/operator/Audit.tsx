@@ -1,4 +1,4 @@
-/** The operators' actions, newest first. The URL holds the filter. */
+/** Lists the operators' actions, newest first. The filter is kept in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { History } from "lucide-react"

@@ -1,4 +1,4 @@
-/** All tenants' charges next to the costs that vendors reported, by day, provider and model. */
+/** Shows all tenants' charges next to the costs that vendors reported, by day, provider and model. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { ChartColumn } from "lucide-react"
@@ -31,7 +31,7 @@ type Measure = keyof typeof t.measures
 const dayLong = 86_400_000
 const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
 
-/** Sums over rows. Amounts are in nano-USD. */
+/** The sum of several rows. Amounts are in nano-USD. */
 interface Sum {
   readonly name: string
   readonly requests: number
@@ -87,7 +87,7 @@ const valueOf = (row: Row, measure: Measure): number => {
   return approximate(measure === "charged" ? row.charged : (row.vendor_cost ?? 0))
 }
 
-/** One series for each of the top models by `measure`, and one for the rest. */
+/** Returns one series for each of the top models by `measure`, and one for all others. */
 const useSeries = ({ from, rows, to }: Schemas["OperatorCosts"], measure: Measure) =>
   useMemo(() => {
     const days: Array<string> = []
@@ -234,7 +234,7 @@ const isOneOf = <K extends string>(all: Readonly<Record<K, string>>, value: stri
 
 type Change = (change: ReturnType<typeof route.useSearch>) => void
 
-/** The search parameters. Defaults replace missing dates and unknown names. */
+/** Reads the search parameters. Missing dates and unknown names get defaults. */
 const useShown = () => {
   const search = route.useSearch()
   const navigate = route.useNavigate()

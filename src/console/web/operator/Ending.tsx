@@ -1,4 +1,4 @@
-/** Ends a list item after confirmation. */
+/** Ends an item in a list once the user confirms. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { ReactNode } from "react"
@@ -11,7 +11,7 @@ interface EndingOf<Row> {
   readonly end: (row: Row) => Promise<unknown>
 }
 
-/** Returns a function that opens the confirmation for a row, and the dialog. */
+/** Returns a function that opens the confirmation for a row, and the dialog itself. */
 export const useEnding = <Row,>({
   action,
   end,

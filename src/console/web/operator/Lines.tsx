@@ -18,7 +18,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
 
-/** Shows a badge unless the status is normal. */
+/** Shows a badge unless the status is the usual one. */
 export const Status = ({ of }: { readonly of: string }) =>
   of === "active" ? (
     <span className="quiet">{texts.states[of]}</span>
@@ -28,7 +28,7 @@ export const Status = ({ of }: { readonly of: string }) =>
 
 interface LinkOf {
   readonly id: string
-  /** The default is the id. */
+  /** Defaults to the id. */
   readonly name?: string | undefined
 }
 
@@ -122,9 +122,9 @@ const Ends = ({ at }: { readonly at: string | null }) => {
 interface KeyTableProps<K extends KeyLine> {
   readonly rows: ReadonlyArray<K>
   readonly onRevoke: (key: K) => void
-  /** The column to omit, because all keys belong to one tenant or person. */
+  /** The column to leave out, because all keys belong to one tenant or person. */
   readonly without?: "tenant" | "person"
-  /** Names of tenants or people, by id. */
+  /** The names of tenants or people, by id. */
   readonly names?: ReadonlyMap<string, string>
   readonly more?: ReadonlyArray<Column<K>>
 }
@@ -195,16 +195,16 @@ const CallState = ({ of }: { readonly of: CallLine }) => {
 interface CallLinesProps {
   readonly rows: ReadonlyArray<CallLine>
   readonly isStale?: boolean
-  /** Omits the tenant column, because all calls belong to one tenant. */
+  /** Leaves out the tenant column, because all calls belong to one tenant. */
   readonly isOfOne?: boolean
-  /** Tenant names by id. */
+  /** The names of tenants, by id. */
   readonly names?: ReadonlyMap<string, string>
 }
 
 const explain = (usage_id: string) =>
   resultOf(operatorApi.GET("/v1/operator/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
 
-/** A table of calls. Choosing a finished call opens its line-by-line explanation. */
+/** A table of calls. Choosing a finished call opens its explanation, line by line. */
 export const CallLines = (props: CallLinesProps) => {
   const [opened, open] = useState<string>()
   return (

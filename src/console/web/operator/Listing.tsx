@@ -1,4 +1,4 @@
-/** The lists of people and tenants, with a search and the forms that create them. */
+/** Lists people and tenants, with a search and the forms that create them. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import type { UseQueryResult } from "@tanstack/react-query"
 import { useState } from "react"

@@ -1,4 +1,4 @@
-/** A dialog with a form that creates an item. If the item has a key or code, only this dialog shows it. */
+/** A dialog with a form that creates an item. If the item has a key or code, it is shown only in this dialog. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Plus } from "lucide-react"
 import { useState } from "react"
@@ -20,14 +20,14 @@ export interface FieldOf<Draft> {
 }
 
 interface MakingProps<Draft, Made> {
-  /** The title of the dialog and of both buttons. */
+  /** The title of the dialog and the text of both buttons. */
   readonly title: string
   readonly first: Draft
   readonly fields: (field: FieldOf<Draft>, draft: Draft, set: (draft: Draft) => void) => ReactNode
   readonly make: (draft: Draft) => Promise<Made>
-  /** A sentence about the created item. */
+  /** Returns a sentence about the item that was created. */
   readonly said: (made: Made) => string
-  /** The key or codes of the created item, shown once. */
+  /** Returns the key or codes of the item that was created, which are shown only once. */
   readonly secret?: (made: Made) => string | undefined
 }
 
@@ -52,7 +52,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   const making = useMutation({
     mutationFn: () => make(draft),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] }),
-    // Drops the key or code from the cache when the dialog closes.
+    // Drops the key or code from the cache as soon as the dialog closes.
     gcTime: 0
   })
   const field: FieldOf<Draft> = (name) => ({
@@ -85,7 +85,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   )
 }
 
-/** A button that opens the dialog. */
+/** The button that opens the dialog. */
 export const Making = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: MakingProps<Draft, Made>) => {
   const [isOpen, open] = useState(false)
   return (

@@ -1,4 +1,4 @@
-/** Management keys for programs. A new key has scopes and an expiry and is shown once. */
+/** Management keys for programs. A new key gets scopes and an expiry, and is shown once. */
 import { useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"
@@ -25,7 +25,7 @@ type Scope = Key["scopes"][number]
 
 const scopes = Object.keys(t.scopesOf) as ReadonlyArray<Scope>
 
-/** Parses the chosen scopes, which the draft holds as one string. */
+/** Parses the chosen scopes, which the draft stores as one string. */
 const chosenIn = (text: string): ReadonlyArray<Scope> => scopes.filter((scope) => text.split(" ").includes(scope))
 
 const empty: Readonly<Record<"name" | "scopes" | "lastDay", string>> = { name: "", scopes: "read", lastDay: "" }

@@ -1,10 +1,10 @@
-/** The operator's live figures of the last minute. */
+/** Keeps the operator's live figures for the last minute. */
 import { useSyncExternalStore } from "react"
 import { Live, useLiveState } from "../app/Live.ts"
 import type { Usd } from "../money.ts"
 import { operatorSession } from "./OperatorSession.ts"
 
-/** The data of a `figures` event (`LiveFigures` in the service). The contract does not describe it, because it types the stream as plain text. */
+/** The payload of a `figures` event (`LiveFigures` in the service). The contract types the stream as plain text, so it cannot describe this. */
 export interface Figures {
   readonly at: string
   readonly calls_per_second: number
@@ -32,10 +32,10 @@ const subscribe = (listener: () => void): (() => void) => {
   return () => listeners.delete(listener)
 }
 
-/** The figures of the last minute, newest last. The list is empty before the first event. */
+/** Returns the figures for the last minute, newest last. The array is empty before the first event. */
 export const useFigures = (): ReadonlyArray<Figures> => useSyncExternalStore(subscribe, () => recent)
 
-/** The newest figures, or `undefined` while the stream is broken. */
+/** Returns the newest figures, or `undefined` if the stream is not connected. */
 export const useNewest = (): Figures | undefined => {
   const figures = useFigures()
   return useLiveState(operatorLive) === "open" ? figures.at(-1) : undefined

@@ -1,4 +1,7 @@
-/** The operator's session. It begins with a link that `tollgate operator` prints. The fragment (`#`), which browsers do not send, holds the code. */
+/**
+ * The operator's session, which begins with a link that `tollgate operator` prints. The code is in the link's fragment (`#`), which browsers do not
+ * send.
+ */
 import { addressOf } from "../app/Base.ts"
 import { clientWith } from "../app/Client.ts"
 import { reached, refusalOf } from "../app/Refusal.ts"

@@ -1,4 +1,4 @@
-/** The frame of the operator's views. It opens the operator's session. */
+/** The frame around the operator's views. It opens the operator's session. */
 import { useLocation } from "@tanstack/react-router"
 import {
   Building2,
@@ -79,7 +79,7 @@ const Frame = ({ name }: { readonly name: string }) => {
     operatorLive.start()
     return () => {
       operatorLive.stop()
-      // Drops the data, so that the next operator does not see it.
+      // Drops the data so that the next operator does not see it.
       queries.removeQueries({ queryKey: ["operator"] })
     }
   }, [])

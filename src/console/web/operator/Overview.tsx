@@ -1,4 +1,4 @@
-/** The operator's first page: current activity, money in flight, the books and the loops. Only problems have colour. */
+/** The operator's first page: current activity, money in flight, the books and the loops. Only problems are shown in colour. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -28,7 +28,7 @@ const t = texts.overview
 
 /** A trend line without axes. */
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
-  // Pads to a full minute.
+  // Pads the values to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
   const most = Math.max(0, ...values)
   const top = Math.max(1, most)
@@ -123,11 +123,11 @@ const longAgo = 2 * 86_400_000
 
 interface Trouble {
   readonly text: string
-  /** The view with details. */
+  /** The view that shows the details. */
   readonly to?: NonNullable<LinkProps["to"]>
 }
 
-/** The current problems, one sentence each. Problems that users notice come first. */
+/** Returns the current problems, one sentence each. Problems that users notice come first. */
 const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
   const newest = useNewest()
@@ -158,7 +158,7 @@ const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
 
 const Troubles = () => {
   const troubles = useTroubles()
-  // An empty line reserves space, so the content below does not jump.
+  // An empty line reserves the space, so that the content below does not jump.
   if (troubles === undefined) return <p className="small">{"\u00a0"}</p>
   if (troubles.length === 0) {
     return (
@@ -207,7 +207,7 @@ interface AgesProps {
   readonly rows: ReadonlyArray<Age>
 }
 
-/** One bar per age. The largest amount has the full width. */
+/** Shows one bar per age bucket. The largest amount fills the width. */
 const Ages = ({ rows, title, unit }: AgesProps) => {
   const top = rows.reduce((most, { amount }) => (amount > most ? amount : most), 0n)
   const none = <span className="quiet">{texts.ago.none}</span>

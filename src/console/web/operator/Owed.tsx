@@ -1,4 +1,4 @@
-/** Debts from refunds and disputes, and refunds of unknown payments. */
+/** Shows debts from refunds and disputes, and refunds of unknown payments. */
 import { useQuery } from "@tanstack/react-query"
 import { Undo2 } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

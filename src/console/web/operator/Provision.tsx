@@ -30,7 +30,7 @@ const AllowanceFields = ({ field }: { readonly field: FieldOf<Allowing> }) => (
   </div>
 )
 
-/** The allowance's terms. The serializer keeps the amount's digits as typed. */
+/** Returns the allowance's terms. The serializer keeps the amount's digits as typed. */
 const allowanceOf = ({ allowance, period }: Allowing) => {
   if (given(allowance) === undefined) return {}
   const typed = decimal(allowance)
@@ -129,7 +129,7 @@ export const MakeTenant = () => (
   />
 )
 
-/** A new external id, so the provisioning route always creates a key. */
+/** Creates a new external id, so that the provisioning route always creates a key. */
 const freshId = (): string => `console ${crypto.randomUUID()}`
 
 const keyOf = (draft: Readonly<Record<"name" | "limit" | "period" | "models" | "lastDay", string>>) => {

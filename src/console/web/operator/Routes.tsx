@@ -1,8 +1,8 @@
-/** The routes of the operator's views. They have their own session and navigation, and load only for operators. */
+/** The routes of the operator's views, which have their own session and navigation and are loaded only for operators. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** Picks the named search parameters. All are strings. */
+/** Picks the named search parameters, which are all strings. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>
@@ -48,7 +48,7 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   return [people, tenants, managementKeys, allowances, vouchers, budgets] as const
 }
 
-/** Views of vendors, costs and money in flight. */
+/** Views for vendors, costs and money in flight. */
 const watchRoutes = <R extends AnyRoute>(frame: R) => {
   const upstreams = createRoute({
     getParentRoute: () => frame,

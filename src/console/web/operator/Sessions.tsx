@@ -1,4 +1,4 @@
-/** All operators' open sessions and unused links, with a button to end each. */
+/** Lists all operators' open sessions and unused links, each with a button that ends it. */
 import { useQuery } from "@tanstack/react-query"
 import { LogOut } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

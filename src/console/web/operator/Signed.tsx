@@ -1,4 +1,4 @@
-/** A difference between amounts. A negative difference has the colour of a problem. With `isTrouble`, a positive one does too. */
+/** Shows the difference between two amounts. A negative difference gets the colour of a problem, and so does a positive one if `isTrouble` is set. */
 import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 

@@ -1,4 +1,4 @@
-/** One tenant's allowance. Its terms come from a plan or are its own. The operator can set or end it. */
+/** A tenant's allowance, under its own terms or those of a plan. The operator can set or end it. */
 import { useQuery } from "@tanstack/react-query"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"

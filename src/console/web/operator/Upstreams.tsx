@@ -1,4 +1,4 @@
-/** The upstreams: their requests by minute, and the upstream that now serves each model. */
+/** Shows the upstreams with their requests by minute, and which upstream currently serves each model. */
 import { Network } from "lucide-react"
 import type { Schemas } from "../app/Client.ts"
 import { count, duration, time } from "../moments.ts"
@@ -14,7 +14,7 @@ const t = texts.upstreams
 
 type Upstream = Schemas["OperatorUpstream"]
 
-/** One column per minute. Its height is the number of requests. Failures have colour. */
+/** Shows one column per minute, as high as the number of requests. Failures are in colour. */
 const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
   const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
@@ -50,7 +50,7 @@ const State = ({ of: { cooling_until, failures_in_a_row, state } }: { readonly o
     <span className="quiet small">{t.states[state]}</span>
   )
 
-/** Formats the response counts, without zero counts: `200 × 2xx · 3 × 5xx`. */
+/** Formats the response counts, leaving out zeros: `200 × 2xx · 3 × 5xx`. */
 const answers = ({ requests }: Upstream): string => {
   const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
   return some.length === 0
@@ -64,14 +64,14 @@ type Models = Schemas["OperatorUpstreams"]["models"]
 
 const namedMax = 5
 
-/** The models that list this upstream, whether or not an earlier upstream serves them now. */
+/** Lists the models that name this upstream, even if an earlier upstream serves them now. */
 const servedBy = (name: string, models: Models): string => {
   const served = models.filter(({ upstreams }) => upstreams.includes(name)).map(({ model }) => model)
   const named = served.slice(0, namedMax).join(", ")
   return served.length <= namedMax ? named : `${named} ${t.more(count(served.length - namedMax))}`
 }
 
-/** The models and the protocol. Upstreams for search and media show no protocol, because they use the vendor's own. */
+/** Shows the models and the protocol. Upstreams for search and media show no protocol, because they use the vendor's own. */
 const Serves = ({ models, of: { name, speaks } }: { readonly of: Upstream; readonly models: Models }) => {
   const served = servedBy(name, models)
   return served === "" ? (
@@ -115,11 +115,11 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
   </article>
 )
 
-/** Whether the upstream had requests in these minutes, is failing, or is in cooldown. */
+/** Returns whether the upstream got requests in these minutes, is failing, or is in cooldown. */
 const isAsked = ({ cooling_until, minutes, state }: Upstream): boolean =>
   state === "failing" || cooling_until !== null || minutes.some(({ requests }) => requests > 0)
 
-/** Sorts failing upstreams first. The rest keep the configured order. */
+/** Puts failing upstreams first. The others remain in the configured order. */
 const byTrouble = (a: Upstream, b: Upstream): number => Number(b.state === "failing") - Number(a.state === "failing")
 
 const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; readonly models: Models }) =>

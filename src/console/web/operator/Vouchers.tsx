@@ -1,4 +1,4 @@
-/** Vouchers. The operator creates codes, which are shown once, and ends them. */
+/** Vouchers. The operator creates codes, which are shown only once, and can end them. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

@@ -1,6 +1,6 @@
-/** Sends amounts with the digits as typed, which a double may not hold. */
+/** Sends amounts exactly as typed, because a double might not represent them. */
 
-/** Converts a typed decimal to JSON's syntax, which allows neither `.5` nor `5.`. */
+/** Converts a typed decimal to JSON syntax, which allows neither `.5` nor `5.`. */
 export const decimal = (text: string): string => {
   const [whole = "", fraction = ""] = text.trim().split(".")
   return `${whole.replace(/^0+(?=\d)/, "") || "0"}${fraction === "" ? "" : `.${fraction}`}`
@@ -8,7 +8,7 @@ export const decimal = (text: string): string => {
 
 const mark = "\uE000"
 
-/** Returns a body serializer. Numbers in these fields keep the digits as typed. */
+/** Returns a body serializer that writes the numbers in these fields exactly as typed. */
 export const serializer =
   (typed: Readonly<Record<string, string>>) =>
   (body: unknown): string =>

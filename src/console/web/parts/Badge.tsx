@@ -1,4 +1,4 @@
-/** A state in one word. The colour repeats the word's meaning. */
+/** Shows a state in one word. The colour only repeats what the word says. */
 import type { ReactNode } from "react"
 
 export type Tone = "plain" | "good" | "warn" | "bad" | "accent"

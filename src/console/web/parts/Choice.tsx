@@ -1,4 +1,4 @@
-/** Radio buttons in one line, for a few options. */
+/** Radio buttons on one line, for a small number of options. */
 import { Label } from "react-aria-components/Label"
 import { Radio, RadioGroup } from "react-aria-components/RadioGroup"
 

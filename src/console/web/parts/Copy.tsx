@@ -6,7 +6,7 @@ import { Button } from "./Button.tsx"
 
 interface CopyProps {
   readonly text: string
-  /** The text next to the icon. If absent, only the icon is shown. */
+  /** The text next to the icon. Without it, only the icon is shown. */
   readonly label?: string
   readonly kind?: "primary" | "plain" | "ghost"
 }

@@ -1,4 +1,4 @@
-/** A modal dialog. Escape or a click outside closes it, unless `stays` is set. */
+/** A modal dialog. Escape or a click outside closes it unless `stays` is set. */
 import { X } from "lucide-react"
 import { Dialog as AriaDialog } from "react-aria-components/Dialog"
 import { Heading } from "react-aria-components/Heading"
@@ -13,17 +13,17 @@ interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** Only a button closes the dialog. Used for content that is shown once. */
+  /** Only a button closes the dialog, for content that is shown just once. */
   readonly stays?: boolean
   readonly wide?: boolean
   readonly children: ReactNode
 }
 
-/** If the element that opened the dialog is gone, moves the focus to the view instead of the top of the page. */
+/** If the element that opened the dialog is gone, moves the focus to the view instead of to the top of the page. */
 const useReturn = (isOpen: boolean): void =>
   useEffect(() => {
     if (!isOpen) return
-    // React Aria restores the focus first, if the element still exists.
+    // If that element still exists, React Aria restores the focus first.
     const goOn = (): void => {
       if (document.activeElement !== document.body || document.querySelector("[role=dialog]") !== null) return
       document.querySelector("main")?.focus({ preventScroll: true })

@@ -1,5 +1,5 @@
 /**
- * Form fields with label, help and error text. `FormOf` shows an error at the field that the service names (`details.field`), or above the
+ * Form fields with a label, help and an error text. `FormOf` shows an error at the field that the service names (`details.field`), or else above the
  * buttons.
  */
 import { ChevronDown } from "lucide-react"
@@ -16,7 +16,7 @@ import { Refusal } from "../app/Refusal.ts"
 import { advice } from "./States.tsx"
 
 interface FieldProps {
-  /** The field's name in the request body. The field shows errors that name it. */
+  /** The field's name in the request body. Errors that name it are shown at this field. */
   readonly name: string
   readonly label: string
   readonly help?: string
@@ -85,7 +85,7 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
 }
 
-/** The form's error: the field and the reason. */
+/** The form's error: the field that it names, and the reason. */
 const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
 
 /** The system's own select, which works best on phones. */
@@ -161,13 +161,13 @@ export const CheckField = ({ help, label, onChange, value }: CheckFieldProps) =>
 
 interface FormOfProps {
   readonly onSubmit: () => void
-  /** The error of the last submission. */
+  /** The error from the last submission. */
   readonly error: unknown
   readonly children: ReactNode
   readonly actions: ReactNode
 }
 
-/** Whether the form has a field with this name, which shows the error. */
+/** Returns whether the form has a field with this name, which then shows the error. */
 const shows = (form: HTMLFormElement | null, field: string): boolean => {
   const found = form?.elements.namedItem(field)
   return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement

@@ -1,8 +1,8 @@
-/** Optional fields of a form. They are collapsed on a narrow page and always visible on a wide one. */
+/** A form's optional fields, which are collapsed on a narrow page and always visible on a wide one. */
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 
-/** Up to this width, the fields move above their result. */
+/** Up to this width, the fields are placed above their result. */
 const narrow = matchMedia("(max-width: 62rem)")
 
 const subscribe = (listener: () => void): (() => void) => {

@@ -1,4 +1,4 @@
-/** A menu under a button. Its content loads after the view, so it does not delay the frame. */
+/** A menu that opens under a button. Its content is loaded after the view, so it does not delay the frame. */
 import type { LucideIcon } from "lucide-react"
 import { lazy, Suspense } from "react"
 import type { ReactNode } from "react"
@@ -8,7 +8,7 @@ const MenuList = lazy(() => import("./MenuList.tsx"))
 export interface MenuEntry {
   readonly id: string
   readonly text: ReactNode
-  /** The entry's name for screen readers and type-ahead. */
+  /** The entry's name, for screen readers and for finding it by typing. */
   readonly name: string
   readonly icon?: LucideIcon
   readonly isChosen?: boolean

@@ -1,4 +1,4 @@
-/** The menu's content, built with React Aria. `Menu` loads this file after the view. */
+/** The content of the menu, built with React Aria. `Menu` loads this file after the view. */
 import { Check } from "lucide-react"
 import { Button as AriaButton } from "react-aria-components/Button"
 import { Header } from "react-aria-components/Header"

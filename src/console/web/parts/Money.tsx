@@ -1,17 +1,17 @@
 /**
- * An amount in USD. `short` shows three significant digits, `aligned` up to six decimal places in a column, and `exact` all digits. The tooltip and
- * screen readers always give all digits. Digits after the cents are dimmed.
+ * An amount in USD. `short` shows three significant digits, `aligned` up to six decimal places for use in a column, and `exact` all digits. The
+ * tooltip and screen readers always get all digits. Digits after the cents are dimmed.
  */
 import { exact, nano, parts, shortDigits, usd } from "../money.ts"
 import type { Usd } from "../money.ts"
 
 interface MoneyProps {
-  /** A contract amount in USD, or a `bigint` of nano-USD. */
+  /** An amount in USD as in the contract, or a `bigint` in nano-USD. */
   readonly of: Usd | bigint
   readonly as?: "short" | "aligned" | "exact"
   /** Adds the sign of a ledger entry. */
   readonly signed?: "credit" | "debit"
-  /** Makes the amount focusable. Set this unless the amount is in a focusable row. */
+  /** Makes the amount focusable. Set this unless the amount is in a row that is focusable itself. */
   readonly focusable?: boolean
 }
 

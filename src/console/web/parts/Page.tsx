@@ -1,4 +1,4 @@
-/** The layout of every view: a header with the main action, and sections separated by hairlines. */
+/** The layout of every view: a header with the main action, and sections that hairlines separate. */
 import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"
@@ -47,7 +47,7 @@ export const Section = ({ actions, children, lead, title }: SectionProps) => (
   </section>
 )
 
-/** Names and values in two columns. */
+/** Shows names and values in two columns. */
 export const Facts = ({ of }: { readonly of: ReadonlyArray<readonly [name: string, value: ReactNode]> }) => (
   <dl className="facts">
     {of.map(([name, value]) => (

@@ -1,6 +1,7 @@
 /**
- * Stacked series over time. The drawing code (uPlot) is a separate file, loaded with the first plot. A click in the legend shows only one series, and
- * a second click shows all. The legend also shows the figures at the pointer. Arrow keys move through time. A table below repeats the figures.
+ * Stacked series over time. The drawing code (uPlot) is a separate file that is loaded with the first plot. Clicking a series in the legend shows
+ * only that one, and clicking it again shows all of them. The legend also shows the values at the pointer, and the arrow keys move through time. A
+ * table below repeats the values.
  */
 import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -14,17 +15,17 @@ export interface PlotSeries {
   readonly key: string
   readonly name: string
   readonly values: ReadonlyArray<number>
-  /** The sum of all other series. It is grey and comes last. */
+  /** Whether this is the sum of all other series, which is grey and comes last. */
   readonly isRest?: boolean
 }
 
 export interface PlotProps {
-  /** The description for screen readers. */
+  /** Describes the plot to screen readers. */
   readonly title: string
-  /** The start of each bucket, in seconds, ascending. */
+  /** When each bucket starts, in seconds, in ascending order. */
   readonly times: ReadonlyArray<number>
   readonly series: ReadonlyArray<PlotSeries>
-  /** Formats a value as short text, for the axis and the legend. */
+  /** Formats a value as a short string, for the axis and the legend. */
   readonly format: (value: number) => string
   /** Formats the start of a bucket. */
   readonly formatTime: (seconds: number) => string
@@ -33,10 +34,10 @@ export interface PlotProps {
   readonly height?: number
   /** Whether the values are counts. */
   readonly isWhole?: boolean
-  /** Shows a series' exact total. The default is the sum of its floating-point values. */
+  /** Shows a series' exact total. Defaults to the sum of its floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
-  /** The series shown alone. Set this if the host keeps the choice itself. */
+  /** Which series is shown alone. Set this if the host keeps that choice itself. */
   readonly chosen?: { readonly key: string | undefined; readonly choose: (key: string | undefined) => void }
 }
 
@@ -45,10 +46,10 @@ const colorOf = (index: number, isRest: boolean | undefined): string =>
 
 const tableMax = 400
 
-/** The bucket at the pointer. Arrow keys move it, and Enter opens it. */
+/** The bucket at the pointer. The arrow keys move it, and Enter opens it. */
 const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) => {
   const [pointed, setAt] = useState<number>()
-  // After a change of the time window, there may be fewer buckets.
+  // There may be fewer buckets after the time window changes.
   const at = pointed !== undefined && pointed < times.length ? pointed : undefined
   const open = (index: number): void => {
     setAt(undefined)
@@ -68,7 +69,7 @@ const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) 
 
 type FiguresProps = Pick<PlotProps, "format" | "formatTime" | "series" | "times">
 
-/** The figures as a table, newest first, without empty buckets. */
+/** Shows the values as a table, newest first, without empty buckets. */
 const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
   <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
     <table>
@@ -107,7 +108,7 @@ interface LegendProps {
   /** The key of the series that is shown alone. */
   readonly only: string | undefined
   readonly onPress: (series: PlotSeries) => void
-  /** The figure next to a name. */
+  /** The value next to a name. */
   readonly children: (series: PlotSeries) => ReactNode
 }
 
@@ -132,7 +133,7 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
   </ul>
 )
 
-/** The series to draw: all, or the selected one. `chosen` is the host's state, if the host keeps the choice. */
+/** Returns the series to draw: all of them, or only the selected one. `chosen` is the host's state, if the host keeps the choice. */
 const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
   const [own, setOwn] = useState<string>()
   const only = chosen?.key ?? own
@@ -145,14 +146,14 @@ const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]
   )
   const press = ({ isRest, key }: PlotSeries): void => {
     const next = only === key ? undefined : key
-    // The host cannot choose the rest, because it is a sum of several series.
+    // The host cannot choose the combined series, because it is the sum of several.
     setOwn(chosen === undefined || isRest === true ? next : undefined)
     chosen?.choose(isRest === true ? undefined : next)
   }
   return { colors, isOne, only, press, seen, seenColors }
 }
 
-/** The collapsed table. Its content is rendered when it opens. */
+/** The collapsed table. Its content is rendered only when it opens. */
 const FiguresTable = (props: FiguresProps) => {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -169,7 +170,7 @@ interface PointedProps {
   readonly sum: string
 }
 
-/** The bucket at the pointer and its sum. An empty line keeps the layout stable. */
+/** Shows the bucket at the pointer and its sum. An empty line keeps the layout stable. */
 const Pointed = ({ sum, time }: PointedProps) => (
   <p className="plot-now" aria-live="polite">
     {time === undefined ? (
@@ -216,7 +217,7 @@ export const Plot = ({
       >
         <Suspense fallback={<Loading lines={5} />}>
           <PlotCanvas
-            // A change of the theme redraws the plot with new colours.
+            // Changing the theme redraws the plot in the new colours.
             key={isDark ? "dark" : "light"}
             times={times}
             series={seen}

@@ -12,14 +12,14 @@ interface PlotCanvasProps {
   readonly format: (value: number) => string
   /** Formats a short label for the axis. */
   readonly formatTick: (seconds: number) => string
-  /** Whether the values are counts. The axis of counts has no fractions. */
+  /** Whether the values are counts, whose axis shows no fractions. */
   readonly isWhole: boolean
   readonly at: number | undefined
   readonly onAt: (index: number | undefined) => void
   readonly onPress?: (index: number) => void
 }
 
-/** Resolves a CSS colour, because a canvas does not resolve custom properties. */
+/** Resolves a CSS colour, because a canvas cannot resolve custom properties. */
 const resolved = (element: HTMLElement, color: string): string => {
   const probe = document.createElement("span")
   probe.style.color = color
@@ -29,7 +29,7 @@ const resolved = (element: HTMLElement, color: string): string => {
   return value
 }
 
-/** Stacks each series on the previous ones. The first series is the lowest. It is drawn last, over the others. */
+/** Stacks each series on the ones before it. The first series is the lowest, and is drawn last, over the others. */
 const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>): uPlot.AlignedData => {
   const sums = new Float64Array(times.length)
   const layers = series.map(({ values }) => {
@@ -39,13 +39,13 @@ const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>
   return [Float64Array.from(times), ...layers.toReversed()]
 }
 
-/** Axis steps for counts: 1, 2, 5, 10, ... */
+/** The steps of an axis for counts: 1, 2, 5, 10, ... */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
 
-/** The maximum number of buckets that are drawn as bars. `columns` draws more buckets. */
+/** Up to this many buckets are drawn as bars. Beyond that, `columns` draws them. */
 const barsMax = 800
 
-/** Draws one column per pixel, with the height of its highest bucket, so no peak is lost or blurred. */
+/** Draws one column per pixel, as high as its highest bucket, so that no peak is lost or blurred. */
 const columns =
   (width: number): uPlot.Series.PathBuilder =>
   (plot, index, first, last) => {
@@ -67,7 +67,7 @@ const columns =
     return { fill, stroke: null, flags: 0 }
   }
 
-/** The uPlot options. Handlers and formats are read at each use, so a change does not recreate the plot. */
+/** Returns the uPlot options. Handlers and formats are read at each use, so changing them does not recreate the plot. */
 const optionsOf = (
   element: HTMLElement,
   { colors, height, isWhole, times }: Pick<PlotCanvasProps, "times" | "colors" | "height" | "isWhole">,
@@ -88,7 +88,7 @@ const optionsOf = (
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: {
-      // A bucket is centred above its label. The pointer selects the nearest bucket.
+      // Each bucket is centred above its label. The pointer selects the nearest bucket.
       x: { time: true, range: () => [(times[0] ?? 0) - width / 2, (times.at(-1) ?? 0) + width / 2] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] }
     },
@@ -164,7 +164,7 @@ export const PlotCanvas = ({
     }
   }, [times, series, colors, height, isWhole])
 
-  // Moves the cursor when arrow keys change the bucket.
+  // Moves the cursor when the arrow keys change the bucket.
   useEffect(() => {
     const made = plot.current
     if (made === undefined || made.cursor.idx === at) return

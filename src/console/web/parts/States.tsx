@@ -1,4 +1,4 @@
-/** Placeholders for content that is loading, empty or failed. A failure offers a retry. */
+/** Stands in for content that is loading, empty or failed. A failure offers a retry. */
 import type { LucideIcon } from "lucide-react"
 import { RotateCw } from "lucide-react"
 import type { UseQueryResult } from "@tanstack/react-query"
@@ -9,7 +9,7 @@ import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"
 import { Copy } from "./Copy.tsx"
 
-/** Placeholder lines that keep the layout stable. They appear after a short delay, because most responses are faster. */
+/** Shows placeholder lines that keep the layout stable. They appear after a short delay, because most responses arrive sooner. */
 export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   <div className="states-loading" role="status">
     <span className="sr-only">{texts.app.loading}</span>
@@ -35,7 +35,7 @@ export const Empty = ({ action, children, icon: Icon, title }: EmptyProps) => (
   </div>
 )
 
-/** A sentence that tells the user what to do about an error. */
+/** Returns a sentence that tells the user what to do about an error. */
 export const advice = (error: unknown): string => {
   if (error instanceof Unreachable) return texts.failed.unreachable
   if (error instanceof SignedOut) return texts.signIn.ended
@@ -49,7 +49,7 @@ export const advice = (error: unknown): string => {
   return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
 }
 
-/** Whether a 403 needs a text of ours. Other errors explain themselves. */
+/** Returns whether a 403 needs a text of ours. Other errors explain themselves. */
 const isAboutScope = ({ code }: Refusal): boolean =>
   code === undefined || code === "insufficient_scope" || code === "insufficient_role"
 
@@ -95,8 +95,8 @@ interface AnswerProps<A> {
 }
 
 /**
- * Shows a query's result, or one of the states above. A result stays visible if its refresh fails. A failure stays visible during a retry, so a view
- * that polls does not flicker.
+ * Shows a query's result, or one of the states above. A result remains visible if its refresh fails, and a failure remains visible during a retry, so
+ * a view that polls does not flicker.
  */
 export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
   const [last, setLast] = useState(of.error)

@@ -1,6 +1,6 @@
 /**
- * A table with a sticky header. Arrow keys move between rows, and Enter opens a row. On a phone each row is a card, with column names next to the
- * cells.
+ * A table with a sticky header. The arrow keys move between rows, and Enter opens one. On a phone, each row becomes a card with the column names next
+ * to the cells.
  */
 import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -14,16 +14,16 @@ export interface Column<Row, Sort extends string = string> {
   readonly cell: (row: Row) => ReactNode
   /** Figures align at the end. */
   readonly align?: "start" | "end"
-  /** The `sort` value that orders by this column. */
+  /** The `sort` value that sorts by this column. */
   readonly sort?: Sort
-  /** The table width below which the column is hidden: 1100 px for `wide`, 760 px for `medium`. Cards show all columns. */
+  /** The table width required to show the column: 1100 px for `wide`, 760 px for `medium`. Cards show all columns. */
   readonly needs?: "medium" | "wide"
   /**
-   * The position on a card: the title, or the figure next to the title. Other cells are below, with the column's name unless `plain`. `none` hides
+   * Where the cell goes on a card: the title, or the figure next to it. Other cells are below, with the column's name unless `plain`. `none` hides
    * the cell.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
-  /** Whether the column contains buttons. Only screen readers get its name. */
+  /** Whether the column contains buttons, in which case only screen readers get its name. */
   readonly isActions?: boolean
 }
 
@@ -33,13 +33,13 @@ export interface Sorting<Sort extends string> {
 }
 
 interface TableProps<Row, Sort extends string> {
-  /** The description for screen readers. */
+  /** Describes the table to screen readers. */
   readonly caption: string
   readonly columns: ReadonlyArray<Column<Row, Sort>>
   readonly rows: ReadonlyArray<Row>
   readonly rowKey: (row: Row) => string
   readonly onOpen?: (row: Row) => void
-  /** Whether the row is the sum of the others. */
+  /** Returns whether the row is the sum of the others. */
   readonly isTotal?: (row: Row) => boolean
   readonly sorting?: Sorting<Sort>
   readonly onSort?: (sorting: Sorting<Sort>) => void
@@ -61,7 +61,7 @@ interface HeadingProps<Row, Sort extends string> {
   readonly onSort: ((sorting: Sorting<Sort>) => void) | undefined
 }
 
-/** A column header. It is a button if the column can be sorted. */
+/** A column header, which is a button if the column can be sorted. */
 const Heading = <Row, Sort extends string>({ of, onSort, sorting }: HeadingProps<Row, Sort>) => {
   const { align, isActions, needs, sort, title } = of
   const isSorted = sort !== undefined && sorting?.by === sort
@@ -200,14 +200,14 @@ interface NumberedPagesProps {
   /** The first page is 1. */
   readonly page: number
   readonly perPage: number
-  /** The row count of this page. */
+  /** The number of rows on this page. */
   readonly shown: number
-  /** The row count of all pages. */
+  /** The number of rows on all pages. */
   readonly total: number
   readonly go: (page: number) => void
 }
 
-/** Buttons for numbered pages, with the position. Renders nothing if all rows fit on one page. */
+/** Shows buttons for numbered pages, with the position. Renders nothing if all rows fit on one page. */
 export const NumberedPages = ({ go, page, perPage, shown, total }: NumberedPagesProps) => {
   const before = (page - 1) * perPage
   return total <= perPage ? null : (

@@ -1,4 +1,4 @@
-/** Tabs, each with a panel. */
+/** Tabs that each show a panel. */
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components/Tabs"
 import type { ReactNode } from "react"
 

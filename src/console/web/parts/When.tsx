@@ -6,7 +6,7 @@ const listeners = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** All components share one clock. It ticks only while a component uses it. */
+/** All components share one clock, which ticks only while a component uses it. */
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener)
   timer ??= setInterval(() => {
@@ -21,12 +21,12 @@ const subscribe = (listener: () => void): (() => void) => {
   }
 }
 
-/** The current time in milliseconds, at most 15 s old. */
+/** Returns the current time in milliseconds, at most 15 s old. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now)
 
 interface WhenProps {
   readonly at: string
-  /** `ago` is relative ("3 min. ago"). `day` gives the day, `moment` day and time, `time` the time, and `exact` full precision. */
+  /** `ago` is relative ("3 min. ago"). `day` shows the day, `moment` the day and time, `time` the time, and `exact` everything. */
   readonly as?: "ago" | "day" | "moment" | "time" | "exact"
 }
 

@@ -1,4 +1,4 @@
-/** The texts of budgets and runs. */
+/** The texts of the budget and run views. */
 export const budgetTexts = {
   title: "Budgets",
   lead: "A budget limits what calls may use. If several budgets count a call, all of them must admit it.",
@@ -23,7 +23,7 @@ export const budgetTexts = {
   used: "Used of limit",
   units: { usd: "USD", tokens: "Tokens", requests: "Requests", concurrent: "Open calls" },
   limitHelp: "Leave empty for no limit.",
-  renews: "Renews",
+  renews: "Resets",
   never: "never",
   raised: "Raised",
   byOperator: "Set by the operator",
@@ -46,7 +46,7 @@ export const budgetTexts = {
   saved: "Saved.",
   delete: "Delete",
   deleteTitle: (name: string) => `Delete ${name}?`,
-  deleteText: "The budget no longer limits calls. Open calls go on. This cannot be undone.",
+  deleteText: "The budget no longer limits calls. Open calls continue. This cannot be undone.",
   deleted: (name: string) => `${name} was deleted.`,
   raise: "Raise",
   raiseTitle: (name: string) => `Raise ${name}`,
@@ -59,20 +59,20 @@ export const budgetTexts = {
     everyone: "All tenants together",
     each_new_tenant: "Each new tenant",
     tenant: "One tenant",
-    plan: "Each tenant of a plan"
+    plan: "Each tenant on a plan"
   },
   scopeOf: { tenant: "Tenant id", plan: "Plan" },
   operatorLead:
-    "Budgets of all tenants together, of one tenant, and of each tenant of a plan. Tenants cannot change them.",
+    "Budgets for all tenants together, for one tenant, and for each tenant on a plan. Tenants cannot change them.",
   tenants: (count: string) => `${count} tenants`
 } as const
 
 export const runTexts = {
   title: "Runs",
-  lead: "A program makes a run with a key. The run has a key and a limit of its own.",
+  lead: "A program creates a run with a key. Each run has its own key and its own limit.",
   see: "Runs",
   empty: "No runs yet",
-  emptyText: "Programs make runs with POST /v1/runs. Runs of your keys appear here.",
+  emptyText: "Programs create runs with POST /v1/runs. The runs of your keys appear here.",
   unnamed: "Unnamed run",
   name: "Name",
   state: "State",
@@ -89,20 +89,20 @@ export const runTexts = {
   id: "Id",
   about: "About",
   byModel: "Spent by model",
-  byModelLead: "With the runs below it",
+  byModelLead: "Including the runs below it",
   noModels: "No calls yet.",
   model: "Model",
   requests: "Requests",
   tokens: "Tokens",
   cost: "Cost",
   children: "Children",
-  noChildren: "It has made no runs.",
+  noChildren: "There are no runs below this one.",
   calls: "Calls",
   noCalls: "No calls yet.",
   allCalls: "All calls",
   end: "End the run",
   endTitle: (name: string) => `End ${name}?`,
   endText:
-    "Its key and the keys of all runs below it are refused. Open calls go on and are charged. This cannot be undone.",
+    "Its key and the keys of all runs below it stop working. Open calls continue and are charged. This cannot be undone.",
   endedNow: "The run has ended."
 } as const

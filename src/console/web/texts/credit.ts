@@ -25,8 +25,8 @@ export const creditTexts = {
   allowanceUnused: "Unused",
   allowanceRenews: "Renews",
   allowanceRollover: "Unused credit",
-  allowanceRollovers: { none: "is taken back at renewal", all: "is kept at renewal" },
-  allowanceUpTo: (amount: string) => `up to ${amount} is kept at renewal`,
+  allowanceRollovers: { none: "is taken back when the period ends", all: "is kept when the period ends" },
+  allowanceUpTo: (amount: string) => `up to ${amount} is kept when the period ends`,
   redeem: "Redeem a voucher",
   redeemCode: "Code",
   redeemHelp: "20 characters. Case, spaces and dashes do not matter.",
@@ -110,13 +110,13 @@ export const creditTexts = {
   alertsOff: "No alerts for a low balance.",
   alertsRule: (warn: string) =>
     `When the balance falls below ${warn}, owners and admins are notified, and the billing addresses get an email.`,
-  alertsRearm: (rearm: string) => `The next alert comes only after the balance has been above ${rearm}.`,
+  alertsRearm: (rearm: string) => `The next alert is sent only after the balance has been above ${rearm}.`,
   alertsBelow: (warn: string, rearm: string) =>
-    `The alert was sent when the balance fell below ${warn}. The next one comes after the balance has been above ${rearm}.`,
+    `The alert was sent when the balance fell below ${warn}. The next one is sent after the balance has been above ${rearm}.`,
   alertsUnsent: (warn: string) =>
     `The balance is already below ${warn}. If it is still below after the next charge, an alert is sent.`,
   warn: "Alert below",
-  rearm: "Alert again after the balance was above",
+  rearm: "Alert again once the balance has been above",
   rearmHelp: "Leave empty for the same amount.",
   emails: "Billing addresses",
   emailsHelp: "Up to 10, separated by commas. They get emails about the balance and auto-reload.",
@@ -132,7 +132,7 @@ export const creditTexts = {
   movementReturned: "(returned)",
   owed: (amount: string) => `${amount} is still owed`,
   ledger: "Entries",
-  ledgerLead: "Every change of the balance, newest first",
+  ledgerLead: "Every change to the balance, newest first",
   ledgerFilter: "Entries of",
   ledgerFilters: {
     all: "All",

@@ -1,4 +1,4 @@
-/** The texts of the notifications view. */
+/** The texts of the notification view. */
 
 export const notificationsTexts = {
   title: "Notifications",

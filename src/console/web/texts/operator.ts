@@ -3,7 +3,7 @@
 export const operatorTexts = {
   title: "Operator",
   signIn: "Operator's session",
-  signInText: "Run this on the service's machine. It prints a link that works once, within five minutes.",
+  signInText: "Run this on the server. It prints a link that works once, within five minutes.",
   ended: "Your session has ended, or the link has expired or was already used.",
   signOut: "End the session",
   signedInAs: (name: string) => `Acting as ${name}`,
@@ -70,8 +70,8 @@ export const operatorTexts = {
     verifiedLongAgo: "The last clean verification was more than two days ago.",
     unsettledTrouble: (calls: string) =>
       calls === "1"
-        ? "One call has finished and cannot be settled. Is the database writable?"
-        : `${calls} calls have finished and cannot be settled. Is the database writable?`,
+        ? "One call has finished but cannot be settled. Is the database writable?"
+        : `${calls} calls have finished but cannot be settled. Is the database writable?`,
     flight: "Money in flight",
     reservationsByAge: "Reservations by age",
     escrowByAge: "Escrow by age",
@@ -101,7 +101,7 @@ export const operatorTexts = {
     invariantsLead: "Checks that take less than a second.",
     notLooked: "Not checked since this view was opened.",
     look: "Check now",
-    looked: (holds: string, of: string, millis: string) => `${holds} of ${of} hold, checked in ${millis}`,
+    looked: (holds: string, of: string, millis: string) => `${holds} of ${of} hold (checked in ${millis})`,
     holds: "holds",
     broken: "broken",
     loops: "Loops and jobs",
@@ -114,7 +114,7 @@ export const operatorTexts = {
     failedTurns: "Failures",
     failedTurnsHelp: "Since the service started",
     trouble: "Problem",
-    /** The purpose of each loop, by the loop's name in the service. */
+    /** The purpose of each loop, by its name in the service. */
     loopsDo: {
       "abandoned reservations": "releases reservations of stopped processes",
       autoreload: "charges cards and sends alerts when a balance falls",
@@ -135,8 +135,8 @@ export const operatorTexts = {
       runs: "ends runs of API keys on time and deletes old ones",
       transfers: "returns transfers that were not accepted in time",
       reconciliation: "compares vendors' bills with the metered calls",
-      budgets: "notifies people of budgets that reach a threshold",
-      allowances: "renews allowances each week or month",
+      budgets: "notifies people when a budget reaches a threshold",
+      allowances: "grants allowances each week or month",
       plans: "loads the plans of tenants"
     } as Readonly<Record<string, string>>,
     jobs: (status: string) => `Media jobs ${status.toLowerCase().replaceAll("_", " ")}`,
@@ -246,7 +246,7 @@ export const operatorTexts = {
     activateTenantTitle: (name: string) => `Activate the tenant ${name}?`,
     suspendPersonTitle: (name: string) => `Suspend the person ${name}?`,
     activatePersonTitle: (name: string) => `Activate the person ${name}?`,
-    suspendTenantText: "It cannot pay for calls or send transfers until you activate it. Its credit stays.",
+    suspendTenantText: "It cannot pay for calls or send transfers until you activate it. It keeps its credit.",
     activateTenantText: "It can pay for calls and send transfers again.",
     suspendPersonText: "All sign-ins end. This person and their keys are refused until you activate the person.",
     activatePersonText: "This person can sign in, and their keys work again.",
@@ -261,8 +261,8 @@ export const operatorTexts = {
     endSignIns: "End sign-ins",
     endSignInsTitle: (name: string) => `End all sign-ins of ${name}?`,
     endSignInsText: "Every browser and every application of this person is signed out. They can sign in again.",
-    endPasskeys: "Delete the passkeys too",
-    endPasskeysHelp: "Do this if a session was stolen. A passkey that was added from it works until it is deleted.",
+    endPasskeys: "Also delete the passkeys",
+    endPasskeysHelp: "Do this if a session was stolen. A passkey that was added during it works until it is deleted.",
     endedSignIns: (ended: number, name: string) =>
       ended === 1 ? `One sign-in of ${name} has ended.` : `${ended} sign-ins of ${name} have ended.`,
     passkeysGone: (deleted: number, left: number) =>
@@ -284,7 +284,7 @@ export const operatorTexts = {
   upstreams: {
     title: "Upstreams",
     lead: "The last 15 minutes",
-    node: (node: string) => `as seen by the node ${node}`,
+    node: (node: string) => `as seen by node ${node}`,
     none: "No upstream is configured",
     noneText: "Add upstreams to the configuration, under upstreams.",
     states: { ok: "OK", failing: "failing", unused: "not used" },
@@ -306,11 +306,11 @@ export const operatorTexts = {
       weights: "drawn by weight",
       cost: "least cost",
       latency: "least latency",
-      unmeasured: "no latency yet",
+      unmeasured: "no latency measured yet",
       conversation: "answered the conversation last",
       probe: "probe after its cooldown",
-      others_cooling: "earlier ones in cooldown",
-      all_cooling: "all in cooldown"
+      others_cooling: "earlier ones are in cooldown",
+      all_cooling: "all are in cooldown"
     },
     outcomes: {
       answered: "answered",
@@ -323,7 +323,7 @@ export const operatorTexts = {
     inARow: (failures: string) => (failures === "1" ? "1 failure" : `${failures} failures in a row`),
     minute: (at: string, requests: string, failures: string) =>
       `${at}: ${requests} ${requests === "1" ? "request" : "requests"}, ${failures} ${failures === "1" ? "failure" : "failures"}`,
-    minutes: (name: string) => `Requests of ${name} by minute`,
+    minutes: (name: string) => `Requests to ${name} by minute`,
     first: "15 min. ago",
     most: (requests: string) => `most in a minute: ${requests}`,
     now: "now",
@@ -371,7 +371,7 @@ export const operatorTexts = {
     providerHelp: "The vendor of the invoice. Leave empty to compare with all vendors.",
     file: "Choose a CSV file",
     paste: "Invoice as CSV",
-    pasteHelp: "The header line needs a day, a model and an amount. At most 4 MiB and 50,000 lines.",
+    pasteHelp: "The header line must name a day, a model and an amount. At most 4 MiB and 50,000 lines.",
     compare: "Compare",
     theirs: "Invoice",
     ours: "Charged",

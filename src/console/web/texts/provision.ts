@@ -17,7 +17,7 @@ export const provisionTexts = {
   },
   tenants: {
     title: "Tenants",
-    lead: "Home tenants of people, and teams, newest first.",
+    lead: "People's home tenants and teams, newest first.",
     search: "Search tenants",
     make: "Create a tenant",
     made: (name: string, id: string) => `${name} was created: ${id}.`,
@@ -49,7 +49,7 @@ export const provisionTexts = {
     none: "No management keys",
     noneText: "A program needs a key to create people, tenants and keys.",
     make: "Create a management key",
-    made: (name: string) => `The key of ${name} was created. It is shown only once.`,
+    made: (name: string) => `The key for ${name} was created. It is shown only once.`,
     scopes: "Scopes",
     scopesOf: {
       read: "read everything",
@@ -63,12 +63,12 @@ export const provisionTexts = {
     lastDayHelp: "Valid until the end of this day (UTC), at most two years from now.",
     by: "Created by",
     end: "End",
-    endTitle: (name: string) => `End the key of ${name}?`,
+    endTitle: (name: string) => `End the key for ${name}?`,
     endText: "The program loses access immediately. This cannot be undone."
   },
   allowances: {
     title: "Allowances",
-    lead: "Credit that renews each week or month.",
+    lead: "Credit that tenants get each week or month.",
     none: "No allowances yet",
     noneText: "Set one on a tenant's page.",
     terms: "Terms",
@@ -84,10 +84,10 @@ export const provisionTexts = {
     set: "Set allowance",
     saved: (amount: string) => `The allowance is ${amount}.`,
     end: "End allowance",
-    endText: "It no longer renews. Unused credit stays.",
+    endText: "The tenant gets no more credit from it, but keeps what is unused.",
     noneOfTenant: "No allowance.",
     plans: "Plans",
-    plansLead: "Configured terms that several tenants share.",
+    plansLead: "Configured terms that several tenants can share.",
     noPlans: "No plans are configured",
     noAllowance: "no allowance",
     factor: "Price factor",
@@ -112,6 +112,6 @@ export const provisionTexts = {
     states: { active: "active", used_up: "used up", expired: "expired", ended: "ended" },
     end: "End",
     endTitle: (code: string) => `End the voucher ${code}…?`,
-    endText: "It can no longer be redeemed. Redeemed credit stays."
+    endText: "It can no longer be redeemed. Tenants keep the credit that they have redeemed."
   }
 } as const

@@ -13,7 +13,7 @@ import { units } from "./Gauges.tsx"
 export type Budget = Schemas["Budget"]
 export type NewBudget = Schemas["NewBudget"]
 
-/** The form's values, as typed. Their names are the fields of the request. */
+/** The form's values, as typed. They are named like the fields of the request. */
 const empty = {
   name: "",
   "limit.usd": "",
@@ -55,7 +55,7 @@ const typedLimit = (draft: Draft, unit: (typeof units)[number]): number | undefi
   return typed === "" ? undefined : Number(typed)
 }
 
-/** The body that creates a budget. */
+/** Builds the body that creates a budget. */
 const bodyOf = (draft: Draft): NewBudget => ({
   name: draft.name.trim(),
   limit: Object.fromEntries(
@@ -74,7 +74,7 @@ const bodyOf = (draft: Draft): NewBudget => ({
   )
 })
 
-/** The body that changes a budget. An empty limit is removed. */
+/** Builds the body that changes a budget. A limit that is left empty is removed. */
 const changeOf = (draft: Draft): Schemas["BudgetChange"] => ({
   name: draft.name.trim(),
   mode: draft.mode as Budget["mode"],
@@ -109,7 +109,7 @@ const Conditions = ({ field }: { readonly field: FieldOf }) =>
     />
   ))
 
-/** The actions of the dialogs. */
+/** The actions that the dialogs take when they are submitted. */
 export interface Ways {
   readonly create: (body: NewBudget, draft: Draft) => Promise<unknown>
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>
@@ -124,7 +124,7 @@ interface DialogOf {
   readonly onClose: () => void
 }
 
-/** A mutation that refreshes the budgets, says what was done and closes the dialog. */
+/** Returns a mutation that refreshes the budgets, says what was done and closes the dialog. */
 const useAct = <Variables = void,>(
   { onClose, ways }: DialogOf,
   mutationFn: (variables: Variables) => Promise<unknown>,
@@ -148,7 +148,7 @@ const useDraft = (first: Draft): readonly [Draft, FieldOf] => {
 
 interface MakeProps extends DialogOf {
   readonly first?: Partial<Draft>
-  /** The fields that say whose calls the budget counts. */
+  /** The fields that decide whose calls the budget counts. */
   readonly owners: (field: FieldOf, draft: Draft) => ReactNode
 }
 

@@ -13,7 +13,7 @@ import { Gauges } from "./Gauges.tsx"
 
 type Condition = keyof Budget["applies_to"]
 
-/** `nameOf` gives the name of a member or key. */
+/** Returns the name of a member or key. */
 export type NameOf = (condition: Condition, value: string) => string
 
 const AppliesTo = ({ nameOf, of }: { readonly of: Budget; readonly nameOf: NameOf }) => {

@@ -1,4 +1,4 @@
-/** The tenant's budgets. Owners and admins set budgets, and members set them on their own keys. */
+/** The tenant's budgets. Owners and admins set budgets, and members set budgets on their own keys. */
 import { useQuery } from "@tanstack/react-query"
 import { Gauge, Plus } from "lucide-react"
 import { useState } from "react"
@@ -33,7 +33,7 @@ const useBudgets = () => {
     queryKey: ["budgets", tenant_id],
     queryFn: async () =>
       (await resultOf(api.GET("/v1/tenants/{tenant_id}/budgets", { params: { path: { tenant_id } } }))).budgets,
-    // No event reports the start of a call, which reserves from a budget.
+    // Polls, because no event reports that a call has started and reserved part of a budget.
     refetchInterval: 10_000
   })
 }
@@ -73,7 +73,7 @@ const useNameOf = (): NameOf => {
   }
 }
 
-/** Whether the user may change a budget. The API decides; this only hides buttons that it would refuse. */
+/** Returns a function that tells whether the user may change a budget. The API decides; this only hides buttons that it would refuse. */
 const useCanEdit = (): ((budget: Budget) => boolean) => {
   const manages = useManages()
   const { data: me } = useMe()

@@ -1,4 +1,4 @@
-/** Bars that show how much of each limit is used. */
+/** Shows with bars how much of each limit is used. */
 import type { ReactNode } from "react"
 import type { Schemas } from "../../app/Client.ts"
 import { count } from "../../moments.ts"
@@ -33,7 +33,7 @@ const Gauge = ({ children, limit, unit, used }: GaugeProps) => {
   )
 }
 
-/** `raised` is added to the limit in USD, in nano-USD. */
+/** `raised` is what raises add to the limit in USD, in nano-USD. */
 export const Gauges = ({ of, raised = 0n }: { readonly of: Used; readonly raised?: bigint }) => {
   const { limit, reserved, spent } = of
   return (

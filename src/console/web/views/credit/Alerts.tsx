@@ -1,4 +1,4 @@
-/** Low-balance alerts: thresholds, state and the addresses that get letters. */
+/** Low-balance alerts: their thresholds, their state, and the addresses that get letters. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -71,7 +71,7 @@ const amountOf = (text: string): number | null => (text.trim() === "" ? null : N
 const textOf = (amount: Usd | null | undefined): string =>
   amount === null || amount === undefined ? "" : usd(nano(amount))
 
-/** Saves the alerts. Auto-reload shares their document, so its settings are sent unchanged. */
+/** Saves the alerts. They share a document with auto-reload, so its settings are sent back unchanged. */
 const useSave = (of: Reload, onDone: () => void) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

@@ -1,4 +1,4 @@
-/** The allowance, and the form that redeems a voucher. */
+/** Shows the allowance, and the form that redeems a voucher. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
@@ -18,7 +18,7 @@ const useAllowance = () => {
   })
 }
 
-/** Renders nothing without an allowance, because most deployments have none. */
+/** Renders nothing if there is no allowance, because most deployments have none. */
 export const Allowance = () => {
   const { data } = useAllowance()
   const allowance = data?.allowance ?? undefined

@@ -1,4 +1,4 @@
-/** Auto-reload: its rule, state and next step, and the settings form. */
+/** Auto-reload: its rule, its state and next step, and the form for its settings. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -27,7 +27,7 @@ const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
   disabled: "plain"
 }
 
-/** Whether auto-reload turned itself off. */
+/** Returns whether auto-reload turned itself off. */
 const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
 
 /** Describes the next step. Returns `undefined` if auto-reload is off. */
@@ -116,7 +116,7 @@ interface SettingsProps {
   readonly onClose: () => void
 }
 
-/** The form's values and the mutation that saves them. */
+/** Returns the form's values and the mutation that saves them. */
 const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()
@@ -125,7 +125,7 @@ const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps
   const [threshold, setThreshold] = useState(usd(nano(auto_reload.threshold_usd)))
   const [amount, setAmount] = useState(String(auto_reload.amount_credits))
   const [chosen, setMethod] = useState<string>()
-  // Defaults to the first method. The methods may load after the form opens.
+  // Defaults to the first method, which may load after the form opens.
   const method = chosen ?? auto_reload.payment_method_id ?? methods.data?.[0]?.id ?? ""
   const save = useMutation({
     mutationFn: () =>

@@ -1,4 +1,4 @@
-/** Buying credit: the user enters an amount, pays on the processor's page, and the console waits for confirmation. */
+/** Buys credit: the user enters an amount and pays on the processor's page, and the console waits for the confirmation. */
 import { useMutation } from "@tanstack/react-query"
 import { CircleDollarSign } from "lucide-react"
 import { useEffect, useState } from "react"
@@ -12,7 +12,7 @@ import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { creditTexts } from "../../texts/credit.ts"
 
-/** The storage key of the payment that this tab has opened. The value is not secret. */
+/** The key under which the payment that this tab opened is stored. The value is not secret. */
 const storageName = "console.checkout"
 /** The console waits this many milliseconds for the confirmation. */
 const patience = 3_600_000

@@ -1,4 +1,4 @@
-/** The ledger: every balance change with its cause. */
+/** The ledger, which lists every change to the balance and its cause. */
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
 import { ReceiptText } from "lucide-react"
 import { useLedger } from "../../app/Asking.ts"
@@ -28,7 +28,7 @@ const filters = {
 } as const
 type Filter = keyof typeof filters
 
-/** The entry's name, with a link to its call or transfer, or with its reference. */
+/** Shows the entry's name, with a link to its call or transfer, or with its reference. */
 const What = ({ of: entry }: { readonly of: Entry }) => {
   const { description, reference_id, source } = entry
   const name = nameOfEntry(entry)

@@ -1,4 +1,4 @@
-/** Purchases, with their refunds and disputes. */
+/** Lists purchases with their refunds and disputes. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
@@ -18,7 +18,7 @@ type Purchase = Schemas["Purchase"]
 
 const perPage = 10
 
-/** The refunds and disputes of a purchase, and the amount still owed. */
+/** Shows the refunds and disputes of a purchase, and what is still owed. */
 const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
   <span className="credit-movements">
     {movements.map(({ amount, at, id, kind, returned }) => (
@@ -63,7 +63,7 @@ export const Purchases = () => {
   const tenant_id = tenantId()
   const [page, setPage] = useState(1)
   const purchases = useQuery({
-    // A purchase changes the balance, so its events invalidate this query.
+    // A purchase changes the balance, so events about the balance invalidate this query.
     queryKey: ["ledger", tenant_id, "payments", page],
     queryFn: () =>
       resultOf(

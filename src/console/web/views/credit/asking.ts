@@ -8,7 +8,7 @@ import { Refusal } from "../../app/Refusal.ts"
 export type Reload = Schemas["AutoReload"]
 export type Method = Schemas["PaymentMethod"]
 
-/** Whether the user is an owner or admin. `undefined` while loading. */
+/** Returns whether the user is an owner or admin, or `undefined` while this is loading. */
 export const useManages = (): boolean | undefined => {
   const membership = useMembership()
   return membership === undefined ? undefined : membership.role !== "member"
@@ -22,7 +22,7 @@ export const useReload = () => {
     queryKey: reloadKey(tenant_id),
     queryFn: () =>
       resultOf(api.GET("/v1/tenants/{tenant_id}/billing/auto-reload", { params: { path: { tenant_id } } })),
-    // No event reports the end of a charge, so this query polls meanwhile.
+    // Polls meanwhile, because no event reports that a charge has ended.
     refetchInterval: ({ state }) => (state.data?.auto_reload.state === "in_flight" ? 3000 : false)
   })
 }
@@ -38,7 +38,7 @@ export const useMethods = () => {
   })
 }
 
-/** Whether the deployment lacks a payment processor. */
+/** Returns whether the deployment lacks a payment processor. */
 export const isUnconfigured = (error: unknown): boolean =>
   error instanceof Refusal && error.code === "payments_unconfigured"
 

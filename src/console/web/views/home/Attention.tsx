@@ -1,4 +1,4 @@
-/** Problems that need attention, each a sentence with a link. Renders nothing if there are no problems. */
+/** Lists problems that need attention, each as a sentence with a link. Renders nothing if there are none. */
 import { useQuery } from "@tanstack/react-query"
 import type { LinkProps } from "@tanstack/react-router"
 import { TriangleAlert } from "lucide-react"

@@ -1,4 +1,4 @@
-/** The first view: the balance, recent changes, spending and current calls. */
+/** The first view, with the balance, recent changes to it, spending and current calls. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { KeyRound, Radio } from "lucide-react"
@@ -21,7 +21,7 @@ import { Attention } from "./Attention.tsx"
 
 type Part = keyof typeof texts.home.parts
 
-/** A bar with one segment per part. */
+/** Shows a bar with one segment per part. */
 const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => {
   const total = of.reduce((sum, [, amount]) => sum + amount, 0n)
   if (total === 0n) return null
@@ -41,7 +41,7 @@ const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) =>
   )
 }
 
-/** The legend: each part with its name and amount. */
+/** Shows the legend: each part with its name and amount. */
 const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => (
   <dl className="home-parts">
     {of.map(([part, amount]) => (
@@ -58,7 +58,7 @@ const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) 
   </dl>
 )
 
-/** The balance by part, and the part that is not available. */
+/** Shows the balance by part, and how much of it is not available. */
 const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
   const owned = (["giftable", "granted"] as const).map((part) => [part, nano(of[part])] as const)
   const held = ["held", nano(of.held)] as const

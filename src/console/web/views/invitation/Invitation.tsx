@@ -1,4 +1,4 @@
-/** The page behind invitation links in letters. It offers credit from another user, or membership in a team. It works without an account. */
+/** The page behind invitation links in letters, which offers credit from another user or membership in a team. It works without an account. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
@@ -50,7 +50,7 @@ const SignedInAs = () => {
   )
 }
 
-/** Shows `children` to signed-in users, and the sign-in methods to other users. */
+/** Shows `children` to signed-in users, and the sign-in methods to everyone else. */
 const Signed = ({ children }: { readonly children: ReactNode }) => {
   const state = useSession(personSession)
   useEffect(() => {

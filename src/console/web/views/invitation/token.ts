@@ -1,6 +1,6 @@
 /**
- * The invitation token of this tab. It arrives in the URL's fragment (`#`), and the page removes it before it renders. The tab keeps the token until
- * it is used, because signing in leads to other pages and back. Only the owner of the invited address can use it.
+ * This tab's invitation token. It arrives in the URL's fragment (`#`), from which the page removes it before it renders. The tab keeps the token
+ * until it is used, because signing in leads to other pages and back. Only the owner of the invited address can use it.
  */
 const storageName = "console.invitation"
 
@@ -17,7 +17,7 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** Stores the token from `#transfer=...` or `#team=...`. Returns `false` if there is none, or if the link was truncated inside an escape. */
+/** Stores the token from `#transfer=...` or `#team=...`. Returns `false` if there is none or the link was cut off within an escape. */
 export const takeIn = (hash: string): boolean => {
   const [, kind, text = ""] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
   const token = decoded(text)

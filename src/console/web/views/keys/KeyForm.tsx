@@ -54,7 +54,7 @@ const draftOf = ({
   tags: tags === undefined ? "" : pairsOf(tags)
 })
 
-/** Parses the typed tags. A pair without `=` has an empty value, which the API refuses. */
+/** Parses the tags that were typed. A pair without `=` gets an empty value, which the API refuses. */
 const tagsOf = (typed: string): Readonly<Record<string, string>> | null => {
   const pairs = typed.split(",").flatMap((pair) => {
     const [name = "", ...value] = pair.split("=")
@@ -68,7 +68,7 @@ export const pairsOf = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Unchanged tags are omitted, because a value may contain a comma. */
+/** Leaves out unchanged tags, because a value may contain a comma. */
 const bodyOf = ({ description, lastDay, limit, models, name, period, tags }: Draft, before: Draft) => {
   const allowed = models.split(/[\s,]+/).filter((model) => model !== "")
   return {
@@ -152,7 +152,7 @@ const KeyForm = ({ action, error, first, isPending, onClose, onSend }: FormProps
   )
 }
 
-/** A first call with the key, as code in three languages. */
+/** Shows a first call with the key, as code in three languages. */
 const firstCall = (key: string) => ({
   curl: `curl ${apiRoot}/v1/chat/completions \\
   -H "Authorization: Bearer ${key}" \\
@@ -209,7 +209,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
         })
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["keys"] }),
-    // Drops the key from the cache when the dialog closes.
+    // Drops the key from the cache as soon as the dialog closes.
     gcTime: 0
   })
   return (

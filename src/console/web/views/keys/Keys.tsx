@@ -1,4 +1,4 @@
-/** The tenant's keys with their limits and spending, and actions to create, change and revoke them. */
+/** Lists the tenant's keys with their limits and spending, and lets users create, change and revoke them. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { KeyRound, Pencil, Plus, Trash2 } from "lucide-react"
@@ -24,7 +24,7 @@ export type Key = Schemas["Application"]
 
 const route = getRouteApi("/person/keys")
 
-/** A bar that shows how much of the limit is spent. */
+/** Shows with a bar how much of the limit is spent. */
 const Spent = ({ of }: { readonly of: Key }) => {
   const { spending_limit_period: period, spending_limit_usd: limit, spent_usd: spent } = of
   if (limit === undefined || spent === undefined) return <span className="quiet">{texts.keys.noLimit}</span>
@@ -83,7 +83,7 @@ const Revoke = ({ of, onClose }: { readonly of: Key | undefined; readonly onClos
 
 type Acting = { readonly kind: "change" | "revoke"; readonly key: Key } | undefined
 
-/** The table's columns. `act` opens the dialog for a row's button. */
+/** Returns the table's columns. `act` opens the dialog for a row's button. */
 const columnsOf = (act: (acting: Acting) => void): ReadonlyArray<Column<Key>> => [
   {
     id: "name",

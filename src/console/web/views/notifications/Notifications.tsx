@@ -1,4 +1,4 @@
-/** The user's notifications from all tenants, each with a link to its subject. */
+/** Lists the user's notifications from all tenants, each with a link to what it is about. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"
@@ -32,7 +32,7 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
   budget_raised: TriangleAlert
 }
 
-/** The view that a notification links to, and its tenant. */
+/** Returns the view that a notification links to, and its tenant. */
 const aboutOf = ({
   data,
   kind
@@ -54,7 +54,7 @@ const useRead = () => {
   })
 }
 
-/** Marks all notifications as read, up to the newest on the page. Later notifications stay unread. */
+/** Marks all notifications as read, up to the newest on the page. Later ones remain unread. */
 const useReadAll = () => {
   const queries = useQueryClient()
   return useMutation({

@@ -96,7 +96,7 @@ const SettingsForm = ({ models, of, onChange }: SettingsProps) => {
   )
 }
 
-/** The total cost of all answers. Screen readers announce each completed answer. */
+/** Shows what all answers cost in total. Screen readers announce each answer once it is complete. */
 const Sum = ({ of }: { readonly of: ReadonlyArray<Exchange> }) => {
   const charged = of.flatMap(({ charged }) => (charged === undefined || charged === "late" ? [] : [nano(charged)]))
   const last = of.at(-1)

@@ -1,4 +1,4 @@
-/** A message and its answer, with the estimated cost during the stream and the charge afterwards. */
+/** Shows a message and its answer, with the estimated cost during the stream and the charge afterwards. */
 import { count, duration } from "../../moments.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Money } from "../../parts/Money.tsx"
@@ -62,7 +62,7 @@ const Answer = ({ of }: { readonly of: Exchange }) => {
 
 interface ExchangeProps {
   readonly of: Exchange
-  /** The call's model. `undefined` if the service no longer offers it. */
+  /** The call's model, or `undefined` if the service no longer offers it. */
   readonly model: ChatModel | undefined
   readonly onExplain: (usageId: string) => void
 }

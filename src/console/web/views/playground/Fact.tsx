@@ -1,4 +1,4 @@
-/** Facts about a call, in a row below its answer, with a link to its explanation. */
+/** Shows facts about a call in a row below its answer, with a link to its explanation. */
 import { ReceiptText } from "lucide-react"
 import type { ReactNode } from "react"
 import { Button } from "../../parts/Button.tsx"

@@ -1,4 +1,4 @@
-/** A media job: its state, results, cost and released credit. */
+/** Shows a media job: its state, results and cost, and the credit that it released. */
 import { Download, ExternalLink, Film, Image, Play, X } from "lucide-react"
 import { useState } from "react"
 import type { ReactNode } from "react"
@@ -40,7 +40,7 @@ interface ResultProps {
   readonly index: number
 }
 
-/** A download link for a file that came through the service. */
+/** A link that downloads a file through the service. */
 const Save = ({ file, name }: { readonly file: string; readonly name: string }) => (
   <div>
     <a className="button button-ghost" href={file} download={name}>
@@ -50,7 +50,7 @@ const Save = ({ file, name }: { readonly file: string; readonly name: string }) 
   </div>
 )
 
-/** A link to the vendor's temporary copy. */
+/** A link to the copy that the vendor keeps for a while. */
 const Way = ({ of }: { readonly of: Made }) =>
   isWebAddress(of.url) ? (
     <a
@@ -65,7 +65,7 @@ const Way = ({ of }: { readonly of: Made }) =>
     </a>
   ) : null
 
-/** One output. Images load immediately. Videos load on request, because they may be long. */
+/** Shows one output. Images load immediately; videos load on request, because they may be long. */
 const Result = ({ index, job, name, of }: ResultProps) => {
   const [isWanted, setWanted] = useState(of.kind === "image")
   const [isUnshowable, setUnshowable] = useState(false)
@@ -77,7 +77,7 @@ const Result = ({ index, job, name, of }: ResultProps) => {
         {of.kind === "image" ? (
           <img src={url} alt={name} onError={unshowable} />
         ) : (
-          // There is no text for captions.
+          // There is no text from which captions could be made.
           <video src={url} controls preload="metadata" aria-label={name} onError={unshowable} />
         )}
         <Save file={url} name={`${name} ${index + 1}`} />

@@ -1,4 +1,4 @@
-/** Images and videos: the form, the quote and the gallery. */
+/** Generates images and videos: the form, the quote and the gallery. */
 import { Clapperboard, Sparkles } from "lucide-react"
 import { useState } from "react"
 import { Refusal } from "../../app/Refusal.ts"
@@ -52,7 +52,7 @@ const filled = <K extends string>(name: K, value: string): Partial<Record<K, str
 const whole = <K extends string>(name: K, value: string): Partial<Record<K, number>> =>
   value.trim() === "" ? {} : ({ [name]: Number(value) } as Record<K, number>)
 
-/** Builds the request from the filled fields of the model's type. The model's defaults apply to the others. */
+/** Builds the request from the fields that are filled in and that the model's type uses. The model's defaults apply to all others. */
 const bodyOf = ({ type }: MediaModel, draft: Draft): MediaBody => ({
   model: draft.model,
   ...filled("prompt", draft.prompt),
@@ -139,7 +139,7 @@ const ImageFields = (props: FieldsProps) => {
   )
 }
 
-/** The price before submission. If an option may change it, a note explains this. */
+/** Shows the price before submission. A note explains it if an option may change the price. */
 const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   const units = unitsOf(model, draft)
   const isOther = model.type === "video" && (draft.resolution.trim() !== "" || draft.audio)
@@ -165,7 +165,7 @@ const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   )
 }
 
-/** Whether a form field shows this error. */
+/** Returns whether a form field shows this error. */
 const isOfField = (error: unknown): boolean => error instanceof Refusal && (error.field ?? "") !== ""
 
 const Form = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => {

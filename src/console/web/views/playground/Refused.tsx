@@ -1,4 +1,4 @@
-/** A refused or failed call, with its cause, a remedy and the request id. */
+/** Explains a call that was refused or failed: its cause, what to do about it, and the request id. */
 import { CreditCard, RotateCw } from "lucide-react"
 import type { ReactNode } from "react"
 import { Refusal, SignedOut, Unreachable } from "../../app/Refusal.ts"
@@ -43,7 +43,7 @@ const meaningOf = (error: unknown, of: Of): readonly [title: string, text: strin
 const amountOf = (value: unknown): Usd | undefined =>
   typeof value === "number" || typeof value === "string" ? value : undefined
 
-/** The required, available and missing credit. */
+/** Shows how much credit is required, available and missing. */
 const Missing = ({ of }: { readonly of: Refusal }) => {
   const available = amountOf(of.details["available_usd"])
   const required = amountOf(of.details["required_usd"])
@@ -80,7 +80,7 @@ const Missing = ({ of }: { readonly of: Refusal }) => {
 interface RefusedProps {
   readonly error: unknown
   readonly of: Of
-  /** Replaces the error's title, for example if part of an answer had arrived. */
+  /** Replaces the error's title, for example if part of an answer had already arrived. */
   readonly title?: string
   readonly again?: () => void
   readonly children?: ReactNode

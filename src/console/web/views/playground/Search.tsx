@@ -1,4 +1,4 @@
-/** A web search. It shows the results that a program would get. */
+/** Searches the web and shows the results that a program would get. */
 import { Search as SearchIcon } from "lucide-react"
 import { useState } from "react"
 import type { Schemas } from "../../app/Client.ts"

@@ -1,4 +1,4 @@
-/** Speech from text, to play or download. */
+/** Turns text into speech to play or download. */
 import { AudioLines, Download } from "lucide-react"
 import { useState } from "react"
 import { count, fileSize } from "../../moments.ts"
@@ -32,7 +32,7 @@ const bodyOf = ({ format, input, instructions, model, voice }: Draft): SpeechBod
   ...filledIn({ instructions })
 })
 
-/** The number of characters that the service charges. */
+/** Returns how many characters the service charges. */
 const charactersOf = (text: string): number => [...text].length
 
 const Player = ({ audio, format }: { readonly audio: Audio; readonly format: string }) => {

@@ -1,4 +1,4 @@
-/** The frame of a synchronous tool: input, options, result, and the same call as code. */
+/** The frame around a synchronous tool: input, options, result, and the same call as code. */
 import type { LucideIcon } from "lucide-react"
 import { Square, SquarePen } from "lucide-react"
 import { useEffect } from "react"
@@ -21,7 +21,7 @@ interface OfRun<Input, Output> {
   /** Summarizes the request in one line. */
   readonly asked: (input: Input) => ReactNode
   readonly shown: (output: Output, input: Input) => ReactNode
-  /** Facts to show besides charge and time. */
+  /** Facts to show in addition to the charge and the time. */
   readonly facts?: (output: Output, input: Input) => ReactNode
   readonly onExplain: (usageId: string) => void
 }
@@ -77,9 +77,9 @@ interface ToolProps<Input, Output> extends OfRun<Input, Output> {
   readonly emptyTitle: string
   readonly emptyText: string
   readonly action: string
-  /** The request to send. `undefined` while the form is incomplete. */
+  /** The request to send, or `undefined` while the form is incomplete. */
   readonly input: Input | undefined
-  /** The form fields. The first is the main input. */
+  /** The form's fields. The first one is the main input. */
   readonly fields: ReactNode
   readonly program: ReactNode
 }

@@ -1,4 +1,4 @@
-/** Transcription of an audio file. */
+/** Transcribes an audio file. */
 import { FileAudio, FileUp } from "lucide-react"
 import { useState } from "react"
 import { count, duration, fileSize } from "../../moments.ts"
@@ -49,7 +49,7 @@ const FileField = ({ file, onChoose }: FileFieldProps) => {
         onChange={({ target }) => {
           const chosen = target.files?.[0]
           if (chosen !== undefined) onChoose(chosen)
-          // After this reset, the user can choose the same file again.
+          // Reset, so that the user can choose the same file again.
           target.value = ""
         }}
       />

@@ -1,4 +1,4 @@
-/** The queries of media jobs: submit, poll until settled, cancel. */
+/** Queries for media jobs: submit one, poll it until it is settled, or cancel it. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import { apiRoot } from "../../app/Base.ts"
@@ -20,7 +20,7 @@ export const useJobs = (page: number) =>
     placeholderData: keepPreviousData
   })
 
-/** Submits a job. If the response was lost, a retry repeats the Idempotency-Key, so the service creates one job. */
+/** Submits a job. If the response was lost, a retry repeats the Idempotency-Key, so the service creates only one job. */
 export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void) => {
   const queries = useQueryClient()
   const tenant = tenantId()
@@ -44,7 +44,7 @@ export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void)
   })
 }
 
-/** The job's quote, remembered from before its settlement. A settled job reports the charge instead. */
+/** Returns the job's quote, which is remembered from before the job was settled. A settled job reports its charge instead. */
 export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"] | undefined => {
   const queries = useQueryClient()
   const { data } = useQuery({
@@ -59,7 +59,7 @@ export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"
   return data
 }
 
-/** The delay before a job's next poll, in milliseconds. It grows with each poll. */
+/** Returns the delay before a job's next poll, in milliseconds. It grows with each poll. */
 const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** looks)
 
 const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
@@ -86,7 +86,7 @@ export const useStatus = (job: Job) => {
   return status.data ?? job
 }
 
-/** The job's result. Fetching it makes the charge final. Its vendor URLs are temporary. */
+/** Fetches the job's result, which makes the charge final. The vendor's URLs in it are temporary. */
 export const useResult = ({ request_id }: Job, isDone: boolean) =>
   useQuery({
     queryKey: ["media-result", request_id],
@@ -123,7 +123,7 @@ const contentOf = async (request_id: string, index: number, signal: AbortSignal)
   }
 }
 
-/** Fetches a generated file through the service. Returns it as an object URL of this page. */
+/** Fetches a generated file through the service and returns it as an object URL of this page. */
 export const useContent = (request_id: string, index: number, isWanted: boolean) => {
   const content = useQuery({
     queryKey: ["media-content", request_id, index],

@@ -24,7 +24,7 @@ export interface Tokens {
 }
 
 export interface Hearing {
-  /** Called when the service accepts the call. `usageId` is the id of its future usage record. */
+  /** Called when the service accepts the call. `usageId` is the id that its usage record will have. */
   readonly begun: (usageId: string | undefined, requestId: string | undefined) => void
   readonly text: (piece: string) => void
   readonly tokens: (tokens: Tokens) => void

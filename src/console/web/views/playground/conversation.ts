@@ -15,22 +15,22 @@ export interface Exchange {
   readonly error?: unknown
   readonly usageId?: string | undefined
   readonly tokens?: Tokens
-  /** Milliseconds from the request to the first token. */
+  /** The time from the request to the first token, in milliseconds. */
   readonly firstToken?: number
   readonly took?: number
-  /** The charge from the usage record, or `"late"` if the record did not appear in time. */
+  /** The charge in the usage record, or `"late"` if the record did not appear in time. */
   readonly charged?: Usd | "late"
 }
 
 export const isRunning = ({ state }: Exchange): boolean => state === "waiting" || state === "streaming"
 
-/** The messages so far, for the next call. They include partial answers. */
+/** Returns the messages so far, for the next call. They include partial answers. */
 export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Message> =>
   exchanges.flatMap(({ answer, body }) =>
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
   )
 
-/** Delays before each poll for the charge, in milliseconds. A stopped call is settled within seconds. */
+/** The delays before each poll for the charge, in milliseconds. A call that was stopped is settled within seconds. */
 const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
@@ -114,7 +114,7 @@ export class Conversation {
 
 let current: { readonly of: string; readonly conversation: Conversation } | undefined
 
-/** Returns the conversation for `of`, a user in a tenant. Drops the previous conversation if it belongs to another. */
+/** Returns the conversation for `of`, a user in a tenant. If the previous conversation belongs to another, drops it. */
 export const conversationOf = (of: string): Conversation => {
   if (current?.of !== of) {
     current?.conversation.clear()

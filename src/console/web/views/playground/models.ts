@@ -1,4 +1,4 @@
-/** The available models and their prices. */
+/** The models that are available, with their prices. */
 import { useQuery } from "@tanstack/react-query"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -9,7 +9,7 @@ import { playgroundTexts } from "../../texts/playground.ts"
 export type ChatModel = Schemas["ModelEntry"]
 export type MediaModel = Schemas["MediaModelEntry"]
 
-/** The models that support chat. */
+/** Returns the models that support chat. */
 export const useChatModels = () =>
   useQuery({
     queryKey: ["models"],
@@ -24,14 +24,14 @@ export const useMediaModels = () =>
     queryFn: async () => (await asked(api.GET("/v1/tools/media/models"))).models
   })
 
-/** Converts USD per token to USD per million tokens. It moves the decimal point by six digits and does not round. */
+/** Converts USD per token to USD per million tokens by moving the decimal point six digits, without rounding. */
 const ofMillion = (price: string): string => {
   const [whole = "0", fraction = ""] = price.split(".")
   const digits = fraction.padEnd(6, "0")
   return `${whole}${digits.slice(0, 6)}.${digits.slice(6)}`
 }
 
-/** Whether the price is known before the call. `auto` costs what the chosen model costs. */
+/** Returns whether the price is known before the call. `auto` costs what the model that it chooses costs. */
 export const hasPrice = ({ pricing }: ChatModel): boolean => !pricing.prompt.startsWith("-")
 
 export const priceText = (model: ChatModel): string =>
@@ -41,11 +41,11 @@ export const priceText = (model: ChatModel): string =>
 
 export const contextText = ({ context_length }: ChatModel): string => playgroundTexts.context(count(context_length))
 
-/** A rough average of characters per token. */
+/** A rough average of how many characters make a token. */
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 
-/** Estimates the price from the text lengths, in nano-USD. Returns `undefined` if the price is not known. The estimate is only displayed. */
+/** Estimates the price from the lengths of the texts, in nano-USD, for display only. Returns `undefined` if the price is not known. */
 export const estimateOf = (model: ChatModel, prompt: string, answer: string): bigint | undefined => {
   if (!hasPrice(model)) return undefined
   const { pricing } = model
@@ -54,6 +54,6 @@ export const estimateOf = (model: ChatModel, prompt: string, answer: string): bi
   return ofTokens / 1_000_000n + nano(pricing.request)
 }
 
-/** The price of `units` at the model's defaults. */
+/** Returns the price of `units` at the model's defaults. */
 export const quoteOf = ({ unit_price_usd }: MediaModel, units: number): string =>
   usd(nano(unit_price_usd) * BigInt(units))

@@ -1,4 +1,4 @@
-/** Builds programs for calls. They use the deployment's address and read the key from the environment. */
+/** Writes programs that make calls. They use the deployment's address and read the key from the environment. */
 import { apiRoot } from "../../app/Base.ts"
 import type { ChatBody } from "./chatCall.ts"
 
@@ -24,7 +24,7 @@ const python = (value: unknown, depth: number): string => {
 
 const behind = (spaces: number, text: string): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`)
 
-/** Writes a TypeScript object literal, with names without quotes. */
+/** Writes a TypeScript object literal, with unquoted names. */
 const script = (value: unknown): string => json(value).replaceAll(/^(\s*)"([a-z_]+)":/gm, "$1$2:")
 
 export const chatCode = (body: ChatBody) => {

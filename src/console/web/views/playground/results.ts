@@ -1,4 +1,4 @@
-/** Reads the outputs from a media job's result. */
+/** Reads the outputs in a media job's result. */
 
 export interface Made {
   readonly kind: "image" | "video"
@@ -26,11 +26,11 @@ const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
       ]
     : []
 
-/** Whether a URL may become a link. Other schemes could contain a script. */
+/** Returns whether a URL may become a link. Other schemes could contain a script. */
 export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 const isAddress = (url: string): boolean => isWebAddress(url) || /^data:(?:image|video)\//i.test(url)
 
-/** Returns the outputs in the service's order, which is the `index` of `/v1/tools/media/content`. */
+/** Returns the outputs in the service's order, which corresponds to the `index` of `/v1/tools/media/content`. */
 export const resultsOf = ({ images, video }: Readonly<Record<string, unknown>>): ReadonlyArray<Made> => [
   ...madeOf(video, "video"),
   ...(Array.isArray(images) ? images.flatMap((image) => madeOf(image, "image")) : [])

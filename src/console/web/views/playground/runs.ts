@@ -4,7 +4,7 @@ import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-/** The output of a call, and the figures in the response headers. */
+/** The output of a call, and the figures from its response headers. */
 export interface Answered<Output> {
   readonly output: Output
   /** In USD, as a decimal string. */
@@ -38,7 +38,7 @@ export const called = async <Output>(
 
 interface Tool<Input, Output> {
   readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
-  /** Releases the resources of an output that is no longer shown. */
+  /** Releases what an output holds once it is no longer shown. */
   readonly forget?: (output: Output) => void
 }
 
@@ -69,7 +69,7 @@ export class Runs<Input, Output> {
     this.#set([])
   }
 
-  /** Sets the owner, a user in a tenant. Drops the previous owner's calls. */
+  /** Sets the owner, a user in a tenant. The calls of a previous owner are dropped. */
   belongTo(owner: string): void {
     if (this.#of !== owner && this.all.length > 0) this.clear()
     this.#of = owner

@@ -8,7 +8,7 @@ import { called, Runs } from "./runs.ts"
 export const voices = ["alloy", "ash", "ballad", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer", "verse"]
 export const formats = ["mp3", "wav", "opus", "aac", "flac"]
 
-/** The request body. Empty fields are omitted. */
+/** The request body. Empty fields are left out. */
 export interface SpeechBody {
   readonly input: string
   readonly voice: string
@@ -18,7 +18,7 @@ export interface SpeechBody {
 }
 
 export interface Audio {
-  /** An object URL of this page. It is valid until it is revoked. */
+  /** An object URL of this page, which is valid until it is revoked. */
   readonly url: string
   readonly bytes: number
 }

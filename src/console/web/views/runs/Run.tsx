@@ -1,4 +1,4 @@
-/** A run: its limits, what it spent by model, the runs that it made, and its calls. */
+/** Shows a run: its limits, what it spent by model, the runs below it, and its calls. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { useState } from "react"
@@ -95,7 +95,7 @@ const Children = ({ of }: { readonly of: Details["children"] }) => (
 
 const shownMax = 25
 
-/** The newest calls. The usage view has all of them. */
+/** Shows the newest calls. The usage view lists all of them. */
 const Calls = ({ of }: { readonly of: Details }) => {
   const tenant_id = tenantId()
   const [opened, open] = useState<string>()

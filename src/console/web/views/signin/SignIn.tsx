@@ -12,7 +12,7 @@ import { Ways } from "./Ways.tsx"
 
 const route = getRouteApi("/sign-in")
 
-/** Returns the text for an error code in the URL, which may be any text. */
+/** Returns the text for the error code in the URL, which may contain anything. */
 const whatWentWrong = (error: string): string =>
   (Object.hasOwn(texts.signIn.errors, error) ? texts.signIn.errors[error] : undefined) ?? texts.signIn.errorElse
 
@@ -21,7 +21,7 @@ export const SignIn = () => {
   const providers = useProviders()
   const state = useSession(personSession)
   const { history } = useRouter()
-  // Redirects users who have a session, unless the last sign-in failed.
+  // Redirects users who already have a session, unless the last sign-in failed.
   const isAsked = error === undefined && state.kind === "unknown"
   useEffect(() => {
     if (isAsked) void personSession.renew()

@@ -1,4 +1,4 @@
-/** The team's spending by member. */
+/** Shows the team's spending by member. */
 import { useQuery } from "@tanstack/react-query"
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { ChartColumn } from "lucide-react"

@@ -1,4 +1,4 @@
-/** The tenant's invitations, and the form that sends one. */
+/** Lists the tenant's invitations, with the form that sends one. */
 import { UserPlus } from "lucide-react"
 import { useState } from "react"
 import { useMembership } from "../../app/Asking.ts"

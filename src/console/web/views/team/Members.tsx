@@ -1,4 +1,4 @@
-/** The tenant's members, and the actions on each. */
+/** Lists the tenant's members, with the actions on each. */
 import { useQueryClient } from "@tanstack/react-query"
 import { MoreHorizontal } from "lucide-react"
 import { useState } from "react"
@@ -31,7 +31,7 @@ const nameOf = ({ email, name }: Member): string => name || email
 
 type Grave = "suspend" | "remove" | "leave"
 
-/** The actions that the user may take on a member. Only owners may change or appoint owners. A home tenant's owner cannot be removed. */
+/** Returns what the user may do to a member. Only owners may change or appoint owners. The owner of a home tenant cannot be removed. */
 const movesOf = (member: Member, viewer: Role, isMe: boolean) => ({
   roles: (["owner", "admin", "member"] as const).filter(
     (role) =>
@@ -157,7 +157,7 @@ const columnsOf = (
     id: "status",
     title: teamTexts.status,
     card: "plain",
-    // A normal status has no badge.
+    // The usual status gets no badge.
     cell: ({ status }) =>
       status === "active" ? (
         <span className="quiet table-usual">{teamTexts.statuses[status]}</span>

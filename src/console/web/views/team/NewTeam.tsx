@@ -17,7 +17,7 @@ export const NewTeam = ({ onClose }: { readonly onClose: () => void }) => {
   const make = useChange(
     async (body: { readonly name: string }) => {
       const made = await resultOf(api.POST("/v1/tenants", { body }))
-      // Navigate first, because the switch replaces this view.
+      // Navigate first, because switching tenants replaces this view.
       await navigate({ to: "/team", search: {}, replace: true })
       await switchTo(made.id, queries)
       return made

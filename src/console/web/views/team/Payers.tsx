@@ -1,4 +1,4 @@
-/** The payers of the user's calls: the order in which they are charged and why, the available credit, and the amount that each has paid. */
+/** Shows who pays for the user's calls: the order in which payers are charged and why, their available credit, and what each has paid. */
 import { useQuery } from "@tanstack/react-query"
 import { Pin, PinOff } from "lucide-react"
 import { useMemberships } from "../../app/Asking.ts"
@@ -23,7 +23,7 @@ type Source = Schemas["BillingSource"]
 
 const days = 30
 
-/** Explains a source's position and whether it can pay. */
+/** Explains a source's position in the order and whether it can pay. */
 const whyOf = (source: Source, { selection, sources }: Sources): string => {
   const isPinned = selection?.mode === "pinned" && selection.billing_account_id === source.billing_account_id
   const isEmpty = nano(source.credits.balance) === 0n

@@ -37,14 +37,14 @@ export const usePlan = () =>
     queryFn: () => resultOf(api.GET("/v1/tenants/{tenant_id}/plan", { params: { path: path() } }))
   })
 
-/** A mutation that refetches the team's queries afterwards. */
+/** Returns a mutation that refetches the team's queries afterwards. */
 export const useChange = <A, B>(change: (what: A) => Promise<B>, onDone: (result: B, what: A) => void) => {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: change,
     onSuccess: onDone,
     onSettled: () => {
-      // A plan decides who may spend, so payers and balance can change too.
+      // The plan decides who may spend, so the payers and the balance can change too.
       for (const about of ["team", "memberships", "payers", "balance"])
         void queries.invalidateQueries({ queryKey: [about] })
     }
@@ -76,7 +76,7 @@ export const takeBack = (invite_id: string): Promise<Invite> =>
 export const changePlan = (body: Schemas["PlanChange"]): Promise<Plan> =>
   resultOf(api.PUT("/v1/tenants/{tenant_id}/plan", { params: { path: path() }, body }))
 
-/** A window of `days` UTC days that ends with today. */
+/** Returns a window of `days` UTC days that ends with today. */
 export const windowOf = (days: number): { readonly start_date: string; readonly end_date: string } => {
   const day = 86_400_000
   const end = (Math.floor(Date.now() / day) + 1) * day

@@ -1,4 +1,4 @@
-/** The form that sends credit. The user enters amount and recipient, then reviews the effects. */
+/** The form that sends credit. The user enters an amount and a recipient, then reviews what will happen. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -18,7 +18,7 @@ import type { Transfer } from "./asking.ts"
 const words = transfersTexts.form
 const messageMax = 280
 const cent = 10_000_000n
-/** The recipient can accept for this many milliseconds. */
+/** The recipient has this many milliseconds to accept. */
 const life = 30 * 86_400_000
 
 type Kind = Transfer["kind"]
@@ -159,7 +159,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()
   const [draft, setDraft] = useState(empty)
-  /** The reviewed transfer's idempotency key. Submitting twice sends one transfer. */
+  /** The idempotency key of the transfer under review, so that submitting twice sends only one transfer. */
   const [key, setKey] = useState<string>()
   const send = useMutation({
     mutationFn: (idempotency: string) =>
@@ -174,7 +174,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
       toast(words.done(exact(transfer.amount), transfer.recipient_email))
       onSent(transfer)
     },
-    // Returns to the fields, because the error may name one.
+    // Returns to the fields, because the error may concern one of them.
     onError: () => setKey(undefined)
   })
   if (key === undefined) {

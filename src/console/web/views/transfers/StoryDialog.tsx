@@ -1,4 +1,4 @@
-/** A transfer's timeline and actions. */
+/** Shows a transfer's timeline and the actions on it. */
 import { useMe, useMembership } from "../../app/Asking.ts"
 import { exact } from "../../money.ts"
 import { Dialog } from "../../parts/Dialog.tsx"

@@ -1,4 +1,4 @@
-/** Explains one call line by line: usage, prices, reservation, charge and payer. */
+/** Explains a call line by line: usage, prices, reservation, charge and payer. */
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
@@ -62,7 +62,7 @@ const Sum = ({
   </div>
 )
 
-/** The call's labels and the budgets that admitted it. Empty values are omitted. */
+/** Shows the call's labels and the budgets that admitted it. Empty values are left out. */
 const labelFacts = (
   { budgets, end_user, run_id, tags }: Explanation,
   runLink: (run_id: string) => ReactNode
@@ -78,7 +78,7 @@ const pairsOf = (tags: NonNullable<Explanation["tags"]>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** A link to the run of the user's call. */
+/** Links to the run to which the user's call belongs. */
 const linkToRun = (run_id: string): ReactNode => (
   <Link key="run" to="/runs/$run_id" params={{ run_id }}>
     {run_id}
@@ -137,7 +137,7 @@ const Explained = ({ of, runLink }: { readonly of: Explanation; readonly runLink
 interface CallDialogProps {
   readonly id: string | undefined
   readonly onClose: () => void
-  /** Fetches the explanation. The default requests it as the signed-in user. */
+  /** Fetches the explanation. By default, it is requested as the signed-in user. */
   readonly explain?: (usage_id: string) => Promise<Explanation>
 }
 
@@ -148,7 +148,7 @@ export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialo
   const explanation = useQuery({
     queryKey: ["call", id],
     enabled: id !== undefined,
-    // A settled call does not change.
+    // A settled call does not change any more.
     staleTime: Infinity,
     queryFn: () => explain(id!)
   })

@@ -1,4 +1,4 @@
-/** Usage over time as a plot, split by one dimension. */
+/** Plots usage over time, split by one dimension. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { useKeys, useMemberships } from "../../app/Asking.ts"
@@ -33,7 +33,7 @@ export const useSeries = (span: Span, by: SeriesBy) => {
   })
 }
 
-/** The names of this tenant's members by account. The map is empty if the user may not see them. */
+/** Returns the names of this tenant's members by account. The map is empty if the user may not see them. */
 const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
   const tenant_id = tenantId()
   const { data } = useQuery({

@@ -1,4 +1,4 @@
-/** Usage and cost over time, split by one dimension, and the list of calls. The URL holds the view's state. */
+/** Shows usage and cost over time, split by one dimension, and the list of calls. The view's state is kept in the URL. */
 import { getRouteApi, useCanGoBack, useRouter } from "@tanstack/react-router"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ChartColumn, X } from "lucide-react"
@@ -34,11 +34,11 @@ const measures: ReadonlyArray<Measure> = ["cost", "requests", "tokens", "failure
 const isOneOf = <K extends string>(all: ReadonlyArray<K>, value: string | undefined): value is K =>
   all.some((one) => one === value)
 
-/** The chosen dimension, or `tag` if the URL names a tag (`tag:<name>`). */
+/** Returns the chosen dimension, or `tag` if the URL names a tag (`tag:<name>`). */
 const choiceOf = ({ by }: UsageSearch): (typeof choices)[number] =>
   isOneOf(dimensions, by) ? by : by?.startsWith("tag:") === true ? "tag" : "model"
 
-/** The chosen dimension as the API expects it. Defaults to the model while a tag has no valid name. */
+/** Returns the chosen dimension in the API's form. Defaults to the model as long as a tag has no valid name. */
 const byOf = (search: UsageSearch): SeriesBy => {
   const { by } = search
   return by !== undefined && /^tag:[\w.-]{1,64}$/.test(by)
@@ -48,7 +48,7 @@ const byOf = (search: UsageSearch): SeriesBy => {
       : choiceOf(search)
 }
 
-/** The key that the URL's filter selects in this dimension. */
+/** Returns the key that the URL's filter selects in this dimension. */
 const chosenIn = (search: UsageSearch, by: SeriesBy): string | undefined => {
   if (isOneOf(dimensions, by)) return search[by]
   const start = `${by.slice("tag:".length)}=`
@@ -57,7 +57,7 @@ const chosenIn = (search: UsageSearch, by: SeriesBy): string | undefined => {
 
 const choosing = (by: SeriesBy, key: string | undefined): UsageSearch => {
   if (isOneOf(dimensions, by)) return { [by]: key }
-  // The API cannot filter on calls without the tag.
+  // The API cannot filter for calls without the tag.
   return { tag: key === undefined || key === "" ? undefined : `${by.slice("tag:".length)}=${key}` }
 }
 
@@ -194,7 +194,7 @@ const perPage = 50
 
 const states = ["all", "ok", "failed"] as const
 
-/** The active filters, each with a button that removes it. */
+/** Shows the active filters, each with a button that removes it. */
 const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly change: Change }) => {
   const nameOf = useNames(search.account !== undefined)
   return choices.map((by) => {
@@ -209,7 +209,7 @@ const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly c
   })
 }
 
-/** The filter as the API expects it. Empty if there is no filter. */
+/** Returns the filter in the API's form, or an empty object if there is no filter. */
 const filterOf = (search: UsageSearch) => ({
   ...labelsOf(search),
   ...dimensionsOf(search)
@@ -231,10 +231,10 @@ const dimensionsOf = ({ account, application, endpoint, model, payer, provider, 
   ...(state !== undefined && { success: state === "ok" ? ("true" as const) : ("false" as const) })
 })
 
-/** One page of records, with the steps to its neighbours. Pages neither repeat nor skip calls. */
+/** Returns one page of records, with the steps to the pages next to it. Pages neither repeat nor skip calls. */
 const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<typeof filterOf>) => {
   const tenant_id = tenantId()
-  // The cursors of the visited pages. The last belongs to this page.
+  // The cursors of the pages visited, the last of them for this page.
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
   const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction} ${JSON.stringify(filter)}`
   useEffect(() => setCursors([]), [question])
@@ -272,7 +272,7 @@ const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<t
 const Calls = ({ change, search, span }: PartProps) => {
   const filter = filterOf(search)
   const isNarrowed = Object.keys(filter).length > 0
-  // With a filter, the API sorts only by time.
+  // If there is a filter, the API sorts only by time.
   const sorting: Sorting<CallSort> = {
     by: isNarrowed ? "timestamp" : (search.sort ?? "timestamp"),
     direction: search.direction ?? "desc"
@@ -328,7 +328,7 @@ export const Usage = () => {
   const part = { search, change, span }
   const canGoBack = useCanGoBack()
   const { history } = useRouter()
-  // Returns to the view where the call was opened. If the URL was opened directly, closes the dialog in place.
+  // Returns to the view where the call was opened. If the URL was opened directly, closes the dialog where it is.
   const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
     <Page title={texts.usage.title}>

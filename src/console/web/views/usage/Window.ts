@@ -4,9 +4,9 @@ import type { UsageSearch } from "../../app/Router.tsx"
 export type WindowName = NonNullable<UsageSearch["window"]>
 
 export interface Span {
-  /** The start as an ISO string, inclusive. */
+  /** The start as an ISO string, included in the window. */
   readonly start: string
-  /** The end as an ISO string, exclusive. */
+  /** The end as an ISO string, not included in the window. */
   readonly end: string
   readonly grain: "hour" | "day"
 }
@@ -29,7 +29,7 @@ const isDay = (text: string | undefined): text is string => text !== undefined &
 
 type Asked = Pick<UsageSearch, "window" | "from" | "to" | "grain">
 
-/** Rounds up to the end of the current hour or day, so the query stays the same until then. */
+/** Rounds up to the end of the current hour or day, so that the query remains the same until then. */
 const ceiling = (millis: number, step: number): number => Math.ceil((millis + 1) / step) * step
 
 const of = (start: number, end: number, grain: Span["grain"]): Span => ({
@@ -38,13 +38,13 @@ const of = (start: number, end: number, grain: Span["grain"]): Span => ({
   grain
 })
 
-/** Computes the span. `from` and `to` are inclusive days. `grain` is used if the span allows it. */
+/** Computes the span. `from` and `to` are days that are both included. `grain` is used if the span allows it. */
 export const spanOf = ({ grain, ...search }: Asked, now: number): Span => {
   const span = usual(search, now)
   return grain !== undefined && grainsOf(span).includes(grain) ? { ...span, grain } : span
 }
 
-/** The grains that a span allows. A single day cannot be split by day, and the number of hours is limited. */
+/** Returns the grains that a span allows. A single day cannot be split by day, and the number of hours is limited. */
 export const grainsOf = ({ end, start }: Span): ReadonlyArray<Span["grain"]> => {
   const length = Date.parse(end) - Date.parse(start)
   return [...(length <= hoursMax * hour ? (["hour"] as const) : []), ...(length > dayLong ? (["day"] as const) : [])]
@@ -66,5 +66,5 @@ const usual = ({ from, to, window = "month" }: Asked, now: number): Span => {
   return of(end - length * dayLong, end, "day")
 }
 
-/** Returns the day in the format of a date field. */
+/** Returns the day in the format that a date field expects. */
 export const dayOf = (iso: string): string => iso.slice(0, 10)
