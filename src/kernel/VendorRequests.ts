@@ -3,18 +3,18 @@
  * served the call, or was its last failure; `-` stands for a request without an id.
  */
 
-/** The maximum length of the text. Further ids are dropped. */
+/** The maximum length of the text. Beyond it, the oldest ids are dropped. */
 const lengthMax = 1_000
 const none = "-"
 
-/** Whether a text can be an id: not empty, not too long, without spaces. */
-export const isVendorId = (text: string): boolean => text.length <= 200 && /^\S+$/.test(text) && text !== none
+/** Whether a text can be an id: printable ASCII without spaces, not empty and not too long. */
+export const isVendorId = (text: string): boolean => text.length <= 200 && /^[\x21-\x7e]+$/.test(text) && text !== none
 
 /** Adds the id of a further attempt. */
 export const withAttempt = (before: string | undefined, id: string | undefined): string | undefined => {
   if (before === undefined) return id
   const all = `${before} ${id ?? none}`
-  return all.length > lengthMax ? before : all
+  return all.length > lengthMax ? all.slice(all.indexOf(" ", all.length - lengthMax - 1) + 1) : all
 }
 
 /** Replaces the id of the last attempt. */

@@ -228,7 +228,7 @@ describe("a request", () => {
     [{ client_id: "sandbox-client" }, 404, "Client ID not found"],
     [{ response_type: "token" }, 400, "response_type: code"],
     [{ code_challenge_method: "plain" }, 400, "code_challenge_method: S256"],
-    [{ code_challenge: "short" }, 400, "code_challenge: the SHA-256 of the verifier in base64url"]
+    [{ code_challenge: "short" }, 400, "code_challenge: must be the SHA-256 of the verifier in base64url"]
   ])("is refused for %j", async (more, status, error) => {
     const json = request(verifierOf(), more)
     const answers = [await check(json), await consent(await person(), json)]

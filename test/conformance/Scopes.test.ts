@@ -90,7 +90,7 @@ describe("the token of an application", () => {
     const lifted = { method: "PATCH", token, json: { spending_limit_usd: null } }
     expect((await service.call(`${keys}/${id}`, lifted)).body.result).not.toHaveProperty("spending_limit_usd")
     const asked = await service.call("/v1/auth/oauth/request", { json: request(verifierOf(), { scope: "keys" }) })
-    expect(asked.body.result.allows.join("\n")).toMatch(/change .*API keys, their limits too/)
+    expect(asked.body.result.allows.join("\n")).toMatch(/change .*API keys and their limits/)
   })
 
   it("mints no second sign-in, by no client", async () => {

@@ -117,7 +117,7 @@ const make = Effect.gen(function* () {
         )
       ),
     keys: Effect.orDie(
-      Effect.flatMap(Head.read(sql), (head) =>
+      Effect.flatMap(Head.readShort(sql), (head) =>
         head === undefined
           ? Effect.succeed([])
           : Effect.map(Head.keys(sql, head.origin), (keys) => keys.map(Note.verifierKey))

@@ -55,9 +55,11 @@ export const read = (sql: SqlClient): Effect.Effect<Head | undefined, SqlError> 
 /** The head of the log without its tiles. */
 export const readShort = (
   sql: SqlClient
-): Effect.Effect<Pick<HeadRow, "checkpoint" | "entry" | "size"> | undefined, SqlError> =>
+): Effect.Effect<Pick<HeadRow, "checkpoint" | "entry" | "origin" | "size"> | undefined, SqlError> =>
   Effect.map(
-    sql<Pick<HeadRow, "checkpoint" | "entry" | "size">>`SELECT size, entry, checkpoint FROM tollgate_log_head`,
+    sql<
+      Pick<HeadRow, "checkpoint" | "entry" | "origin" | "size">
+    >`SELECT origin, size, entry, checkpoint FROM tollgate_log_head`,
     ([row]) => row
   )
 

@@ -17,6 +17,7 @@ import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../kernel/TokenDetails.ts"
+import { isVendorId } from "../../kernel/VendorRequests.ts"
 import type { UsageSource } from "../../books/ledger/rules/Transaction.ts"
 import { priced } from "../../books/prices/Lines.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
@@ -68,7 +69,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
     usage_source: asItIs && !details.beyond ? "provider" : "estimated",
     token_details: details.found,
     vendor_cost: reported.vendor_cost === undefined ? undefined : costReported(reported.vendor_cost),
-    vendor_id: reported.vendor_id
+    vendor_id: reported.vendor_id === undefined || isVendorId(reported.vendor_id) ? reported.vendor_id : undefined
   }
 }
 

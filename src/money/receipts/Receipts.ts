@@ -3,6 +3,7 @@
  *
  * Where the specification is silent:
  * - A receipt shows the payer's balance, so only the tenant that paid gets it. A tenant that called on another's credit does not.
+ * - An API key of the paying tenant gets it too: a 402 shows the key the same balance.
  * - The log's entry bundles are not served, because leaves are private. Tiles and checkpoints are public.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

@@ -18,10 +18,8 @@ export const tileOfPath = (path: string): AskedTile | undefined => {
   const n = Number(groups.replace(/[x/]/g, ""))
   const asked = { level: Number(level), n, width: width === undefined ? tileWidth : Number(width) }
   const isPartial = width === undefined || asked.width < tileWidth
-  const isShortest = groups === indexPath(n)
-  return groups !== "" && asked.level <= levelsMax && Number.isSafeInteger(n) && isPartial && isShortest
-    ? asked
-    : undefined
+  const isShortest = Number.isSafeInteger(n) && groups === indexPath(n)
+  return groups !== "" && asked.level <= levelsMax && isPartial && isShortest ? asked : undefined
 }
 
 const indexPath = (n: number): string => {

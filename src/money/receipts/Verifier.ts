@@ -261,6 +261,9 @@ export const verify = async (
   return { entry, index: receipt.index, origin, size: Number(count), root, signers: signers.map(({ name }) => name) }
 }
 
+/** All fields of an entry. */
+const textOf = (entry: ReceiptEntry): string => Object.values(entry).join("\n")
+
 /** Lists the numbers missing between the first and the last receipt of each account, and entries that contradict each other. */
 export const gaps = (receipts: ReadonlyArray<VerifiedReceipt>): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -277,7 +280,7 @@ export const gaps = (receipts: ReadonlyArray<VerifiedReceipt>): ReadonlyArray<st
       found.push(`${entry.account}: no receipt for the entries ${before.number + 1} to ${entry.number - 1}`)
     else if (entry.number === before.number + 1 && entry.balance !== after)
       found.push(`${entry.account}: the balance of entry ${entry.number} does not follow from the entry before`)
-    else if (entry.number === before.number && entry.reference !== before.reference)
+    else if (entry.number === before.number && textOf(entry) !== textOf(before))
       found.push(`${entry.account}: two entries have the number ${entry.number}`)
   }
   return found

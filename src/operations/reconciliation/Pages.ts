@@ -104,7 +104,9 @@ const reportOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<BilledLine>, BillUnavailable | BooksUnavailable | Conflict> {
   const api = billingApis[vendor.api!]
   const now = yield* Clock.currentTimeMillis
-  const known = yield* stored(parts, vendor.name, window, report, now - dayMillis)
+  const found = yield* stored(parts, vendor.name, window, report, now - dayMillis)
+  // If the first pages are a day old, the read starts over.
+  const known = found.every((page, i) => page.number === i) ? found : []
   const lines = known.flatMap((page) => readLines(page.lines))
   let number = known.length
   let cursor = known.at(-1)?.next ?? null

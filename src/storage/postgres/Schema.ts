@@ -997,12 +997,14 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`
   ],
   "0022_open_runs": [
-    `DROP INDEX tollgate_runs_open`,
-    `CREATE INDEX tollgate_runs_open ON tollgate_runs (tenant_id, expires_at, ended_at) WHERE ended_at IS NULL`
+    // `indexes` has the new one.
+    `DROP INDEX tollgate_runs_open`
   ],
   "0023_vendor_calls": [
     `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_request ${text}`,
-    `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_cost bigint CHECK (vendor_cost >= 0)`
+    `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_cost bigint`,
+    // NOT VALID, because a check of the existing rows would hold up every settlement.
+    `ALTER TABLE tollgate_usage_records ADD CONSTRAINT tollgate_usage_records_vendor_cost_check CHECK (vendor_cost >= 0) NOT VALID`
   ],
   "0024_reconciliations": [
     `CREATE TABLE tollgate_reconciliation_days (
@@ -1114,6 +1116,11 @@ export const indexes: ReadonlyArray<Index> = [
     name: "tollgate_usage_dimensions_run",
     table: "tollgate_usage_dimensions",
     definition: "(run_id) WHERE run_id <> ''"
+  },
+  {
+    name: "tollgate_runs_open",
+    table: "tollgate_runs",
+    definition: "(tenant_id, expires_at, ended_at) WHERE ended_at IS NULL"
   },
   {
     name: "tollgate_usage_records_budgeted",

@@ -1,5 +1,5 @@
 /** A vendor's bill in one form for all vendors: lines by UTC day, model and kind of token, and by call if the vendor lists calls. */
-import { fromDecimal } from "../../kernel/Money.ts"
+import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
 /** The kinds of tokens that vendors bill. `all`: one amount for all tokens of a model. `other`: a charge that is no model's usage. */
@@ -49,24 +49,29 @@ export interface Amount {
   readonly resolution: Nano
 }
 
+const amountLengthMax = 64
+
 /**
  * Reads a decimal in units of 10^-`minor` USD: 2 for cents. Digits below a nano-USD are rounded half-up.
  */
 export const amountIn = (value: unknown, minor = 0): Amount => {
   const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
-  const amount = fromDecimal(text, 9 - minor)
-  if (amount === undefined) throw new NoBill(`${JSON.stringify(text.slice(0, 40))} is not an amount`)
+  const amount = text.length > amountLengthMax ? undefined : fromDecimal(text, 9 - minor)
+  if (amount === undefined || amount > amountMax || amount < -amountMax)
+    throw new NoBill(`${JSON.stringify(text.slice(0, 40))} is not an amount`)
   const exponent = Number(/e([+-]?\d+)$/i.exec(text)?.[1] ?? 0)
   const digits = (/\.(\d*)/.exec(text)?.[1]?.length ?? 0) - exponent
   const places = 9 - minor - digits
   return { amount, resolution: places > 0 && places <= 9 ? 10n ** BigInt(places) : 1n }
 }
 
+const shortly = (value: unknown): string => JSON.stringify(value).slice(0, 40)
+
 /** A count of tokens or requests. A missing one is 0. */
 export const countIn = (value: unknown): number => {
   if (value === undefined || value === null) return 0
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value
-  throw new NoBill(`${JSON.stringify(value)} is not a count`)
+  throw new NoBill(`${shortly(value)} is not a count`)
 }
 
 export type Json = Readonly<Record<string, unknown>>
@@ -85,5 +90,5 @@ export const textIn = (value: unknown): string | undefined =>
 /** Refuses an amount in another currency. */
 export const inUsd = (currency: unknown): void => {
   if (typeof currency !== "string" || currency.toLowerCase() !== "usd")
-    throw new NoBill(`${JSON.stringify(currency ?? null)} is not USD`)
+    throw new NoBill(`${shortly(currency ?? null)} is not USD`)
 }

@@ -62,8 +62,11 @@ const factorOf = (unit: string): number => {
 }
 
 const quantityIn = (text: string, unit: string): number | null => {
-  const micro = fromDecimal(text.trim(), 9)
-  return micro === undefined ? null : Math.round((Number(micro) * factorOf(unit)) / 1e9)
+  const nano = text.length > 64 ? undefined : fromDecimal(text.trim(), 9)
+  if (nano === undefined) return null
+  const quantity = Math.round((Number(nano) * factorOf(unit)) / 1e9)
+  if (!Number.isSafeInteger(quantity)) throw new NoBill(`${JSON.stringify(text)} is not a quantity`)
+  return quantity
 }
 
 /** The text before the first word about a kind, region or tier: AWS's `USE1-Claude-input-tokens`. */

@@ -379,7 +379,7 @@ describe("a field that changes what the vendor bills", () => {
       ] as const) {
         const asked = { model: "acme/newer", ...json, [field]: value }
         const { body, status } = await service.call(`/v1/${path}`, { token: key, json: asked })
-        expect([status, body.error.message]).toEqual([400, `${field}: written as ${name}`])
+        expect([status, body.error.message]).toEqual([400, `${field}: must be written as ${name}`])
       }
     }
     const tool = { type: "function", function: { name: "f" }, Type: "web_search" }

@@ -8,6 +8,10 @@ describe("the path of a tile", () => {
     expect(pathOfTile({ level: 0, n: 7, width: 112 })).toBe("0/007.p/112")
   })
 
+  it("of more entries than an integer can count is not read", () => {
+    expect(tileOfPath(`0/${"x999/".repeat(7)}999`)).toBeUndefined()
+  })
+
   it("is read back, and no other path is read as a tile", () => {
     const tiles = fc.record({
       level: fc.nat(63),

@@ -49,7 +49,7 @@ const many = (tenant: TenantId, count: number) =>
       VALUES (${seq}, ${ada}, ${tenant}, '', 'tool', 'x', 'x', 'x', '', ${`bil_${tenant}`}, ${tenant}, 'own', 'own', '', '', '')`
     yield* sql.unsafe(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
       INSERT INTO tollgate_usage_records SELECT ${seq} + i, 'use_' || (${seq} + i), '${tenant}', i, i, ${seq}, 0, 0, i,
-        i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL, NULL, NULL, NULL, NULL FROM n`)
+        i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n`)
     yield* Scene.linkRecords
   })
 
@@ -287,7 +287,7 @@ describe("Records", () => {
         details: { field, rule }
       })
       expect(yield* refused({ sort: "model" })).toEqual(
-        invalid("sort", "one of timestamp, cost, total_tokens, latency")
+        invalid("sort", "must be one of timestamp, cost, total_tokens, latency")
       )
       expect(yield* refused({ direction: "up" })).toEqual(invalid("direction", "must be asc or desc"))
       expect(yield* refused({ start_date: "yesterday" })).toEqual(

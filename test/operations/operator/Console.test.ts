@@ -210,7 +210,9 @@ describe("search", () => {
     expect(found).toMatchObject({ tenant_id: ada.tenant_id, account_id: ada.account_id, key_prefix: key.slice(0, 13) })
     expect(ids((await find(key)).keys)).toEqual([found.id])
     expect(ids((await find(found.id)).keys)).toEqual([found.id])
-    expect((await find(call.id)).calls).toEqual([{ ...call, state: "ended" }])
+    expect((await find(call.id)).calls).toEqual([
+      { ...call, state: "ended", vendor_request: expect.stringMatching(/^req-/) }
+    ])
     expect(ids((await find(call.id.replace("use_", "call_"))).calls)).toEqual([call.id])
     expect((await find(transfer)).transfers).toEqual([
       expect.objectContaining({ id: transfer, status: "pending", amount: 1, sender_tenant_id: ada.tenant_id })

@@ -164,7 +164,9 @@ describe("an entry that names a model of the catalogue", () => {
     expect(refusalOf([{ catalogue: unlimited.id, upstreams }])).toContain(
       `models.0.catalogue: the catalogue states no max_output_tokens for ${unlimited.id}: add it to this entry`
     )
-    expect(refusalOf([{ catalogue: unpriced.id, upstreams }])).toContain(`the catalogue has no price of ${unpriced.id}`)
+    expect(refusalOf([{ catalogue: unpriced.id, upstreams }])).toContain(
+      `the catalogue states no price for ${unpriced.id}`
+    )
     expect(refusalOf([{ catalogue: unlimited.id, upstreams, ...limits }])).toBe("taken")
     expect(refusalOf([{ catalogue: unpriced.id, upstreams, ...limits, price }])).toBe("taken")
   })
