@@ -3,7 +3,7 @@
  * rounded, so the factor is part of the price's version, the reserved bound and the explanation of the charge.
  *
  * Where the specification is silent:
- * - A unit price has at most 18 decimal places. If multiplying it by a factor yields more, the product is rounded half-up once, in the price's version.
+ * - A unit price has at most 18 decimal places. If the product with a factor has more, it is rounded half-up once, in the price's version.
  * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over its plan's.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
