@@ -99,7 +99,8 @@ const keysFile = (path: string) =>
         if (fstatSync(file).size === 0) writeSync(file, Csv.line(["email", "name", "tenant_id", "api_key"]))
         return file
       },
-      catch: () => refuse(`--keys ${path}: cannot write to this file; it must belong to you and must not be a symbolic link`)
+      catch: () =>
+        refuse(`--keys ${path}: cannot write to this file; it must belong to you and must not be a symbolic link`)
     }),
     (file) => Effect.sync(() => closeSync(file))
   )

@@ -18,8 +18,8 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
 const upstream = { upstream: Schema.optional(Schema.String) } as const
 
 /**
- * The model returned an unusable 2xx response, or an error status that `DecisionRefused` does not cover. The message states the status, as in `The
- * decision model upstream failed with status 500`.
+ * The model returned an unusable 2xx response, or an error status that `DecisionRefused` does not cover. The message ends with the status, such as
+ * `failed with status 500`.
  */
 export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
   status: 502,

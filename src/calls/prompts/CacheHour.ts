@@ -6,8 +6,8 @@
  * - If a model has a price for cache writes but none for one-hour writes, a request for one-hour caching is refused, and the error names the field.
  *   The client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models that
  *   lack this price. The service does not shorten one hour to five minutes, because a client that returns later would then pay for a second write.
- *   Upstreams whose protocol has no cache breakpoints are still tried. (Claude Code requests five minutes by default, which
- *   `ENABLE_PROMPT_CACHING_1H` and some of its settings change.)
+ *   Upstreams whose protocol has no cache breakpoints are still tried. (Claude Code requests five minutes by default.
+ *   `ENABLE_PROMPT_CACHING_1H` and some of its settings change that.)
  * - If a model has no price for any cache write, one-hour writes are charged at the prompt price.
  */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"

@@ -11,7 +11,8 @@ export const invitationTexts = {
     expired: "This invitation has expired. Ask for a new one."
   },
   whatIsIt: "Credit pays for calls to AI models on this service. One credit is one US dollar.",
-  forAddress: (masked: string) => `Sent to ${masked}. Sign in with that address. If you have no account, this creates one.`,
+  forAddress: (masked: string) =>
+    `Sent to ${masked}. Sign in with that address. If you have no account, this creates one.`,
   until: (day: string) => `Valid until ${day}. After that, the credit returns to the sender.`,
   signedIn: (email: string) => `You are signed in as ${email}.`,
   accept: "Accept",
