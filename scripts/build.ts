@@ -1,7 +1,7 @@
 /**
- * Writes `dist/`: the main process and its threads, each bundled with all dependencies except the native SQLite driver, and the console's page. A
- * bundle needs half the start time and half the memory of separate modules. The build does not check types, because `npm start` builds first and must
- * be fast.
+ * Builds `dist/`: the main process and its threads, the console's page, the catalogue and the guides. Each bundle contains all dependencies except
+ * the native SQLite driver, and it takes half the time to start and half the memory of separate modules. The build does not check types, because
+ * `npm start` builds first and must be fast.
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
@@ -13,7 +13,7 @@ import { copyGuides } from "./guides.ts"
 
 // Builds into a temporary folder and then moves it into place, so that a process that starts meanwhile finds either the old build or the new one.
 const target = await mkdtemp(join(root, "dist."))
-// Another user may run the service from this build.
+// `mkdtemp` creates a private folder, but another user may run the service from this build.
 await chmod(target, 0o755)
 
 const options = {
@@ -59,8 +59,8 @@ console.log(described(await buildConsole(join(target, "console"))))
 await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 await copyGuides(join(target, "guides"))
 
-// V8 keeps source text in memory, at twice the size if a single character needs two bytes. esbuild escapes such characters in code. This replaces the
-// rest, which are in comments of dependencies.
+// V8 keeps source text in memory, and one character that needs two bytes doubles the size of the whole text. esbuild escapes such characters in code.
+// The loop below replaces the remaining ones, in the comments of dependencies.
 for (const file of (await readdir(target)).filter((name) => name.endsWith(".js"))) {
   const path = join(target, file)
   const lines = (await readFile(path, "utf8")).split("\n")

@@ -127,7 +127,7 @@ export const common = {
   platform: "node",
   sourcesContent: false,
   logLevel: "warning",
-  // Turns off optional accelerators of the `ws` package, which are not installed.
+  // Turns off the `ws` package's optional accelerators, because they are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
   plugins: [unused, corrected]
 } as const satisfies BuildOptions

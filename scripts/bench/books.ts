@@ -1,4 +1,4 @@
-// Fills a database with a year of calls from a thousand tenants, one tenant making a third of them. `--keep` stores the folder for later runs.
+// Fills a database with a year of calls from a thousand tenants. One tenant makes a third of them. `--keep` keeps the folder for later runs.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -18,7 +18,7 @@ const stretch = 100_000
 /** Describes the filled database. Stored in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
-  /** The number and total cost, in nano-USD, of the calls that the largest tenant makes (a third of all calls). */
+  /** The number of calls from the largest tenant (a third of all calls), and their total cost in nano-USD. */
   firstCalls: number
   firstDue: number
   readonly sizes: Array<number>
@@ -27,7 +27,7 @@ export interface Books {
 export interface BooksWanted {
   /** The number of people in the first tenant who make calls, each with a key. */
   readonly members: number
-  /** Copies the database after each of these numbers of calls and at the end. By default, no copies are made. */
+  /** Copies the database whenever the number of calls reaches one of these sizes, and again at the end. By default, no copies are made. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 
@@ -37,7 +37,7 @@ export const copyOf = (folder: string, size: number): string => join(folder, `at
 export const peopleOf = (folder: string): ReadonlyArray<Caller> =>
   JSON.parse(readFileSync(peopleFile(folder), "utf8")) as ReadonlyArray<Caller>
 
-/** Signs up a thousand people more than a year ago. The first `members` of them get keys in the first person's tenant. */
+/** Signs up a thousand people, with the clock set back 366 days. The first `members` of them get keys in the first person's tenant. */
 const signUp = async ({ cores, options }: Bench, folder: string, members: number): Promise<void> => {
   say(`books: signing up ${manyCallers} people, dated a year ago`)
   const shifted = pathToFileURL(join(root, "scripts", "bench", "shifted-clock.mjs"))
@@ -108,8 +108,8 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
 }
 
 /**
- * Waits until the process has used less than a twentieth of a core for six seconds. Returns how long that took, in seconds. After a fill, the service
- * needs this time to index the records in the background, because it was not running when they were written.
+ * Waits until the process has used less than a twentieth of a core for six seconds, and returns how many seconds that took. After a fill, the service
+ * indexes the records in the background, because it was not running when they were written.
  */
 export const untilAtRest = async (pid: number): Promise<number> => {
   const began = performance.now()

@@ -49,7 +49,7 @@ export const piecesOf = (prompt: string): number | undefined => {
   return found === null ? undefined : Number(found[1])
 }
 
-/** If a prompt contains this string, the upstream sends a chunk every `trickleEvery` ms until it is told to end the stream. */
+/** If a prompt contains this string, the upstream sends a chunk every `trickleEvery` ms until a `TrickleOrder` ends the stream. */
 export const trickling = "little by little"
 export const trickleEvery = 2_000
 

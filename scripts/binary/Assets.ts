@@ -1,6 +1,6 @@
 /**
- * Reads the service's files, which are appended to the executable itself (`Pack`). Node.js would map its own kind of assets, and mapped pages stay in
- * memory.
+ * Reads the service's files from the end of the executable, where `Pack` appends them. Node.js would map its own kind of assets, and mapped pages
+ * stay in memory.
  */
 import { fstatSync, openSync, readSync } from "node:fs"
 import { placesIn } from "./Pack.ts"

@@ -145,7 +145,7 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
 
 let sharedOnce: Promise<ReadonlySet<string>> | undefined
 
-/** How each importer's import resolves, which is the same in every build. */
+/** Caches how each importer's import resolves. The result is the same in every build. */
 const resolved = new Map<string, Promise<ResolveResult>>()
 
 /** Makes a script import those modules by name from the code that runs it. `used` collects their paths. */

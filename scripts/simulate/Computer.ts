@@ -93,7 +93,7 @@ export class Computer {
     return this.life?.ready === true
   }
 
-  /** Starts the service, which is ready once `isUp`. If it fails to start, the computer restarts it. */
+  /** Starts the service. It is ready once `isUp`. If it fails to start, the computer restarts it. */
   start(): void {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     this.life = life

@@ -1,5 +1,5 @@
 /**
- * A story is an array of timed actions and faults, which is data generated from a seed. Any subset of its steps is a story too, so stories that fail
+ * A story is data generated from a seed: an array of timed actions and faults. Any subset of its steps is a story too, so stories that fail
  * can be shortened.
  */
 import { random } from "./machine/Random.ts"
@@ -86,7 +86,7 @@ export type Deed =
       readonly do: "send"
       readonly who: number
       readonly to: number | "stranger"
-      /** `giftable` means all credit that may be sent, and `everything` means the whole balance, which is more. */
+      /** `giftable` means all credit that may be sent, and `everything` means the entire balance, including credit that may not be sent. */
       readonly cents: number | "giftable" | "everything"
       readonly twice: boolean
       readonly leaves: Leaving | undefined
@@ -221,7 +221,7 @@ const models = ["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-f
 
 const day = 86_400_000
 
-/** Makes a typical model request, which is served correctly and whose client stays. */
+/** Makes a typical model request that is served correctly and whose client stays connected. */
 const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "chat" }>> = {}): Deed => ({
   do: "chat",
   who,

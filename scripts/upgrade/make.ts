@@ -1,5 +1,5 @@
 /**
- * Creates a fixture for the upgrade tests, which is a database that an earlier commit of this repository wrote (`npm run fixture -- COMMIT`).
+ * Creates a fixture for the upgrade tests: a database written by an earlier commit of this repository (`npm run fixture -- COMMIT`).
  *
  * --postgres   creates a PostgreSQL database, from the development dependency, instead of a SQLite database
  *

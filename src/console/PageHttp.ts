@@ -80,7 +80,7 @@ const lead =
     return HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store", vary: "Accept" } })
   }
 
-/** Returns the path after `/console/`, which is relative to the page's root. */
+/** Returns the path after `/console/`, relative to the page's root. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?#]/, 1)[0]!.replace(/^.*?\/console\/?/, "")
   try {

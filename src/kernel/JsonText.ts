@@ -30,8 +30,8 @@ export interface Written {
 }
 
 /**
- * Finds the value of an object's member. `json` must be the JSON of an object. The result is `undefined` if the member is missing or repeated, or if
- * a name with an escape might repeat it.
+ * Finds the value of a member in an object's JSON. Returns `undefined` if the member is missing or repeated, or if a name that contains an escape
+ * might repeat it.
  */
 export const memberOf = (json: Buffer, name: string): Written | undefined => {
   let depth = 0

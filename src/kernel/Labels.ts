@@ -1,5 +1,5 @@
 /**
- * The labels of a call, which are its tags and its end user. They come from the key, the headers and the body, in this order of precedence: the first
+ * The labels of a call: its tags and its end user. They come from the key, the headers and the body, in this order of precedence: the first
  * source that names a tag or an end user wins.
  *
  * Where the specification is silent:

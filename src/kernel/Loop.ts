@@ -25,7 +25,7 @@ export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/ke
 }) {}
 
 /**
- * Starts a job's next iteration early, which is now or right after the current one. A call before the loop runs takes effect in its first pause.
+ * Starts a job's next iteration early: now, or right after the current one. A call before the loop runs takes effect in its first pause.
  * Several calls before an iteration start only one.
  */
 export interface Waker {

@@ -44,7 +44,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly headers: { readonly [name: string]: string }
 }
 
-/** The constructor's arguments, which are optional if no field is required. */
+/** The constructor's arguments. They are optional if no field is required. */
 export type ProblemArguments<Fields extends Schema.Struct.Fields> =
   {} extends Schema.Struct.Constructor<Fields>
     ? [words?: ProblemWords & Schema.Struct.Constructor<Fields>]

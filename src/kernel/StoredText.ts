@@ -4,6 +4,6 @@ import { Schema } from "effect"
 /** PostgreSQL cannot store U+0000 in text. Neither engine can store an unpaired surrogate. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
-export const storableRule = "a text without U+0000 and unpaired surrogates"
+export const storableRule = "must not contain U+0000 or unpaired surrogates"
 
 export const StoredText = Schema.String.pipe(Schema.filter(isStorable, { message: () => storableRule }))

@@ -1,4 +1,4 @@
-/** Optional traces. While they are off, which is the default, they cost a request one comparison. */
+/** Optional traces. They are off by default and then cost a request one comparison. */
 import { Context, Effect, Option, Tracer } from "effect"
 
 /** Whether traces are collected. */

@@ -85,7 +85,9 @@ export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): A
   return { ...head, pieces, first: pieces.length }
 }
 
-const unsaid = { error: { message: "The sandbox was told to fail.", type: "sandbox_fault", param: null, code: null } }
+const unsaid = {
+  error: { message: "The sandbox was configured to fail.", type: "sandbox_fault", param: null, code: null }
+}
 
 /** Lower-cases the names, because `Content-Type` and `content-type` would otherwise be two headers. */
 export const lowered = (headers: Fault["headers"]): Record<string, string> =>

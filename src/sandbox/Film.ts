@@ -59,7 +59,7 @@ export const film = (size: FilmSize, seconds: number): Buffer => {
     narrow(0, 0, 0, 1, ...zeros(8), width, height),
     wide(0x480000, 0x480000, 0),
     narrow(1, ...zeros(16), 24, 0xffff),
-    // Profile 0, level 3.1, 8 bits, 4:2:0, unspecified colours.
+    // Profile 0, level 3.1, 8 bits, 4:2:0, unspecified colors.
     box("vpcC", Buffer.from([1, 0, 0, 0, 0, 31, 0x82, 2, 2, 2, 0, 0]))
   )
   const sizes = second.map(({ length }) => length)

@@ -130,7 +130,7 @@ const status = (queue: Queue, received: Received): Answer => {
   const job = find(queue, received)
   const status = statusOf(queue, job)
   if (status === "FAILED") {
-    return json(200, { request_id: job.id, status: "COMPLETED", error: "the sandbox was told to fail" })
+    return json(200, { request_id: job.id, status: "COMPLETED", error: "the sandbox was configured to fail" })
   }
   return json(status === "COMPLETED" || status === "CANCELLED" ? 200 : 202, {
     request_id: job.id,
@@ -143,7 +143,7 @@ const status = (queue: Queue, received: Received): Answer => {
 const result = (queue: Queue, received: Received): Answer => {
   const job = find(queue, received)
   const status = statusOf(queue, job)
-  if (status === "FAILED") return json(422, { detail: "the sandbox was told to fail" })
+  if (status === "FAILED") return json(422, { detail: "the sandbox was configured to fail" })
   if (status !== "COMPLETED") return json(400, { detail: "Request is still in progress" })
   const files = `${queue.origin}/files/${queue.service}`
   return json(200, job.endpoint.includes("video") ? videoOf(job, files) : imagesOf(job, files))

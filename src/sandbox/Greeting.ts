@@ -81,7 +81,7 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
 `
 }
 
-/** Returns the demo tenant and its key, which are created at the first start. */
+/** Returns the demo tenant and its key. They are created at the first start. */
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
   const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
   const { tenant_id } = me.result.account

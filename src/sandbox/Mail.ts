@@ -88,9 +88,9 @@ export const make: Make = ({ calls, faults }) =>
 
 const delayOf = (fault: Fault | undefined): number => fault?.delay_ms ?? 0
 
-/** The SMTP reply code is the status if that is from 400 to 599, and otherwise 451. */
+/** Builds an error with the status as its SMTP reply code, or 451 if the status is not from 400 to 599. */
 const replyOf = (status: number): Error =>
-  Object.assign(new Error("The sandbox was told to fail."), {
+  Object.assign(new Error("The sandbox was configured to fail."), {
     responseCode: status >= 400 && status <= 599 ? status : 451
   })
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { deflateSync } from "node:zlib"
 
 const sideMax = 2048
-/** The palette's last colour is for the sun; the sky uses the others. */
+/** The palette's last color is for the sun; the sky uses the others. */
 const sun = 255
 
 export const picture = (

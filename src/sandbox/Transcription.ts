@@ -1,5 +1,5 @@
 /**
- * A vendor of transcription in OpenAI's wire format, which is a form with a file. Any bytes count as audio, at 16,000 bytes per second. The
+ * A transcription vendor with OpenAI's wire format: a form with a file. Any bytes count as audio, at 16,000 bytes per second. The
  * transcript states how long the audio is.
  */
 import { Effect } from "effect"

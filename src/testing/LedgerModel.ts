@@ -13,7 +13,7 @@ import type {
   Source
 } from "../books/ledger/rules/Transaction.ts"
 
-/** The maximum balance of this package's ledger, which is 10^9 USD in nano-USD. It exceeds 2^53, so doubles cannot represent all smaller amounts. */
+/** The maximum balance of this package's ledger: 10^9 USD, in nano-USD. It exceeds 2^53, so doubles cannot represent all smaller amounts. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
 /** An entry that an account is expected to have. */

@@ -9,7 +9,7 @@ import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** The answer to a transaction, which is a result for each posting or one refusal. */
+/** The answer to a transaction: a result for each posting, or one refusal. */
 export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
 
 /** The interface of a ledger under test. The suite submits several transactions concurrently. */

@@ -124,7 +124,7 @@ describe("a decision", () => {
     expect(await refusal(library("svc-prod-none").systemOne(asked))).toBeInstanceOf(AuthenticationError)
     const unknown = await refusal(client.systemOne({ ...asked, model: "other" }))
     expect(unknown).toBeInstanceOf(BadRequestError)
-    expect(unknown).toMatchObject({ message: expect.stringMatching(/^400 model: one of jev-1.13/) })
+    expect(unknown).toMatchObject({ message: expect.stringMatching(/^400 model: must be one of jev-1.13/) })
     const wrong = await refusal(client.systemOne({ state: "x", questions: { a: noul("") } }))
     expect(wrong).toBeInstanceOf(UnprocessableEntityError)
     expect(wrong).toMatchObject({ message: expect.stringContaining("questions.a.instructions: required") })

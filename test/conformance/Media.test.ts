@@ -316,7 +316,7 @@ describe("a job", () => {
       status: "COMPLETED",
       settled: true,
       cost_usd: 0,
-      error: "the sandbox was told to fail",
+      error: "the sandbox was configured to fail",
       error_type: "media_failed"
     })
     const result = await ask(who, "result", request_id)

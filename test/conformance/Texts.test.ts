@@ -8,7 +8,7 @@ import type { Answer, Call, Person, Service } from "../support/Service.ts"
 import * as Tables from "../support/tables.ts"
 
 const hostile = ["a\0b", "a\ud800b", "\udc00"] as const
-const rule = "a text without U+0000 and unpaired surrogates"
+const rule = "must not contain U+0000 or unpaired surrogates"
 
 let service: Service
 let ada: Person

@@ -1,4 +1,4 @@
-// Measures each process's resident memory: at rest, some seconds after it starts, and at its peak under load.
+// Measures each process's resident memory at rest, 20 seconds after all processes have started, and at its peak under load.
 import { join } from "node:path"
 import { chatCalls, manyCallers } from "../calls.ts"
 import { drive, inUnit, print, say, table, titles } from "../frame.ts"
@@ -6,7 +6,7 @@ import type { Bench, Part } from "../frame.ts"
 import { memory as residentOf, sleep } from "../processes.ts"
 import { openWorld } from "../world.ts"
 
-/** Long enough for the service to collect the garbage from its start. */
+/** Gives the service time to collect the garbage from its startup. */
 const restMs = 20_000
 const loadSeconds = 8
 

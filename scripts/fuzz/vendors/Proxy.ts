@@ -8,7 +8,7 @@ export interface Proxy {
   readonly url: string
   /** How to change responses, by a string in the request. The same string always gets the same changes. */
   readonly faults: Map<string, ReadonlyArray<Change>>
-  /** How to change responses to requests without such a string, which are polls of a job. */
+  /** How to change responses to requests without such a string, namely polls of a job. */
   ambient: ReadonlyArray<Change>
   /** Closes all connections. */
   readonly hangUp: () => void

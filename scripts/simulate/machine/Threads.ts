@@ -162,7 +162,7 @@ export const moduleOf = (threads: Threads): object => ({
   receiveMessageOnPort: (port: Port) => port.take()
 })
 
-/** Used for a worker's own messages, which are never delayed. */
+/** Applies to a worker's own messages. These are never delayed. */
 const noPatience: Patience = { holdUntil: () => 0 }
 
 class SimulatedWorker extends EventEmitter {

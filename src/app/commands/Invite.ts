@@ -50,4 +50,4 @@ export const command = Command.make("invite", options, ({ config, email, json, n
       `the email to ${sent.email} is queued, and the running service sends it within a minute; its link works until ${expires_at}`
     )
   })
-).pipe(Command.withDescription("Mail a link that opens a person's own console or lets them join a tenant"))
+).pipe(Command.withDescription("Email a link that opens a person's own console or lets them join a tenant"))

@@ -24,7 +24,7 @@ export const command = Command.make("owed", { json }, ({ json }) =>
       waiting,
       ({ movements, payment_id, since }) =>
         Console.log(
-          `${payment_id} was refunded or disputed (${movements} times, first at ${toIso(since)}), but was never booked here`
+          `${payment_id} was refunded or disputed (${movements} times, first at ${toIso(since)}), but was never recorded here`
         ),
       { discard: true }
     )
@@ -32,7 +32,7 @@ export const command = Command.make("owed", { json }, ({ json }) =>
     yield* Effect.forEach(
       found,
       ({ owed, payment_id, tenant_id }) =>
-        Console.log(`${tenant_id} owes ${toDecimal(owed)} USD of ${payment_id}, which was refunded or disputed`),
+        Console.log(`${tenant_id} owes ${toDecimal(owed)} USD for ${payment_id}, which was refunded or disputed`),
       { discard: true }
     )
   })

@@ -57,7 +57,7 @@ const peopleCreate = Command.make(
       )
       if (json) return yield* printed(shown(made))
       yield* Console.log(`${made.id} ${made.home_tenant_id}`)
-      yield* Console.error(`${made.created ? "made" : "found"} ${made.email}`)
+      yield* Console.error(made.created ? `created ${made.email}` : `${made.email} already exists`)
     })
 ).pipe(
   Command.withDescription("Create a person with a home tenant; does nothing if the address already has an account")
@@ -89,7 +89,7 @@ const peopleList = Command.make(
         status: suspended_at === null ? "active" : "suspended"
       }))
       if (json) return yield* printed({ people })
-      if (people.length === 0) return yield* Console.log("there are no people")
+      if (people.length === 0) return yield* Console.log("no people found")
       const rows = people.map((person) => [
         person.id,
         person.status,
@@ -111,13 +111,13 @@ const peopleSuspend = Command.make("suspend", { email: emailOption }, ({ email }
       if (!(yield* people.isKnown(address))) return yield* refuse(`--email ${address}: no person has this address`)
       return yield* people.create(by, { email: address, suspended: true })
     }).pipe(Effect.mapError(worded), Effect.provide(provisioningOf(facts)))
-    yield* Console.log(`suspended ${person.id} and ended their sign-ins; ${noticedBy(facts)}`)
+    yield* Console.log(`suspended ${person.id} and signed them out; ${noticedBy(facts)}`)
   })
-).pipe(Command.withDescription("Suspend a person, which ends their sign-ins and makes the service refuse their keys"))
+).pipe(Command.withDescription("Suspend a person, which signs them out and makes the service refuse their keys"))
 
 export const subcommands = [peopleCreate, peopleList, peopleSuspend, peopleImport] as const
 
 export const command = Command.make("people").pipe(
-  Command.withDescription("People: create, list, suspend, import"),
+  Command.withDescription("Create, list, suspend and import people"),
   Command.withSubcommands(subcommands)
 )

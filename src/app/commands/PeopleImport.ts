@@ -30,7 +30,7 @@ interface Import {
 /** The external id of a key that an import creates. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
-/** Creates the teams that do not exist yet. If they have no owner, fails before creating any. */
+/** Creates the teams that do not exist yet. Fails before creating any if no owner was named for them. */
 const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   const { tenants } = yield* Provisioning
   const named = [...new Set(people.flatMap(({ team }) => team ?? []))]
@@ -99,14 +99,15 @@ const keysFile = (path: string) =>
         if (fstatSync(file).size === 0) writeSync(file, Csv.line(["email", "name", "tenant_id", "api_key"]))
         return file
       },
-      catch: () => refuse(`--keys ${path}: cannot be written (it must be a file of your own and not a link)`)
+      catch: () =>
+        refuse(`--keys ${path}: cannot write to this file; it must belong to you and must not be a symbolic link`)
     }),
     (file) => Effect.sync(() => closeSync(file))
   )
 
 const options = {
   file: Args.text({ name: "FILE.csv" }).pipe(
-    Args.withDescription("a CSV file with the column names on its first line and one person on each further line")
+    Args.withDescription("a CSV file with column names on the first line and one person on each line after it")
   ),
   ...allowanceOptions,
   keys: Options.text("keys").pipe(
@@ -114,7 +115,7 @@ const options = {
     Options.optional
   ),
   letters: Options.boolean("letters").pipe(
-    Options.withDescription("email each new person a link to the console, which works once (needs --config)")
+    Options.withDescription("email each new person a single-use link to the console (requires --config)")
   ),
   owner: Options.text("owner").pipe(Options.withDescription("the address of the owner of new teams"), Options.optional),
   config: Options.text("config").pipe(
@@ -153,7 +154,7 @@ export const peopleImport = Command.make("import", options, ({ config, file, jso
     if (json) return yield* printed(done)
     const counts = [`${done.made} created`, `${done.people - done.made} already known`, `${done.keys} new keys`]
     if (done.teams > 0) counts.push(`${done.teams} new teams`)
-    if (letters) counts.push(`${done.letters} emails, which the running service sends within a minute`)
+    if (letters) counts.push(`${done.letters} emails queued (the running service sends them within a minute)`)
     yield* Console.log(`${done.people} people: ${counts.join(", ")}`)
   }).pipe(Effect.scoped)
 ).pipe(

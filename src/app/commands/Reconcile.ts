@@ -15,13 +15,13 @@ import { json, printed } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const options = {
-  config: Options.text("config").pipe(Options.withDescription("the configuration file, with `reconciliation`")),
+  config: Options.text("config").pipe(Options.withDescription("the configuration file that contains `reconciliation`")),
   vendor: Options.text("vendor").pipe(Options.withDescription("the vendor's name in `reconciliation`")),
-  from: Options.text("from").pipe(Options.withDescription("the first UTC day: 2027-01-01")),
+  from: Options.text("from").pipe(Options.withDescription("the first UTC day, such as 2027-01-01")),
   to: Options.text("to").pipe(Options.withDescription("the last UTC day")),
   file: Options.text("file").pipe(
     Options.withDescription(
-      "the bill as CSV: a Cost and Usage Report 2.0 of AWS, FOCUS, or Google's billing export; otherwise the vendor's API is asked"
+      "the bill as CSV (AWS Cost and Usage Report 2.0, FOCUS or Google's billing export); without it, the vendor's API is queried"
     ),
     Options.optional
   ),
@@ -31,7 +31,7 @@ const options = {
 const dayOf = (flag: string, text: string) =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && parse(text) !== undefined
     ? Effect.succeed(toDay(parse(text)!))
-    : refuse(`${flag} ${CommandLine.printable(text)}: must be a day like 2027-01-31`)
+    : refuse(`${flag} ${CommandLine.printable(text)}: must be a date such as 2027-01-31`)
 
 const shown = ({ billed, causes: found, charged, coverage, day, drift, expected }: ReconciliationLine): string =>
   [
@@ -57,7 +57,7 @@ export const command = Command.make("reconcile", options, ({ config, file, from,
     const window = { first: yield* dayOf("--from", from), last: yield* dayOf("--to", to) }
     const path = Option.getOrUndefined(file)
     if (path !== undefined && !existsSync(path))
-      return yield* refuse(`--file ${CommandLine.printable(path)}: there is no such file`)
+      return yield* refuse(`--file ${CommandLine.printable(path)}: file not found`)
     const layer = Reconciliations.layer.pipe(
       Layer.provide([Settings.layer(settings), Config.calls(settings)]),
       Layer.provide(database(facts))
@@ -76,6 +76,6 @@ export const command = Command.make("reconcile", options, ({ config, file, from,
   })
 ).pipe(
   Command.withDescription(
-    "Compare a vendor's bill with the metered calls, by UTC day. Each difference has a cause. Repeating it replaces the result"
+    "Compare a vendor's bill with the metered calls for each UTC day, and list differences by cause. A repeated run replaces earlier results"
   )
 )

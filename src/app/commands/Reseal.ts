@@ -1,6 +1,6 @@
 /**
- * `tollgate reseal`: lets a deployment continue under a new secret after the old secret was lost. Balances, ledgers, usage, transfers and teams are
- * kept. Everything that the old secret protected is invalidated. The service must be stopped.
+ * `tollgate reseal`: lets a deployment continue under a new secret after the old one was lost. It keeps balances, ledgers, usage, transfers and
+ * teams, but invalidates everything that the old secret protected. The service must be stopped first.
  */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -80,7 +80,7 @@ const run = Effect.gen(function* () {
   yield* writer.submit({ postings: [], statements })
 })
 
-/** Makes a copy of a SQLite file. Operators of PostgreSQL make their own copy. */
+/** Copies a SQLite database and returns a line that states where. Operators of PostgreSQL make their own copies. */
 const snapshotOf = (location: Location) =>
   Effect.gen(function* () {
     if (location.engine === "postgres") return []
@@ -108,11 +108,11 @@ export const command = Command.make(
       )
       if (fits) {
         return yield* refuse(
-          `the secret matches ${facts.database.shown}, so nothing is lost. To continue under a new one anyway, move ` +
-            `${facts.data_dir}/secret away, or set another TOLLGATE_SECRET`
+          `the secret matches ${facts.database.shown}, so there is nothing to recover. To use a new secret anyway, move ` +
+            `${facts.data_dir}/secret away or set a different TOLLGATE_SECRET`
         )
       }
-      const stays = "Balances, ledgers, usage, transfers, organisations and clients are kept."
+      const stays = "Balances, ledgers, usage, transfers, teams and clients are kept."
       const list = lines.map((line) => `  ${line}`)
       if (!confirm) {
         yield* Console.log([`${stays} Under a new secret:`, ...list].join("\n"))
@@ -133,6 +133,6 @@ export const command = Command.make(
     }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
-    "Continue after the secret was lost: keeps all balances and records, and invalidates keys and sign-ins"
+    "Continue under a new secret after the old one was lost; keeps all balances and records, but invalidates keys and sign-ins"
   )
 )

@@ -14,7 +14,7 @@ export * from "../../people/tenants/Organisation.ts"
 export * from "../../people/tenants/Problems.ts"
 export { Mail } from "../../upstream/mail/Mail.ts"
 
-/** Organisations, with accounts and the outbox for invitations. Requires a database, the secret, `Mail`, `PriceList` and `ServiceInfo`. */
+/** Organizations, with accounts and the outbox for invitations. Requires a database, the secret, `Mail`, `PriceList` and `ServiceInfo`. */
 export const layer = Organisations.layer.pipe(
   Layer.provideMerge(Layer.merge(Outbox.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)

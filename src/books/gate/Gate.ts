@@ -733,7 +733,7 @@ class MeteredValue<A> implements Metered<A> {
 class Admitted implements Admission {
   declare readonly [admitted]: true
   private receipt: Receipt | undefined
-  /** The first outcome that was given, which is final. */
+  /** The first outcome given. It is final. */
   private ending: Ending | undefined
   readonly call: string
   readonly at: number

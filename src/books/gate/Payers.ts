@@ -1,5 +1,5 @@
 /**
- * Finds the payers of a call, which are the billing account of the credential's tenant (`layerOwnOnly`) and those of teams (`Pooling.layerPayers`).
+ * Finds the payers of a call: the billing account of the credential's tenant (`layerOwnOnly`) and those of teams (`Pooling.layerPayers`).
  */
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"

@@ -1,10 +1,10 @@
 /**
- * Factors on prices, which are markups or discounts written as exact decimals. A factor multiplies each unit price before a charge is summed and
- * rounded, so it is part of the price's version, the reserved bound and the explanation of the charge.
+ * Factors on prices: markups or discounts, written as exact decimals. Each unit price is multiplied by the factor before a charge is summed and
+ * rounded, so the factor is part of the price's version, the reserved bound and the explanation of the charge.
  *
  * Where the specification is silent:
- * - A unit price has at most 18 decimal places. If the product with a factor needs more, it is rounded half-up once, in the price's version.
- * - The factor of the credential's tenant applies, no matter who pays. The tenant's own factor takes precedence over that of its plan.
+ * - A unit price has at most 18 decimal places. If the product with a factor has more, it is rounded half-up once, in the price's version.
+ * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over its plan's.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "../../kernel/Money.ts"
@@ -17,7 +17,7 @@ export interface PriceFactor {
 }
 
 const million = 1_000_000n
-const rule = 'a decimal number above 0 and up to 1000, as text, with at most 6 places: "1.15"'
+const rule = 'must be a decimal number above 0 and at most 1000, with at most 6 decimal places, such as "1.15"'
 
 /** A factor in the configuration. 1 means no factor. */
 export const PriceFactor: Schema.Schema<PriceFactor, string | number> = Schema.transformOrFail(
@@ -44,7 +44,7 @@ export const times = (price: UnitPrice, { millionths }: PriceFactor): UnitPrice 
   divideHalfUp(price * millionths, million) as UnitPrice
 
 export interface PriceFactorsContract {
-  /** The factor for a tenant's calls; `undefined` at list price. It runs for every call, so it must read only from memory. */
+  /** Returns the factor for a tenant's calls; `undefined` means list price. It runs for every call, so it must read only from memory. */
   readonly of: (tenant: string) => PriceFactor | undefined
   /** Every factor that `of` may return. */
   readonly all: ReadonlyArray<PriceFactor>

@@ -13,7 +13,7 @@ import { Writer } from "../ledger/write/Writer.ts"
 import type { PriceLine } from "./Lines.ts"
 
 export interface PriceVersionsContract {
-  /** Returns the id of the version, which is on disk by then. Ids are cached. */
+  /** Returns the version's id once the version is on disk. Ids are cached. */
   readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string, BooksUnavailable>
   /** Finds the lines of a version; `undefined` if the id is unknown. */
   readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>

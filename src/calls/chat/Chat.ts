@@ -14,7 +14,7 @@ export interface ChatCall extends Call<ChatPrompt> {}
 /** One request for a text completion. */
 export interface TextCall extends Call<TextPrompt> {}
 
-/** `EngineContract` describes refusals and interruption, which are the same here. */
+/** Refusals and interruption are the same as in `EngineContract`. */
 export interface ChatContract {
   readonly complete: (call: ChatCall) => Effect.Effect<Completed<ChatCompletion>, ChatProblem>
   /** Returns once an upstream has begun to respond. */

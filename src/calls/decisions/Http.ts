@@ -24,7 +24,8 @@ import type { DecisionRefused } from "./Problems.ts"
 const bodyBytesMax = 1024 * 1024
 
 /**
- * Handlers by route name, which also appears in idempotency keys and usage records. Without a model, they reject a request before reading its body.
+ * Builds the handler for a named route. The name also appears in idempotency keys and usage records. If no model is configured, the handler refuses
+ * a request before reading its body.
  */
 const routes = Effect.gen(function* () {
   const decisions = yield* Decisions
@@ -69,7 +70,7 @@ const bytesOf = (inbound: Inbound) =>
     ({ field, rule }) => new DecisionBodyUnreadable({ field, rule })
   )
 
-/** Reads a JSON object. The service validates its members. */
+/** Parses the body as a JSON object. The service validates its members. */
 const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | DecisionBodyUnreadable> => {
   const parsed = parse(bytes)
   if (Either.isLeft(parsed)) return parsed.left === notJson ? unreadable : Either.left(parsed.left)
@@ -78,7 +79,7 @@ const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | De
 
 const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "must be a JSON object" }))
 
-/** Writes the model's status and body, with the charged token counts. */
+/** Builds the reply from the model's status and body, and adds the charged token counts and the cost. */
 const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): Reply => ({
   status: upstream.status,
   headers: {

@@ -17,7 +17,10 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
 /** The upstream's configured name, for programs. Clients never see it. */
 const upstream = { upstream: Schema.optional(Schema.String) } as const
 
-/** The model responded with another error status, which the message states: `The decision model upstream failed with status 500`. */
+/**
+ * The model returned an unusable 2xx response, or an error status that `DecisionRefused` does not cover. The message ends with the status, such as
+ * `failed with status 500`.
+ */
 export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
   status: 502,
   error: "The decision model upstream failed with status N",
@@ -40,11 +43,11 @@ export class DecisionUpstreamUnreachable extends Problem<DecisionUpstreamUnreach
 
 export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("DecisionsUnavailable", {
   status: 503,
-  error: "decisions are unavailable: no decision model is configured here",
+  error: "decisions are unavailable because no decision model is configured",
   code: "decisions_unavailable"
 }) {}
 
-/** The model's refusal, passed on unchanged. The call is free, and its usage record shows the `error_type`. */
+/** Passes the model's refusal to the client unchanged. The call costs nothing, and its usage record states the `error_type`. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
   "DecisionRefused",
   {

@@ -1,4 +1,4 @@
-/** Creates embeddings over OpenAI's route. The first upstream that succeeds serves the call, which is charged per input token. */
+/** Creates embeddings for OpenAI's embeddings route. The first upstream that succeeds serves the call. The charge is per input token. */
 import { Context, Effect, Layer } from "effect"
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -12,10 +12,10 @@ import type { EmbeddingModel } from "./Settings.ts"
 import { singles } from "./Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
-/** One request to embed inputs. */
+/** A request to embed one or more inputs. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** `{ data: [{ index, embedding }], model, usage }`. The bytes are the upstream's own unless embeddings had to be converted to base64. */
+/** A response: `{ data: [{ index, embedding }], model, usage }`. Its bytes are the upstream's unless embeddings were converted to base64. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem

@@ -40,7 +40,7 @@ type Json = Readonly<Record<string, unknown>>
 export interface SingleAnswer {
   /** The upstream's response. */
   readonly answer: Json
-  /** The response as bytes, which are the upstream's own unless the service added parts. */
+  /** The response's bytes: the upstream's own, unless the service added parts. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
@@ -231,7 +231,7 @@ const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   return { ...outline, [items.list]: list } as Json
 })
 
-/** A long response, which is parsed only when it is first read. */
+/** A long response that is parsed only when it is first read. */
 class LongAnswer implements SingleAnswer {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -129,7 +129,7 @@ export interface Completed<A> {
 
 /** A streamed answer. */
 export interface Streamed<A> {
-  /** The id of the usage record, which is written when the stream ends. */
+  /** The id of the usage record that is written when the stream ends. */
   readonly usage_id: string
   /**
    * Server-sent events. The last one, `data: [DONE]`, is sent once the charge is committed. If the commit takes too long, the stream is cut off with
@@ -233,7 +233,7 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Whether the upstream request carries the client's cache marks. */
+/** Whether the upstream request carries the client's cache breakpoints. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
 /** The same way with a translation, even between equal protocols. */

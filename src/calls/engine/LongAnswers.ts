@@ -82,7 +82,7 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
   return right(body, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
 })
 
-/** A long answer, which is parsed only when it is first read. */
+/** A long answer that is parsed only when it is first read. */
 export class LongCompletion implements Completed<unknown> {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -177,7 +177,7 @@ class TranslatingReader implements Reader {
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
-  /** The end of the client's answer, which is sent once the charge is committed. */
+  /** The end of the client's answer. It is sent once the charge is committed. */
   private end = ""
   /** The text to send before `end`, written when the upstream's bytes end. */
   private closing = ""

@@ -29,7 +29,7 @@ const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(ReadsOwnBody, true)
     .annotate(Example, { body: { prompt: "a lighthouse at dusk", num_images: 1, image_size: "square_hd" } })
     .annotate(Metered, { charge_known: true })
-    .annotate(OpenApi.Summary, "Generate images, which are charged when they are ready")
+    .annotate(OpenApi.Summary, "Generate images (charged when they are ready)")
 
 const status = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.get(name, path)

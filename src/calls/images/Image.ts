@@ -1,4 +1,4 @@
-/** Request and response of the service's own route for images. */
+/** Schemas for the requests and responses of the service's own image routes. */
 import { Schema } from "effect"
 import { imageSizes, isImage } from "../media/Model.ts"
 import { endUserFields } from "../metered/EndUser.ts"
@@ -49,11 +49,11 @@ export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 
 export const ImageStatusQuery = Schema.Struct({
   request_id: Schema.NonEmptyString.annotations({
-    description: "The id that the response to the request contains",
+    description: "The id from the response to the image request",
     message: () => ({ message: "must be the id of an image request", override: true })
   }),
   provider: Schema.optional(
-    Schema.String.annotations({ description: "Optional, because the id determines the provider" })
+    Schema.String.annotations({ description: "Not needed, because the id determines the provider" })
   )
 })
 

@@ -65,7 +65,7 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from its URL, which is on the provider's host or on a public one. */
+  /** Streams a generated image from its URL, on the provider's host or a public one. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string

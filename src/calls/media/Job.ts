@@ -30,7 +30,7 @@ export interface Order {
   readonly error_types: Readonly<Record<NotTaken["_tag"], string>>
 }
 
-/** Computes the quote, which is what a job that succeeds costs, in nano-USD. */
+/** Computes the quote: the cost of a job that succeeds, in nano-USD. */
 export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano => charge([{ units, price }])
 
 export type JobStatus = typeof JobStatus.Type

@@ -61,7 +61,7 @@ export interface Counted {
   readonly estimated: boolean
 }
 
-/** `EngineContract` describes refusals and interruption, which are the same here. */
+/** Refusals and interruption are the same as in `EngineContract`. */
 export interface MessagesContract {
   readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
   /** Returns once an upstream has begun to respond. */

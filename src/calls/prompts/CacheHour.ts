@@ -1,13 +1,14 @@
 /**
- * Checks requests for one-hour caching by the vendor (`"cache_control": { "ttl": "1h" }`). Vendors bill such writes separately.
+ * Detects requests for one-hour caching by the vendor (`"cache_control": { "ttl": "1h" }`) and refuses them if they have no price. Vendors bill
+ * one-hour writes separately.
  *
  * Where the specification is silent:
- * - If a model has a price for cache writes but none for one-hour writes, a request for one hour is refused with the name of the field. The client
- *   can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models that lack this
- *   price. The service does not change one hour to five minutes, because a client that returns later would then pay for a second write. Upstreams
- *   whose protocol has no cache marks are still tried. (Claude Code requests five minutes by default. `ENABLE_PROMPT_CACHING_1H` and some of its
- *   settings change that.)
- * - If no cache write has a price, one-hour writes cost the prompt price.
+ * - If a model has a price for cache writes but none for one-hour writes, a request for one-hour caching is refused, and the error names the field.
+ *   The client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models that
+ *   lack this price. The service does not shorten one hour to five minutes, because a client that returns later would then pay for a second write.
+ *   Upstreams whose protocol has no cache breakpoints are still tried. (Claude Code requests five minutes by default.
+ *   `ENABLE_PROMPT_CACHING_1H` and some of its settings change that.)
+ * - If a model has no price for any cache write, one-hour writes are charged at the prompt price.
  */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { inAnyCase } from "./Extras.ts"
@@ -17,7 +18,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 const mentions = new WeakMap<ValidPrompt, boolean>()
 
-/** Whether a prompt may request one-hour caching, because its JSON contains `"1h"` or an escaped letter. */
+/** Whether a prompt might request one-hour caching: its JSON contains `"1h"` or an escape sequence that could hide it. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {
@@ -41,7 +42,7 @@ export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
 }
 
 const rule =
-  'this model has no price for one-hour caching: request five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
+  'this model has no price for one-hour caching; request five minutes ("5m") or ask the operator to set cache_write_1h_usd_per_million'
 
 /** Refuses one-hour caching that has no price. Returns `undefined` if it has a price or is not requested. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {
@@ -50,7 +51,7 @@ export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest 
   return field === undefined ? undefined : InvalidRequest.of(field, rule)
 }
 
-/** Whether a value is the client's own data (arguments, descriptions or schemas), in which `cache_control` is not a cache mark. */
+/** Whether a value is the client's own data (arguments, descriptions or schemas), where `cache_control` is not a cache breakpoint. */
 const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
@@ -58,7 +59,10 @@ const isClients = (name: string, value: unknown): boolean =>
   // In a Responses request, `input` is an array. In a tool call, it is an object.
   (name === "input" && !Array.isArray(value))
 
-/** Returns the field in which a cache mark requests one hour. A mark is `cache_control` or, at some gateways, any value of type `ephemeral`. */
+/**
+ * Returns the field in which a cache breakpoint requests one hour. A breakpoint is `cache_control` or, at some gateways, any object with the type
+ * `ephemeral`.
+ */
 const hourOf = (name: string, value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const fields = Object.entries(value).map(([field, one]) => [field, inAnyCase(field), one] as const)

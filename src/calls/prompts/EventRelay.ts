@@ -63,7 +63,7 @@ export interface Reader {
   /** Whether the upstream has finished its answer. Events after this are not read. */
   readonly isFinished: () => boolean
   readonly report: () => Report
-  /** The last bytes for the client, which are sent once the charge is committed. */
+  /** The last bytes for the client. They are sent once the charge is committed. */
   readonly last: (how: StreamEnd) => string | Buffer
 }
 

@@ -97,7 +97,7 @@ export interface Model {
 
 const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
 
-/** Returns the model's price lines, which are cached. */
+/** Returns the model's price lines. They are cached. */
 export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
   let lines = known.get(model)
   if (lines === undefined) known.set(model, (lines = makeLines(model)))

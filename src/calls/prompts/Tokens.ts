@@ -30,7 +30,7 @@ export interface Figures {
   readonly completion_tokens: number
 }
 
-/** The highest token counts that a request can cause. `prompt_tokens` is the prompt's bound, which is an upper estimate for the reservation. */
+/** The highest token counts that a request can cause. `prompt_tokens` is the prompt's bound, an upper estimate for the reservation. */
 export interface Most extends Figures {
   /** The highest prompt count to accept. */
   readonly context_tokens: number

@@ -40,8 +40,8 @@ const rerank = <const Name extends string>(name: Name, path: `/${string}`, summa
     .annotate(OpenApi.Summary, summary)
 
 export class RerankApi extends HttpApiGroup.make("rerank")
-  .add(rerank("rerank", "/v1/rerank", "Rank documents by relevance to a query, in the format of Cohere and Jina"))
-  .add(rerank("rerankV2", "/v2/rerank", "Rank documents by relevance to a query, on the path of Cohere's version 2"))
+  .add(rerank("rerank", "/v1/rerank", "Rank documents by relevance to a query (compatible with Cohere and Jina)"))
+  .add(rerank("rerankV2", "/v2/rerank", "Rank documents by relevance to a query (compatible with Cohere's v2 API)"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")
       .addSuccess(RerankModelList)

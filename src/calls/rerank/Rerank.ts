@@ -1,4 +1,4 @@
-/** Reranks documents. The first upstream that succeeds serves the call, which is charged per search, per token, or both. */
+/** Reranks documents. The first upstream that succeeds serves the call. The charge is per search, per token, or both. */
 import { Context, Effect, Layer } from "effect"
 import { singles } from "../embeddings/Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "../embeddings/Single.ts"

@@ -24,7 +24,7 @@ import { responses } from "../dialects/responses/Protocol.ts"
 /** One request for a response. */
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
-/** `EngineContract` describes refusals and interruption, which are the same here. */
+/** Refusals and interruption are the same as in `EngineContract`. */
 export interface ResponsesContract {
   readonly create: (call: ResponseCall) => Effect.Effect<Completed<ModelResponse>, ChatProblem | Kept.NotHandedOut>
   /** Returns once an upstream has begun to respond. */

@@ -47,7 +47,7 @@ export interface SpeechAudio {
   readonly content_type: string
   /** The price of the whole text, in nano-USD. If the upstream breaks off, the call is free. */
   readonly cost: Nano
-  /** The id of the usage record, which is written when the audio ends. */
+  /** The id of the usage record that is written when the audio ends. */
   readonly usage_id: string
   /** The rate limits of the call; absent if no budget applies to it. */
   readonly rates?: RatesAt | undefined

@@ -1,4 +1,4 @@
-/** The audio of a call, and the form sent upstream, which is generated while the audio is read. */
+/** The audio of a call, and the form for the upstream. The form is generated while the audio is read. */
 import { createReadStream } from "node:fs"
 import { Readable } from "node:stream"
 import { tagBytesOf } from "../../kernel/AudioForm.ts"

@@ -80,7 +80,7 @@ const fallback = {
   }
 }
 
-/** The call's rate limit headers, which are absent if no budget limits the unit. */
+/** The call's rate limit headers. They are absent if no budget limits the unit. */
 const rates = (unit: "Requests" | "Tokens") => ({
   [`X-RateLimit-Limit-${unit}`]: optional(
     `The limit of the call's budget with the fewest ${unit.toLowerCase()} left`,

@@ -82,7 +82,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
-/** The path as the router reads it, which is the part before `?`, `;` or `#` with all escapes decoded except those of separators. */
+/** The path as the router reads it: the part before `?`, `;` or `#`, with all escapes decoded except those of separators. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?;#]/, 1)[0]!
   try {

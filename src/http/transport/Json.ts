@@ -18,7 +18,7 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 
 // ---- requests ---------------------------------------------------------------------------------------------------------------
 
-/** The limits on JSON text: the number of values and names, which is counted by their separators, and the nesting depth. */
+/** The limits on JSON text: the number of values and names (counted by their separators) and the nesting depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
 /** Text of up to this length cannot exceed either limit. */

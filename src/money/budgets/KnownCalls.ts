@@ -1,4 +1,4 @@
-/** The models and providers that a budget's conditions may name, which are those that can occur in usage records. */
+/** The models and providers that a budget's conditions may name: those that can occur in usage records. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 

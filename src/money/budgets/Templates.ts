@@ -96,7 +96,7 @@ export const make = (sql: SqlClient) => ({
 
 export type Templates = ReturnType<typeof make>
 
-/** Derives the id of a template's budget for a tenant, which is the same on every node. */
+/** Derives the id of a template's budget for a tenant. The id is the same on every node. */
 const idOf = (template: string, tenant: string): BudgetId =>
   `bud_${createHash("sha256").update(`${template} ${tenant}`).digest("hex").slice(0, 22)}` as BudgetId
 

@@ -38,7 +38,7 @@ export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<M
 const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
 
 /**
- * Computes how much of a payment to take back, which is never more than the payment. The processor reports refunds singly, as totals, or both ways. A
+ * Computes how much of a payment to take back, at most the payment itself. The processor reports refunds singly, as totals, or both ways. A
  * total counts if it exceeds the sum of the single refunds.
  */
 export const dueOf = (payment: Nano, movements: ReadonlyArray<Movement>): Nano => {

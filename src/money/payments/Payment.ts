@@ -57,7 +57,7 @@ const PaymentMovement = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("refund", "dispute"),
   amount: Usd,
-  /** Whether the refund failed or the dispute's money was reinstated. */
+  /** Whether the refund failed or the disputed amount was reinstated. */
   returned: Schema.Boolean,
   at: Moment
 })
@@ -70,7 +70,7 @@ export const Purchase = Schema.Struct({
   created_at: Moment,
   /** The amount taken back for refunds and disputes. */
   taken_back: Usd,
-  /** The amount still owed. It is taken as soon as credit becomes free or arrives. */
+  /** The amount still owed. It is collected as soon as credit is released or added. */
   owed: Usd,
   /** Refunds and disputes, oldest first. */
   movements: Schema.Array(PaymentMovement)
@@ -86,7 +86,7 @@ export interface Owed {
   readonly owed: Nano
 }
 
-/** Refunds and disputes for an unknown payment. `since` states when the first one arrived. */
+/** Refunds and disputes for a payment that was never recorded. `since` states when the first one arrived. */
 export interface Waiting {
   readonly payment_id: string
   /** The number of refunds and disputes. */

@@ -35,7 +35,7 @@ export interface PoolingContract {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
-  /** Returns what each source paid, in whole UTC days. */
+  /** Returns how much each source paid within a window of whole UTC days. */
   readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window
@@ -100,7 +100,7 @@ const billingSourcesOf = (
   selection: Selection | null
 ): BillingSources => {
   const sequence = order.map(({ billing_account_id }) => billing_account_id)
-  // Nothing can be charged unless the own account is active.
+  // No source can pay unless the user's own account is active.
   const ownActive = funded.some(({ account, kind }) => kind === "own" && account?.status === "active")
   const canPay = (place: FundedPlace): boolean =>
     ownActive && place.account?.status === "active" && availableOf(place.account) > 0n && maySpend(place)

@@ -1,5 +1,5 @@
 /**
- * Serves the log's public files (C2SP tlog-tiles), which are its checkpoint and its tiles. A tile of a given width never changes, so it may be cached
+ * Serves the log's public files (C2SP tlog-tiles): its checkpoint and its tiles. A tile of a given width never changes, so it may be cached
  * forever.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"

@@ -19,7 +19,7 @@ const HeldAllowance = Schema.Struct({
   renews_at: Moment
 }).annotations({ identifier: "HeldAllowance" })
 
-/** The fields of a limit are absent if the key has no such limit. */
+/** A key as shown to its holder. The fields for a limit are absent if the key has no such limit. */
 export interface HeldKey extends Schema.Schema.Type<typeof HeldKey> {}
 export const HeldKey = Schema.Struct({
   /** The id of the application or run that owns the key. */
@@ -41,7 +41,7 @@ export const HeldKey = Schema.Struct({
   expires_at,
   /** The allowance of the key's tenant. Absent if the tenant has none. */
   allowance: Schema.optional(HeldAllowance),
-  /** Sums over all calls with the key. */
+  /** Totals for all calls made with the key. */
   usage: Schema.Struct({
     total_requests: Schema.Int,
     total_tokens: Schema.Int,

@@ -46,7 +46,7 @@ export interface RecordsContract {
    * nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
-  /** Returns how many records each tenant has, which is also the number of its newest record. Tenants without records are absent. */
+  /** Returns how many records each tenant has. This is also the number of its newest record. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
   /** Reads a tenant's records by number. Numbers start at 1, have no gaps, and follow chronological order. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>

@@ -1,4 +1,4 @@
-/** Schemas for vouchers, which are codes worth credit, and the format of the codes. */
+/** Schemas for vouchers (codes worth credit), and the format of the codes. */
 import { Schema } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { Amount } from "../../kernel/Amount.ts"
@@ -46,7 +46,7 @@ const voucher = {
 export const Voucher = Schema.Struct(voucher).annotations({ identifier: "Voucher" })
 export interface Voucher extends Schema.Schema.Type<typeof Voucher> {}
 
-/** A new voucher with its code, which is not shown again. */
+/** A new voucher with its code. The code is not shown again. */
 export const CreatedVoucher = Schema.Struct({ ...voucher, code: Schema.String }).annotations({
   identifier: "CreatedVoucher"
 })

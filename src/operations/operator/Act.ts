@@ -44,7 +44,7 @@ export const Credited = Schema.Struct({
 }).annotations({ identifier: "OperatorCredited" })
 export interface Credited extends Schema.Schema.Type<typeof Credited> {}
 
-/** `taken` states how much was taken back, which is granted credit that is neither spent nor reserved. */
+/** `taken` states how much granted credit was taken back: what was neither spent nor reserved. */
 export const TakenBack = Schema.Struct({ ...Credited.fields, taken: Usd }).annotations({
   identifier: "OperatorTakenBack"
 })

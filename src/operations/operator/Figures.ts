@@ -33,7 +33,7 @@ export const MoneyInFlight = Schema.Struct({
       amount: Usd
     })
   ),
-  /** Debts, which are refunded and disputed amounts that the balances could not cover. */
+  /** Debts: refunded and disputed amounts that the balances could not cover. */
   owed: Usd
 }).annotations({ identifier: "OperatorFlight" })
 export interface MoneyInFlight extends Schema.Schema.Type<typeof MoneyInFlight> {}

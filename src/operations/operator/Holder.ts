@@ -1,4 +1,4 @@
-/** Finds the holder of a credential for the operator's routes, which is a session's token or a management key. */
+/** Finds the holder of a credential for the operator's routes, either a session's token or a management key. */
 import { Effect } from "effect"
 import { InvalidToken } from "../../people/credentials/Problems.ts"
 import type { ManagementKeysContract } from "./ManagementKeys.ts"

@@ -240,7 +240,7 @@ const numberOf = (text: string): bigint | undefined => {
 
 const magnitudeOf = (number: bigint): bigint => (number < 0n ? -number : number)
 
-/** 10^15, which is more than any invoice. */
+/** 10^15, more than any invoice. */
 const numberMax = 10n ** BigInt(places + 15)
 
 const rounded = (amount: bigint): Nano => {

@@ -1,5 +1,5 @@
 /**
- * Management keys, which are credentials for programs on the operator's routes. They have scopes and an expiry.
+ * Management keys: credentials with scopes and an expiry, for programs on the operator's routes.
  *
  * Where the specification is silent:
  * - A management key consists of `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once and stored as a keyed hash.

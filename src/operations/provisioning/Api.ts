@@ -126,7 +126,7 @@ export class ProvisioningApi extends HttpApiGroup.make("operatorProvisioning")
       .addError(TooManyLetters)
       .addError(MailUnavailable)
       .annotate(Example, { body: { email: "grace@example.com", name: "Grace" } })
-      .annotate(OpenApi.Summary, "Mail a link that opens a person's own console or lets them join a tenant")
+      .annotate(OpenApi.Summary, "Email a link that opens a person's own console or lets them join a tenant")
   )
   .add(
     HttpApiEndpoint.get("keys", "/v1/operator/keys")

@@ -31,7 +31,7 @@ export const shown = (group: StoredGroup, base: string, withMembers: boolean): R
   meta: metaOf("Group", `${base}/Groups/${group.id}`, group)
 })
 
-/** Reads the ids in a value for `members`, which is an array of objects or a single object. */
+/** Reads the ids in a value for `members`, an array of objects or a single object. */
 const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, InvalidValue> => {
   if (value === undefined || value === null) return Either.right([])
   const ids = (Array.isArray(value) ? value : [value]).map((one: unknown) =>

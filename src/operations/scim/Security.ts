@@ -1,4 +1,4 @@
-/** The directory's bearer token, which is the credential for SCIM's routes. */
+/** The directory's bearer token, the credential for SCIM's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RateLimited } from "../../http/contract/Problems.ts"

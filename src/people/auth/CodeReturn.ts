@@ -17,7 +17,7 @@ export const returned = (dependencies: Dependencies, provider: ProviderName): Br
     const query = queryOf(http)
     const returning = yield* state.openExpired("errand", query.get("state"))
     if (returning === undefined || returning.provider !== provider || (yield* state.hasExpired(returning)))
-      return failed(dependencies, returning, "expired", "This sign-in took too long, or did not start here.")
+      return failed(dependencies, returning, "expired", "This sign-in took too long or did not start here.")
     // Only the browser that began a sign-in may finish it. Otherwise, a link could sign its victim in as another user.
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     if (pending?.nonce !== returning.nonce)

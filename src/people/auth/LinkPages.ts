@@ -57,7 +57,7 @@ export const request = (dependencies: Dependencies): BrowserContract["requestLin
     const errand = yield* state.open("errand", sent.get("state"))
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     if (errand?.provider !== emailProvider || pending?.nonce !== errand.nonce)
-      return failed(dependencies, errand, "expired", "This page was open for too long or in another browser.")
+      return failed(dependencies, errand, "expired", "This page has expired or was opened in another browser.")
     const { page, room } = errand
     const address = Schema.decodeEither(Email)(sent.get("email") ?? "")
     if (Either.isLeft(address)) {

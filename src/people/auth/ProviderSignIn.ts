@@ -1,4 +1,4 @@
-/** Signs a browser in with an identity provider: it redirects to the provider, handles the return, and continues to the original page. */
+/** Signs a user in with an identity provider: redirects the browser to the provider, handles its return, and continues to the original page. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect } from "effect"
@@ -43,7 +43,7 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
   return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
 })
 
-/** The label of the button that signs in by email. */
+/** The name of sign-in by email, for its button. */
 export const emailName = "email"
 
 /** Requires a sign-in and then returns the user to `page`. `client` names the application that requests access. */
@@ -99,7 +99,7 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     const form = yield* formOf(http)
     const returning = yield* state.openExpired("errand", form.get("state"))
     if (returning === undefined || (yield* state.hasExpired(returning)))
-      return failed(dependencies, returning, "expired", "This sign-in took too long, or did not start here.")
+      return failed(dependencies, returning, "expired", "This sign-in took too long or did not start here.")
     const { nonce, page, provider, room } = returning
     const token = { id_token: form.get("id_token") ?? undefined, nonce }
     const person = yield* Effect.either(identity.verify(provider, token))
@@ -155,7 +155,7 @@ export const resume = (dependencies: Dependencies): BrowserContract["resume"] =>
     const expired = arriving !== undefined && (yield* state.hasExpired(arriving))
     // Only the browser that began a sign-in may finish it. Otherwise, a link could sign its victim in as another user.
     if (arriving === undefined || expired || pending?.nonce !== arriving.nonce) {
-      const text = "This sign-in took too long, or started in another browser."
+      const text = "This sign-in took too long or was started in another browser."
       return failed(dependencies, arriving, expired ? "expired" : "other_browser", text)
     }
     return yield* arrive(dependencies, arriving)
@@ -186,7 +186,7 @@ export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, 
   return who === undefined || cookie === undefined ? undefined : { who, cookie }
 })
 
-/** Returns the value of a form field that only our own pages can fill in. Without it, another site could decide for the user. */
+/** Computes a form field's value that only our own pages can contain. Without it, another site could submit a decision for the user. */
 export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
 
 /** Finds the user who sent the form from one of our pages. */

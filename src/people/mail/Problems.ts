@@ -1,4 +1,4 @@
-/** Errors of the mail route and of routes that send letters. */
+/** Errors of the mail route and of other routes that send email. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -11,17 +11,17 @@ export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerif
   details: {}
 }) {}
 
-/** The server rejected the letter permanently. After a temporary rejection, the letter waits in the outbox. */
+/** The mail server rejected the email permanently. After a temporary rejection, the email waits in the outbox. */
 export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
   status: 500,
-  error: "the mail server refused the letter",
+  error: "the mail server rejected the email",
   code: "upstream_error"
 }) {}
 
-/** The account has reached its limit on letters, or too many letters are waiting for its address. No letter was stored. */
+/** The account has reached its limit on emails, or too many emails are waiting for its address. No email was stored. */
 export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
   status: 429,
-  error: "you have sent too many letters; try again later",
+  error: "you have sent too many emails; try again later",
   code: "too_many_letters"
 }) {}
 

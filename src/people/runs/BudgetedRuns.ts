@@ -174,7 +174,7 @@ interface Parent {
   readonly models: string | null
 }
 
-/** Reads the parent, which is the caller's key or run. Returns `undefined` if it has ended. */
+/** Reads the parent: the caller's key or run. Returns `undefined` if it has ended. */
 const parentOf = (
   { applications, sql }: Dependencies,
   application: ApplicationId,

@@ -1,4 +1,4 @@
-/** Routes for accounts, memberships, applications, organisations and invitations. */
+/** Routes for accounts, memberships, applications, organizations and invitations. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"

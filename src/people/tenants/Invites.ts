@@ -310,5 +310,5 @@ export const invitationsEnd: Ending = {
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now} WHERE status = 'pending'`)
   ],
-  notice: (n) => `${n} open invitations to organisations are revoked; people must be invited again`
+  notice: (n) => `${n} open invitations to teams are revoked; people must be invited again`
 }

@@ -1,4 +1,4 @@
-/** The names allowed in a key's list of models, which are those that can occur in usage records. */
+/** The names allowed in a key's list of models: those that can occur in usage records. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 

@@ -1,4 +1,4 @@
-/** Schemas for organisations with their members, invitations and plans, and the rules about roles. */
+/** Schemas for organizations with their members, invitations and plans, and the rules about roles. */
 import { Schema } from "effect"
 import { Email } from "../../kernel/Email.ts"
 import { AccountId, TenantId } from "../../kernel/Ids.ts"

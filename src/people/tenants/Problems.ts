@@ -19,7 +19,7 @@ export class ApplicationNotFound extends Problem<ApplicationNotFound>()("Applica
   details: {}
 }) {}
 
-/** Used on organisation routes, and when a token is refreshed for another tenant. */
+/** Used on organization routes, and when a token is refreshed for another tenant. */
 export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   status: 403,
   error: "you are not an active member of this tenant",

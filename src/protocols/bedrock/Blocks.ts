@@ -1,5 +1,5 @@
 /**
- * Reads and writes the content blocks of Bedrock's Converse. A cache mark is a separate block that follows the marked one.
+ * Reads and writes the content blocks of Bedrock's Converse. A cache breakpoint is a separate block that follows the block it applies to.
  *
  * Where the specification is silent:
  * - Characters that Bedrock does not accept are removed from the name of a document. The default name is `document`.
@@ -29,7 +29,7 @@ const cacheOf = (block: unknown): CacheMark | undefined => {
   return isObject(cachePoint) ? (cachePoint.ttl === "1h" ? "1h" : "5m") : undefined
 }
 
-/** Returns the content blocks, each with the cache mark that follows it. */
+/** Returns the content blocks, each with the cache breakpoint that follows it. */
 export const marked = (
   blocks: ReadonlyArray<unknown>
 ): ReadonlyArray<{ readonly index: number; readonly block: JsonObject; readonly cache: CacheMark | undefined }> =>

@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache keys
- *   are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache marks are sent only to models that accept them (Claude:
- *   all; Nova: cache marks and efforts; OpenAI: efforts).
+ *   are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache breakpoints are sent only to models that accept them
+ *   (Claude: all; Nova: cache breakpoints and efforts; OpenAI: efforts).
  * - Content by URL, audio, custom tools, and a format without a schema are refused, and so is a tool choice that Converse cannot express (`none` if
  *   the conversation contains calls, or a subset of the tools).
  */

@@ -77,7 +77,7 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
   return { type: "document", at, source, name, context: undefined, cache: cacheOf(part.cache_control) }
 }
 
-/** Returns the source of a file's data, which is a data URI or plain base64. */
+/** Returns the source of a file's data, either a data URI or plain base64. */
 export const fileSource = (data: string, name: string | undefined): DocumentPart["source"] | undefined =>
   /^data:/i.test(data)
     ? sourceOf(data)

@@ -9,9 +9,9 @@
  * - `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown fields are
  *   refused.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
- *   tool result other than text become a user message after all results. A result's `is_error` and cache marks are dropped, because OpenAI rejects
- *   unknown fields. `user` consists of at most 64 letters, digits, `_` and `-`; a longer `user_id` from Messages is replaced with a derived name. A
- *   Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
+ *   tool result other than text become a user message after all results. A result's `is_error` and cache breakpoints are dropped, because OpenAI
+ *   rejects unknown fields. `user` consists of at most 64 letters, digits, `_` and `-`; a longer `user_id` from Messages is replaced with a derived
+ *   name. A Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,

@@ -52,6 +52,6 @@ export const typeByEnding = (url: string): string | undefined => {
 const imageEnding = (ending: string): string | undefined =>
   imageFormats.has(`image/${ending}`) ? `image/${ending}` : undefined
 
-/** Returns the requested image resolution, or `undefined` for `auto`, which is the vendors' default. */
+/** Returns the requested image resolution, or `undefined` for `auto`, the vendors' default. */
 export const detailOf = (detail: unknown): string | undefined =>
   typeof detail === "string" && detail !== "auto" ? detail : undefined

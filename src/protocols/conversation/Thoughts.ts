@@ -1,7 +1,7 @@
 /**
- * Handles the signatures of thoughts. A vendor accepts only thoughts that it signed, but a client sends back all thoughts that it received, even if
- * another vendor serves the next call. In another vendor's protocol, a signature is therefore prefixed with its signer's name, as in
- * `google:EsYB...`.
+ * Converts the signatures of thoughts between protocols. A vendor accepts only thoughts that it signed, but a client sends back all thoughts that it
+ * received, even if another vendor serves the next call. When a signature appears in the protocol of a vendor that did not sign it, it is therefore
+ * prefixed with its signer's name, as in `google:EsYB...`.
  *
  * Where the specification is silent:
  * - A thought is sent back only to the family of models that signed it, because other models reject it. Unsigned thoughts are sent only to chat

@@ -72,7 +72,7 @@ export interface Translation {
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
   /** Writes the body of a vendor's request. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
-  /** Whether a request for this model carries the conversation's cache marks. */
+  /** Whether a request for this model carries the conversation's cache breakpoints. */
   readonly marksCaches: (model: string) => boolean
   /** Reads a vendor's complete answer with status 200. `Left` holds the vendor's error, or what is wrong with an invalid answer. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>

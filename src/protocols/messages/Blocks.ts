@@ -15,7 +15,7 @@ import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
-/** Reads the cache mark in `cache_control`. */
+/** Reads the cache breakpoint in `cache_control`. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>
   isObject(control) ? (control.ttl === "1h" ? "1h" : "5m") : undefined
 
@@ -197,7 +197,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** Writes a plain string if there is only one text and it has no cache mark. */
+/** Writes a plain string if there is only one text and it has no cache breakpoint. */
 export const writeTexts = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text" && first.cache === undefined) return first.text

@@ -305,7 +305,7 @@ class Writing {
     }
   }
 
-  /** Ends a part and writes its signature, which is complete only now. */
+  /** Ends a part and writes its signature, because the signature is complete only now. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

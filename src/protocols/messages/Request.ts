@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `service_tier`, `context_management`,
  *   `diagnostics`, `user_profile_id`, `workspace_id`, and the tools' `input_examples`, `defer_loading`, `eager_input_streaming` and
- *   `allowed_callers`. Cache marks are dropped if the vendor has none.
+ *   `allowed_callers`. Cache breakpoints are dropped if the vendor has none.
  * - Tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown fields are refused.
  * - In a request translated to Messages, later instructions are moved to `system`, as Anthropic's own chat endpoint does. `seed`, penalties,
  *   `verbosity`, cache keys and thoughts that Anthropic did not sign are dropped. A temperature above 1, the format `json_object`, audio, custom

@@ -1,9 +1,9 @@
 /**
- * Reads and writes the usage in Anthropic's Messages. `input_tokens` excludes cache reads and writes.
+ * Reads and writes usage in Anthropic's Messages protocol. `input_tokens` excludes cache reads and writes.
  *
  * Where the specification is silent:
- * - If a vendor's cache writes by lifetime add up to less than its total, the rest counts as five-minute writes. (A stream reports the separate
- *   figures only at its start, and some vendors send 0 there.)
+ * - If the cache writes that a vendor reports for each lifetime add up to less than the total that it reports, the rest counts as five-minute writes.
+ *   (A stream reports the separate figures only at its start, and some vendors send 0 there.)
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf } from "../conversation/Json.ts"
@@ -38,7 +38,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** Returns the prompt's uncached tokens, which are at least 0 even if a vendor's figures are inconsistent. */
+/** Returns the prompt's uncached tokens. The result is never negative, even if a vendor's figures are inconsistent. */
 const uncached = (usage: Usage): number =>
   Math.max(
     0,

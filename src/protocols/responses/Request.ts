@@ -10,8 +10,8 @@
  * - For a vendor of another protocol, a namespace becomes a prefix of its tools' names (`Namespaces`).
  * - The vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields are refused.
  * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested, and they are sent
- *   back without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache marks and a tool result's `is_error` are dropped. A
- *   function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. A
+ *   back without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache breakpoints and a tool result's `is_error` are dropped.
+ *   A function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. A
  *   token limit below 16 is refused, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"

@@ -56,7 +56,7 @@ const atWork = async (client: Client): Promise<string | undefined> => {
   return rows.length === 0 ? undefined : servedBy(rows)
 }
 
-/** Opens a snapshot of the database, which is locked against writes until the scope closes. */
+/** Opens a snapshot of the database and locks the database against writes until the scope closes. */
 export const source = (database: PostgresDatabase): Effect.Effect<Source, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {

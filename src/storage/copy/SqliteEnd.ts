@@ -23,7 +23,7 @@ const opened = (file: SqliteFile, begin: (db: Sqlite.Database) => void) =>
     (db) => Effect.sync(() => db.close())
   )
 
-/** Opens a snapshot of the file, which is locked against writes until the scope closes. `tables` are the tables to copy. */
+/** Opens a snapshot of the file and locks the file against writes until the scope closes. `tables` are the tables to copy. */
 export const source = (
   file: SqliteFile
 ): Effect.Effect<Source & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>

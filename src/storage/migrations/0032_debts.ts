@@ -1,5 +1,5 @@
 /**
- * Debts, which are the parts of payments that accounts could not give back. Earlier refunds and disputes are handled the next time the service
+ * Debts: the parts of payments that accounts could not give back. Earlier refunds and disputes are handled the next time the service
  * starts.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

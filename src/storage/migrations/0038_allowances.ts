@@ -1,4 +1,4 @@
-/** Allowances, which are granted once per period, and vouchers, which a tenant can redeem at most once. */
+/** Allowances and vouchers. An allowance is granted once per period, and a tenant can redeem a voucher at most once. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

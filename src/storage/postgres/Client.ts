@@ -17,7 +17,7 @@ import { TargetClient, targetOf } from "./Target.ts"
 export interface PostgresSettings extends Connections {
   /** `postgres://user:password@host:port/database?sslmode=...` */
   readonly url: Redacted.Redacted
-  /** This node's name, which is the host name by default, and its version. */
+  /** This node's name (the host name by default) and its version. */
   readonly node?: string
   readonly version?: string
   /** The newest migration that this version knows; all by default. */

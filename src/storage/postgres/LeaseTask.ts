@@ -12,7 +12,7 @@ export interface Task {
   readonly patience: number
   /** How long the main thread may go without a heartbeat before it counts as stuck, in milliseconds. */
   readonly stuckAfter: number
-  /** The heartbeat, which is a counter that the main thread increments. */
+  /** The heartbeat: a counter that the main thread increments. */
   readonly beats: Int32Array
   /** When the last successful renewal began, by `now`. */
   readonly renewedAt: BigInt64Array

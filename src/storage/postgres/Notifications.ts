@@ -27,7 +27,7 @@ const pollPause = 600
 const pollPatience = 1_000
 const reconnectPause = 500
 
-/** The maximum number of ids in a notification, which is limited to 8,000 bytes. */
+/** The maximum number of ids in a notification. PostgreSQL limits a notification to 8,000 bytes. */
 const idsMax = 100
 
 interface Parts {

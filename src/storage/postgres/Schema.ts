@@ -1,6 +1,6 @@
 /**
  * The tables on PostgreSQL. They are those that SQLite's migrations produce (`test/storage/Engines.test.ts` compares them), with additions for
- * several writers: sequences, which are used under a row's lock, and the leases of nodes.
+ * several writers: the leases of nodes, and sequences that are used under a row's lock.
  */
 import { migrationsTable } from "../database/Unusable.ts"
 
@@ -600,7 +600,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       suspended_at bigint NOT NULL
     )`
   ],
-  // This migration contained only indexes, which are now in `indexes`.
+  // This migration contained only indexes. They are now in `indexes`.
   "0007_console": [],
   "0008_tallies": [
     `CREATE TABLE tollgate_usage_tallies (

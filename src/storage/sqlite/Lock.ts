@@ -12,8 +12,8 @@ export interface Lock {
 }
 
 /**
- * Takes the lock on the file, which is created if necessary. `patience` is how long to wait, in milliseconds. Throws SQLite's error, which is
- * `SQLITE_BUSY` if the lock is taken.
+ * Locks the file and creates it if necessary. `patience` is how long to wait, in milliseconds. Throws SQLite's error, such as `SQLITE_BUSY` if the
+ * lock is taken.
  */
 export const take = (path: string, patience: number): Lock => {
   const db = new Sqlite(path, { timeout: patience })

@@ -39,7 +39,7 @@ export const openRouter: BillingApi = {
 
 export const generationPath = (id: string): string => `/generation?id=${encodeURIComponent(id)}`
 
-/** The lines of one call. `native` tokens are those of the model, which are billed. */
+/** The lines of one call. `native` tokens are those of the model. They are the ones billed. */
 export const generationLines = (body: unknown): ReadonlyArray<BilledLine> => {
   const data = objectIn(objectIn(body).data)
   const [call, model, at] = [textIn(data.id), textIn(data.model), parse(textIn(data.created_at) ?? "")]

@@ -1,4 +1,4 @@
-/** Reads the catalogue file, which is next to this file or to the bundle. The single executable uses a module of its own. */
+/** Reads the catalogue file next to this file or to the bundle. The single executable uses a module of its own. */
 import { readFileSync } from "node:fs"
 
 // In the package, modules are in a folder below the bundle.

@@ -1,5 +1,5 @@
 /**
- * The identity providers for signing in, which are OpenID Connect issuers under any name, and GitHub. Tokens are verified against the issuer's
+ * The identity providers for signing in: OpenID Connect issuers under any name, and GitHub. Tokens are verified against the issuer's
  * published keys.
  *
  * Where the specification is silent:

@@ -1,5 +1,5 @@
 /**
- * An upstream's credential, which is a key in a header or a signature on each request (AWS).
+ * An upstream's credential: a key in a header, or a signature on each request (AWS).
  *
  * Where the specification is silent:
  * - The default header is the one that the vendor of the request's protocol reads: `x-api-key` for Anthropic's messages, `x-goog-api-key` for Google,
@@ -27,11 +27,11 @@ export interface AwsCredential {
   readonly session_token?: Redacted.Redacted | undefined
 }
 
-/** The default header for a key in a protocol. */
+/** Returns the header that carries a key by default in this protocol. */
 export const usualHeader = (protocol: ProtocolName): KeyHeader =>
   protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
-/** Builds the header that carries a key; none for an empty key. */
+/** Builds the header that carries a key, or no header if the key is empty. */
 export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> => {
   const value = Redacted.value(key)
   if (value === "") return noHeader
@@ -65,7 +65,7 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The connection sends the host and the length itself, with the signed values.
+    // The connection itself sends the host and the length, with the same values as were signed.
     const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }

@@ -32,7 +32,7 @@ export const modelFields = {
   model: Schema.optional(NonEmpty)
 } as const
 
-/** Names a provider or model after its id if it has no name. */
+/** Adds the id as the name of a provider or model that has no name. */
 export const named = <E extends { readonly id: string; readonly name?: string | undefined }>(entry: E) => ({
   ...entry,
   name: entry.name ?? entry.id
@@ -93,7 +93,7 @@ export class UnknownProvider extends InvalidRequest {
   /** The known names. */
   readonly providers: ReadonlyArray<string>
 
-  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is constructed from a name but decoded as an InvalidRequest
   constructor(provider: string, providers: ReadonlyArray<string>) {
     super(oneOf("provider", providers))
     this.provider = provider
@@ -107,7 +107,7 @@ export class UnknownModel extends InvalidRequest {
   /** The known names. */
   readonly models: ReadonlyArray<string>
 
-  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is constructed from a name but decoded as an InvalidRequest
   constructor(model: string, models: ReadonlyArray<string>) {
     super(oneOf("model", models))
     this.model = model
@@ -116,7 +116,7 @@ export class UnknownModel extends InvalidRequest {
 }
 
 const oneOf = (field: string, names: ReadonlyArray<string>) => {
-  const rule = names.length === 0 ? "none is configured here" : `one of ${names.join(", ")}`
+  const rule = names.length === 0 ? "none is configured" : `must be one of ${names.join(", ")}`
   return { field, rule, message: `${field}: ${rule}` }
 }
 

@@ -621,7 +621,7 @@ describe("tokens that a vendor bills apart", () => {
 
   describe("are refused as a cache of an hour that has no price", () => {
     const rule =
-      'this model has no price for one-hour caching: request five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
+      'this model has no price for one-hour caching; request five minutes ("5m") or ask the operator to set cache_write_1h_usd_per_million'
     const hour = { cache_control: { type: "ephemeral", ttl: "1h" } }
     const said = [{ role: "user", content: "hello there" }]
     const called = { type: "tool_use", id: "t", name: "f", input: { ...hour, ttl: "1h" } }

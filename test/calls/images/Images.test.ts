@@ -67,7 +67,7 @@ layer(over(room, "images-queue"), { excludeTestServices: true })("images", (it) 
       yield* move(request_id, "FAILED")
       expect(yield* images.status({ caller, request_id })).toMatchObject({
         status: "FAILED",
-        error: "the sandbox was told to fail",
+        error: "the sandbox was configured to fail",
         charge: { charged: 0n }
       })
       const stranger = yield* person(usd)
@@ -148,7 +148,7 @@ layer(over(room.pipe(Layer.provide(noPatience)), "images-queue"), {
       })
       expect(yield* Effect.flip(images.create({ caller, creation: { ...creation, model: "x" } }))).toMatchObject({
         field: "model",
-        rule: "one of vendor, gpt-image-1"
+        rule: "must be one of vendor, gpt-image-1"
       })
       const edit = { ...creation, images: ["data:image/png;base64,AAAA"] }
       expect(yield* Effect.flip(images.create({ caller, creation: edit }))).toMatchObject({ field: "image" })

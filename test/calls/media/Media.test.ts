@@ -117,7 +117,7 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
       yield* move(failing.request_id, "FAILED")
       expect(yield* media.result({ caller, request_id: failing.request_id })).toMatchObject({
         error_type: "media_failed",
-        error: "the sandbox was told to fail",
+        error: "the sandbox was configured to fail",
         output: null,
         charge: { charged: 0n }
       })

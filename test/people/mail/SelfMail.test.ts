@@ -23,7 +23,7 @@ it("a letter that is refused for good is an error and costs nothing", async () =
   const before = await service.balance(who)
   await fault({ status: 550 })
   const { body, status } = await send()
-  expect([status, body]).toEqual([500, { error: "the mail server refused the letter", code: "upstream_error" }])
+  expect([status, body]).toEqual([500, { error: "the mail server rejected the email", code: "upstream_error" }])
   expect(await service.balance(who)).toBe(before)
   expect(await service.usage(who)).toMatchObject([{ success: false, cost: 0, error_type: "upstream_error" }])
   expect(await lettersTo(service, who.email)).toEqual([])

@@ -261,7 +261,7 @@ const everything = Number.MAX_SAFE_INTEGER
 /** How many of the remaining rows are read at a time. */
 const restSlice = 4096
 
-/** The maximum number of mismatched calls to look up, which is more than can be reported. */
+/** The maximum number of mismatched calls to look up. It exceeds the number that can be reported. */
 const callsMax = 10_000
 
 const accountColumns = `id, ${exact("giftable")} AS giftable, ${exact("granted")} AS granted, ${exact("held")} AS held, funded, entries,

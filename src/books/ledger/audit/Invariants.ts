@@ -57,7 +57,7 @@ const houseAccounts = `(
 
 /** In nano-USD. */
 export interface TrialBalance {
-  /** The outside world, which is credit taken back minus purchases and grants. */
+  /** The outside world's balance: credit taken back, minus purchases and grants. */
   readonly world: Nano
   readonly revenue: Nano
   readonly customers: Nano

@@ -258,7 +258,7 @@ export class RunningTotals {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
 
-  /** Compares the stored accounts, which are all of them or, after a checkpoint, those with new entries. */
+  /** Compares the stored accounts: all of them or, after a checkpoint, only those with new entries. */
   compareAccounts(rows: ReadonlyArray<AccountRow>): void {
     const held = this.whole ? this.escrows() : undefined
     for (const row of rows) {

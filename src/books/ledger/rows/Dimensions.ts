@@ -52,7 +52,7 @@ function* selectEach(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<Reado
   return found.map(([row]) => row.number as number)
 }
 
-/** Joins the dimensions `d` to a reservation or record `r`, which is read first. */
+/** Joins the dimensions `d` to a reservation or record `r`. The database reads `r` first. */
 export const withDimensions = "CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
 
 export const dimensionColumns = [

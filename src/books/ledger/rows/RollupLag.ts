@@ -38,7 +38,7 @@ const pooledOf = (tenant: string): string => `EXISTS (
     )`
 
 /**
- * Builds SQL columns for a tenant, which is given as an SQL expression: its `watermark`, and whether another tenant ever paid for one of its calls
+ * Builds two SQL columns for the tenant that an SQL expression selects: its `watermark`, and whether another tenant ever paid for one of its calls
  * (`pooled`).
  */
 export const tailColumns = (tenant: string): string =>

@@ -88,7 +88,7 @@ interface Group {
   readonly sums: Sums
 }
 
-// Group before joining the dimensions, because sorting rows that include them took half of the time.
+// Groups the records before joining the dimensions, because sorting rows that already included them took half of the query's time.
 const selectGroups = `SELECT d.*, g.* FROM (
     SELECT r.dimensions, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
       SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,

@@ -228,7 +228,7 @@ export const servedIn = (budgets: ReadonlyArray<Budget>, served: Dimensions): Re
     : budgets.filter((budget) => countsServed(budget, served))
 
 /**
- * Returns the budgets to name in a usage record, which are those that hold a reservation for the call, except those for other models and providers.
+ * Returns the budgets to name in a usage record: those that hold a reservation for the call, except those for other models and providers.
  */
 export const namedIn = (
   ids: ReadonlyArray<string> | undefined,

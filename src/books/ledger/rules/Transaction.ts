@@ -1,5 +1,5 @@
 /**
- * The operations on the books, which are postings that move or reserve credit, and other modules' statements that commit or fail with them. A
+ * The operations on the books: postings that move or reserve credit, and other modules' statements that commit or fail with them. A
  * transaction is plain data, so it can be sent to a thread. It either commits as a whole or has no effect.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
@@ -8,7 +8,7 @@ import type { TokenDetails } from "../../../kernel/TokenDetails.ts"
 import type { BudgetKind, BudgetTerms, BudgetUnit, Rates } from "./Budget.ts"
 import { storable } from "../../../storage/database/Text.ts"
 
-/** Where credit comes from or goes to, which is the `source` of a ledger entry. Charges have no source. */
+/** Where credit comes from or goes to: the `source` of a ledger entry. Charges have no source. */
 export type CreditSource =
   | "purchase"
   | "registration_bonus"
@@ -38,7 +38,7 @@ export interface Account {
   readonly status: AccountStatus
   /** Credit that was purchased or received. */
   readonly giftable: Nano
-  /** Promotional and admin credit, which is spent first. */
+  /** Promotional and admin credit. It is spent first. */
   readonly granted: Nano
   /** Credit in escrow for transfers that the account sent. It is not part of the balance. */
   readonly held: Nano
@@ -46,7 +46,7 @@ export interface Account {
   readonly reserved: Nano
   /** Whether credit was ever purchased or received. */
   readonly funded: boolean
-  /** The number of its ledger entries, which are numbered from 1 without a gap. */
+  /** The number of its ledger entries. They are numbered from 1 without gaps. */
   readonly entries: number
   /** Its debts, oldest first; absent if there are none. They are paid as soon as credit is freed or added. */
   readonly debts?: ReadonlyArray<Debt> | undefined
@@ -60,7 +60,7 @@ export const freeOf = (account: Account): Nano => balanceOf(account) - account.r
 /** The account's debts for refunds and disputes. */
 export const owedOf = ({ debts }: Account): Nano => debts?.reduce((sum, { amount }) => sum + amount, 0n) ?? 0n
 
-/** Credit that calls may still reserve, which is free and not owed. */
+/** Credit that calls may still reserve: free and not owed. */
 export const availableOf = (account: Account): Nano => {
   const free = freeOf(account)
   if (account.debts === undefined) return free
@@ -154,7 +154,7 @@ export interface Reservation {
 /** The `error_type` of a call that was released because its run had ended. */
 export const interrupted = "interrupted"
 
-/** The period of a limit, which is a calendar month (UTC) or all time. */
+/** The period of a limit: a calendar month (UTC) or all time. */
 export type LimitPeriod = "month" | "total"
 
 /** The spending limit of an API key. `spent` + `reserved` is never above `ceiling`. */
@@ -163,7 +163,7 @@ export interface Limit {
   readonly tenant_id: string
   readonly amount: Nano
   readonly period: LimitPeriod
-  /** When charges begin to count, which is the beginning of the month, or 0 for all time. */
+  /** When charges begin to count: the beginning of the month, or 0 for all time. */
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano

@@ -1,5 +1,5 @@
 /**
- * Detects a stalled writer, which is one that has not replied within the limit while a caller waits. The waiting callers get `BooksUnavailable`, and
+ * Detects a stalled writer, one that has not replied within the limit while a caller waits. The waiting callers get `BooksUnavailable`, and
  * new transactions are refused immediately until the writer replies again. The watch uses real time, independently of the test clock.
  */
 import { Effect } from "effect"

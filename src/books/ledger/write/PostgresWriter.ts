@@ -1,15 +1,16 @@
 /**
- * A node's writer for PostgreSQL, to which other nodes write too. Transactions that arrive while a batch commits form the next batch. The node has a
- * few connections, each with one batch at a time. A batch locks the rows that it touches (`ConcurrentBatch`), so it makes no difference whether two
- * batches run on one node or on two.
+ * Writes a node's transactions to a PostgreSQL database that other nodes also write to. Transactions that arrive while a batch commits form the next
+ * batch. Each node opens a few writing connections and runs one batch at a time on each. A batch locks the rows that it touches (`ConcurrentBatch`),
+ * so batches can run concurrently on one node or on several.
  *
  * Where the specification is silent:
- * - A batch that loses against another (a deadlock, a serialization failure, an account that both open) has no effect and is retried as a whole.
- * - If the connection ends before the COMMIT is sent, nothing was written. If it ends later, another connection asks PostgreSQL for the transaction's
- *   outcome, and everything is refused until it is known. Unless the transaction was rolled back, it may have been written. Settlements are then
- *   submitted again, which changes nothing if they were written, and other callers get `maybe_written`.
- * - A stalled batch may still reserve calls that have already been refused. Such a call is not settled on another connection until the batch has
- *   ended. Otherwise the settlement would not find the reservation, which would then never be released.
+ * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back and retried as a
+ *   whole.
+ * - If the connection ends before COMMIT is sent, nothing was written. If it ends later, the node opens another connection and asks PostgreSQL for
+ *   the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written: settlements are submitted again, which
+ *   changes nothing if they were written, and other callers get `maybe_written`.
+ * - A stalled batch may still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles such a
+ *   call, because the settlement would not find the reservation, which would then never be released.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -35,7 +36,7 @@ interface Waiting {
   readonly resume: Resume
 }
 
-/** A connection that writes, with the cache for its batches. */
+/** A writing connection and the cache for its batches. */
 interface Lane {
   client: Client | undefined
   /** The client's statement groups. */
@@ -49,18 +50,18 @@ interface Lane {
 /** The pause between connection attempts, in milliseconds. */
 const reconnectPause = 200
 
-/** How much longer the driver's timeout is than the server's, in milliseconds. */
+/** How much longer the driver waits than the server before it times out, in milliseconds. */
 const graceMillis = 1_000
 
 /**
- * The share of the limit for which a node may be silent during a batch. After that, the server treats the node as frozen and releases the batch's
- * locks before other batches reach their limit.
+ * How long a node may be silent during a batch, as a share of the commit limit. After that, the server treats the node as frozen and releases the
+ * batch's locks before other batches reach their limit.
  */
 const silentShare = 0.5
 
 /**
- * Plan each statement of a batch only once per connection. By default, the server plans most of them every time, which took two fifths of its work. A
- * cached plan must stay good as the tables grow, so it must look up rows one by one through an index.
+ * Makes the server plan each batch statement only once per connection. By default, it plans most of them on every execution, which took two fifths of
+ * its work. A cached plan must stay efficient as the tables grow, so these settings restrict it to looking up rows one by one through an index.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -71,12 +72,12 @@ const planning = [
   .map((setting) => `-c ${setting}`)
   .join(" ")
 
-/** A second batch starts during another if at least this many transactions are waiting. If there are fewer, they form one batch afterwards. */
+/** While a batch runs, another starts only if at least this many transactions are waiting. Fewer than that wait and form the next batch. */
 const companyMin = 32
 
 /**
- * After a batch of at least `gatherMin` transactions begins, the next one waits `gatherMillis`. Under load, this makes for fewer and larger batches,
- * which cost the node and the server less. With few callers, there is no wait.
+ * After a batch of at least `gatherMin` transactions starts, the next one starts at least `gatherMillis` later, unless it is full before then. Under
+ * load, this yields fewer and larger batches, which cost the node and the server less. With few callers, nothing waits.
  */
 const gatherMin = 8
 const gatherMillis = 3
@@ -136,8 +137,8 @@ const make = Effect.gen(function* () {
     down = nowDown
     log(
       down
-        ? Effect.logError("the database cannot be written", why instanceof Error ? why.message : String(why))
-        : Effect.logInfo("the database can be written again")
+        ? Effect.logError("cannot write to the database", why instanceof Error ? why.message : String(why))
+        : Effect.logInfo("database writes have recovered")
     )
   }
 
@@ -196,8 +197,8 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Whether a transaction may have been committed although its commit was not confirmed. This asks until the server knows. A committed transaction
-   * with this number is no proof, because a server that crashed reuses numbers that were not on disk.
+   * Whether a transaction may have been committed although its commit was not confirmed. Polls until the server reports an outcome. Even the outcome
+   * "committed" proves nothing, because a crashed server can reuse transaction ids that it had not flushed.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not confirmed; looking up its outcome", String(why)))
@@ -237,7 +238,7 @@ const make = Effect.gen(function* () {
           for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
-        // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
+        // A transaction that violates a database constraint must not make the others fail, so run each one alone.
         if (batch.length > 1) for (const one of batch) await answer(lane, [one])
         else batch[0]!.resume(Effect.die(error))
         return
@@ -278,7 +279,7 @@ const make = Effect.gen(function* () {
   let scheduled = false
   let onIdle: (() => void) | undefined
 
-  // If the first connection fails, so does the writer.
+  // If the first connection cannot be opened, the writer fails to start.
   yield* Effect.orDie(Effect.tryPromise(() => clientOf(lanes[0]!)))
   yield* Effect.addFinalizer(() =>
     Effect.promise(async () => {
@@ -323,7 +324,7 @@ const reservedBy = (batch: ReadonlyArray<Waiting>): ReadonlySet<string> =>
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 
-/** How a batch uses a connection. Statements without a result are sent together with the next query or the commit. */
+/** Sends a batch's statements over a connection. Statements that return no result are sent together with the next query or the commit. */
 class Pipe {
   readonly #groups: Groups
   readonly #texts: Texts
@@ -387,7 +388,7 @@ class Texts {
     this.#types = types
   }
 
-  /** Returns the SQL. There are only a few such statements for a table, and they differ only in the number of columns. */
+  /** Returns the SQL. For each table and operation, there are only a few statements, which differ in their number of columns. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)
@@ -417,7 +418,7 @@ const readTypes = async (client: Client): Promise<ColumnTypes> => {
   return tables
 }
 
-/** Writes the rows as one array per column, which is the cheapest form for PostgreSQL to unnest. */
+/** Converts the rows to one array per column, the cheapest form for PostgreSQL to unnest. */
 const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): ReadonlyArray<string> =>
   columns.map((_, i) => {
     let list = "{"

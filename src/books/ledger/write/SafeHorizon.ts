@@ -1,5 +1,5 @@
 /**
- * Finds the safe horizon, which is the row before which no batch is open. A single writer commits rows in the order of their numbers. If there are
+ * Finds the safe horizon, the row before which no batch is open. A single writer commits rows in the order of their numbers. If there are
  * several, one may take numbers and commit them only after another has committed higher ones, so a reader that continues after the last row it saw
  * would miss them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every number
  * that was taken belongs to a finished batch.

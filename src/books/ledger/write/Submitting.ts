@@ -5,7 +5,7 @@ import type { LedgerRefusal } from "../rules/Problems.ts"
 import type { Result } from "../rules/Transaction.ts"
 import type { Answered } from "./Codec.ts"
 
-/** The outcome of a transaction, which is its results, a refusal by the books, or `BooksUnavailable`. */
+/** The outcome of a transaction: its results, a refusal by the books, or `BooksUnavailable`. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
 
 /** The maximum number of transactions in one commit. They are enough to share the cost of an fsync and few enough to keep the commit short. */

@@ -69,7 +69,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
   }
 }
 
-/** Whether a posting changes no balance. Reservations, which are the most frequent postings, do not. */
+/** Whether a posting changes no balance. Reservations, the most frequent postings, do not. */
 const movesNothing = ({ _tag }: Posting): boolean => _tag === "Reserve"
 
 const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {

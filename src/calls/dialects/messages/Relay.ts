@@ -1,5 +1,5 @@
 /**
- * Reads Messages streams. Most events are deltas, which are passed on immediately. The reader inspects the events that report usage (`message_start`
+ * Reads Messages streams. Most events are deltas and are passed on immediately. The reader inspects the events that report usage (`message_start`
  * and `message_delta`), errors, and the last event, `message_stop`, which waits until the charge is committed.
  *
  * Where the specification is silent:

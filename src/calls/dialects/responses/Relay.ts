@@ -1,5 +1,5 @@
 /**
- * Reads Responses streams. Most events are deltas, which are passed on immediately. The last event, `response.completed` or `response.incomplete`,
+ * Reads Responses streams. Most events are deltas and are passed on immediately. The last event, `response.completed` or `response.incomplete`,
  * reports the usage and waits until the charge is committed.
  *
  * Where the specification is silent:

@@ -1,5 +1,5 @@
 /**
- * Live events, which are server-sent events read with `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes
+ * Reads live events: server-sent events over `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes
  * after its last event (`Last-Event-ID`). The delay before each reconnect grows.
  */
 import { useEffect, useSyncExternalStore } from "react"

@@ -77,7 +77,7 @@ const home = createRoute({
   component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
 })
 
-/** The view's state, which is kept in the URL so that users can share it and return to it with Back. */
+/** The view's state. The URL holds it so that users can share it and return to it with Back. */
 export interface UsageSearch {
   readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
   readonly from?: string

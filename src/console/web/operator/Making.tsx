@@ -27,7 +27,7 @@ interface MakingProps<Draft, Made> {
   readonly make: (draft: Draft) => Promise<Made>
   /** Returns a sentence about the item that was created. */
   readonly said: (made: Made) => string
-  /** Returns the key or codes of the item that was created, which are shown only once. */
+  /** Returns the key or codes of the item that was created. They are shown only once. */
   readonly secret?: (made: Made) => string | undefined
 }
 

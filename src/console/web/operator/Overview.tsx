@@ -1,4 +1,4 @@
-/** The operator's first page: current activity, money in flight, the books and the loops. Only problems are shown in colour. */
+/** The operator's first page: current activity, money in flight, the books and the loops. Only problems are shown in color. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"

@@ -2,7 +2,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** Picks the named search parameters, which are all strings. */
+/** Picks the named search parameters. All of them are strings. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>

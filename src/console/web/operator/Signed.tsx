@@ -1,4 +1,4 @@
-/** Shows the difference between two amounts. A negative difference gets the colour of a problem, and so does a positive one if `isTrouble` is set. */
+/** Shows the difference between two amounts. A negative one has the color of a problem, as does a positive one if `isTrouble` is set. */
 import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 

@@ -14,7 +14,7 @@ const t = texts.upstreams
 
 type Upstream = Schemas["OperatorUpstream"]
 
-/** Shows one column per minute, as high as the number of requests. Failures are in colour. */
+/** Shows one column per minute, as high as the number of requests. Failures are in color. */
 const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
   const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))

@@ -1,4 +1,4 @@
-/** Vouchers. The operator creates codes, which are shown only once, and can end them. */
+/** Vouchers. The operator can create codes and end them. A code is shown only once. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

@@ -1,4 +1,4 @@
-/** A form's optional fields, which are collapsed on a narrow page and always visible on a wide one. */
+/** A form's optional fields, collapsed on a narrow page and always visible on a wide one. */
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 

@@ -15,7 +15,7 @@ export interface PlotSeries {
   readonly key: string
   readonly name: string
   readonly values: ReadonlyArray<number>
-  /** Whether this is the sum of all other series, which is grey and comes last. */
+  /** Whether this is the sum of all other series. It is gray and comes last. */
   readonly isRest?: boolean
 }
 
@@ -217,7 +217,7 @@ export const Plot = ({
       >
         <Suspense fallback={<Loading lines={5} />}>
           <PlotCanvas
-            // Changing the theme redraws the plot in the new colours.
+            // Changing the theme redraws the plot in the new colors.
             key={isDark ? "dark" : "light"}
             times={times}
             series={seen}

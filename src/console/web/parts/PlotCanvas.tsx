@@ -19,7 +19,7 @@ interface PlotCanvasProps {
   readonly onPress?: (index: number) => void
 }
 
-/** Resolves a CSS colour, because a canvas cannot resolve custom properties. */
+/** Resolves a CSS color, because a canvas cannot resolve custom properties. */
 const resolved = (element: HTMLElement, color: string): string => {
   const probe = document.createElement("span")
   probe.style.color = color

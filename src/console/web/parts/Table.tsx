@@ -61,7 +61,7 @@ interface HeadingProps<Row, Sort extends string> {
   readonly onSort: ((sorting: Sorting<Sort>) => void) | undefined
 }
 
-/** A column header, which is a button if the column can be sorted. */
+/** A column header. It is a button if the column can be sorted. */
 const Heading = <Row, Sort extends string>({ of, onSort, sorting }: HeadingProps<Row, Sort>) => {
   const { align, isActions, needs, sort, title } = of
   const isSorted = sort !== undefined && sorting?.by === sort

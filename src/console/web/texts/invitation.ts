@@ -7,11 +7,12 @@ export const invitationTexts = {
   teamUntil: (day: string) => `Valid until ${day}.`,
   teamEnded: {
     accepted: "This invitation has already been accepted.",
-    revoked: "This invitation was taken back.",
+    revoked: "This invitation was withdrawn.",
     expired: "This invitation has expired. Ask for a new one."
   },
   whatIsIt: "Credit pays for calls to AI models on this service. One credit is one US dollar.",
-  forAddress: (masked: string) => `For ${masked}. Sign in with that address; signing in creates an account.`,
+  forAddress: (masked: string) =>
+    `Sent to ${masked}. Sign in with that address. If you have no account, this creates one.`,
   until: (day: string) => `Valid until ${day}. After that, the credit returns to the sender.`,
   signedIn: (email: string) => `You are signed in as ${email}.`,
   accept: "Accept",
@@ -25,7 +26,7 @@ export const invitationTexts = {
   ended: {
     accepted: "This transfer has already been accepted.",
     declined: "This transfer was declined. The credit went back to its sender.",
-    revoked: "The sender took this transfer back.",
+    revoked: "The sender withdrew this transfer.",
     expired: "This transfer has expired. The credit went back to its sender."
   },
   missing: "This invitation does not exist or is no longer valid",

@@ -44,7 +44,7 @@ export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void)
   })
 }
 
-/** Returns the job's quote, which is remembered from before the job was settled. A settled job reports its charge instead. */
+/** Returns the job's quote, remembered from before the job was settled. A settled job reports its charge instead. */
 export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"] | undefined => {
   const queries = useQueryClient()
   const { data } = useQuery({

@@ -38,7 +38,7 @@ const isOneOf = <K extends string>(all: ReadonlyArray<K>, value: string | undefi
 const choiceOf = ({ by }: UsageSearch): (typeof choices)[number] =>
   isOneOf(dimensions, by) ? by : by?.startsWith("tag:") === true ? "tag" : "model"
 
-/** Returns the chosen dimension in the API's form. Defaults to the model as long as a tag has no valid name. */
+/** Returns the chosen dimension as the API expects it. While a tag has no valid name, the model is used instead. */
 const byOf = (search: UsageSearch): SeriesBy => {
   const { by } = search
   return by !== undefined && /^tag:[\w.-]{1,64}$/.test(by)
@@ -231,10 +231,10 @@ const dimensionsOf = ({ account, application, endpoint, model, payer, provider, 
   ...(state !== undefined && { success: state === "ok" ? ("true" as const) : ("false" as const) })
 })
 
-/** Returns one page of records, with the steps to the pages next to it. Pages neither repeat nor skip calls. */
+/** Returns one page of records and the functions that move to the adjacent pages. Paging neither repeats nor skips calls. */
 const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<typeof filterOf>) => {
   const tenant_id = tenantId()
-  // The cursors of the pages visited, the last of them for this page.
+  // The cursors of the pages visited so far. The last one belongs to this page.
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
   const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction} ${JSON.stringify(filter)}`
   useEffect(() => setCursors([]), [question])
@@ -328,7 +328,7 @@ export const Usage = () => {
   const part = { search, change, span }
   const canGoBack = useCanGoBack()
   const { history } = useRouter()
-  // Returns to the view where the call was opened. If the URL was opened directly, closes the dialog where it is.
+  // Returns to the view from which the call was opened. If the URL was opened directly, only closes the dialog.
   const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
     <Page title={texts.usage.title}>
