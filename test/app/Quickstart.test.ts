@@ -163,7 +163,7 @@ describe("tollgate quickstart", () => {
         child.stdin.write(answer)
       }
       await answered("Where are your models?", "\u001b[B\r")
-      await answered("API key of openai", "sk-typed\r")
+      await answered("Your API key for openai", "sk-typed\r")
       await answered("email address", "ada@example.com\r")
       await answered("operator#code=", "\u0003")
       await closed

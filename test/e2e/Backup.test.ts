@@ -42,7 +42,7 @@ describeSqlite("a backup", () => {
     const copied = await command(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })
     load.over = true
     await busy
-    expect([copied.code, copied.stdout]).toEqual([0, expect.stringContaining("keep")])
+    expect([copied.code, copied.stdout]).toEqual([0, expect.stringContaining("secret")])
     expect((await commandHere(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })).stderr).toContain(
       "it already exists"
     )

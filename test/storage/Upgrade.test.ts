@@ -46,6 +46,8 @@ const expanding = [
   /^CREATE FUNCTION tollgate_sql_signal\(\) RETURNS trigger /,
   /^CREATE TRIGGER \w+ AFTER [^]* FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal\('\w+'\)$/,
   /^ALTER TABLE \w+ ADD COLUMN (?!.*\b(NOT NULL|UNIQUE|PRIMARY KEY)\b)/,
+  // A check of a new nullable column, which the version before does not write.
+  /^ALTER TABLE \w+ ADD CONSTRAINT \w+_vendor_cost_check CHECK \(vendor_cost >= 0\) NOT VALID$/,
   /^ALTER TABLE \w+ ADD COLUMN .*\bNOT NULL DEFAULT\b(?!.*\b(UNIQUE|PRIMARY KEY)\b)/
 ]
 
