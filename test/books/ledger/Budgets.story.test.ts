@@ -167,6 +167,14 @@ const source = { billing_account_id: "bil_acme", tenant_id: acme, kind: "own", w
 const plenty = 1_000_000n
 
 class Story {
+  /** How often the budget of each name has ended. */
+  private readonly ended = new Map<string, number>()
+
+  /** The service never uses the id of an ended budget again, because its records name it. */
+  private idOf(name: string): string {
+    return `${name}_${this.ended.get(name) ?? 0}`
+  }
+
   readonly budgets = new Map<string, Noted>()
   readonly open: Array<OpenCall> = []
   calls = 0
@@ -178,9 +186,10 @@ class Story {
       case "wait":
         return yield* TestClock.adjust(step.millis)
       case "set": {
-        const before = this.budgets.get(step.id)
+        const id = this.idOf(step.id)
+        const before = this.budgets.get(id)
         const terms: BudgetTerms = {
-          name: step.id,
+          name: id,
           limit: step.limit,
           period: before?.terms.period ?? step.period,
           applies_to: before?.terms.applies_to ?? { member: step.member },
@@ -192,15 +201,17 @@ class Story {
           created_at: now
         }
         const anchor = before?.anchor ?? step.anchor
-        if (before === undefined) this.budgets.set(step.id, { anchor, terms, admitted: [], settled: [] })
+        if (before === undefined) this.budgets.set(id, { anchor, terms, admitted: [], settled: [] })
         else before.terms = terms
         const owner = anchor === everyone ? {} : { tenant: acme, account: "bil_acme" }
-        return yield* ledger.setBudget({ id: step.id, kind: "budget", anchor, ...owner, terms })
+        return yield* ledger.setBudget({ id, kind: "budget", anchor, ...owner, terms })
       }
       case "end": {
-        const before = this.budgets.get(step.id)
-        this.budgets.delete(step.id)
-        return yield* ledger.setBudget({ id: step.id, kind: "budget", anchor: before?.anchor ?? acme, terms: null })
+        const id = this.idOf(step.id)
+        const before = this.budgets.get(id)
+        this.budgets.delete(id)
+        this.ended.set(step.id, (this.ended.get(step.id) ?? 0) + 1)
+        return yield* ledger.setBudget({ id, kind: "budget", anchor: before?.anchor ?? acme, terms: null })
       }
       case "reserve":
         return yield* this.reserve(step, now)
