@@ -45,7 +45,7 @@ export type Coding =
   | "twice"
 
 export interface Plan {
-  /** The route in the document for which the request was generated. */
+  /** The document's route that the request targets. */
   readonly route: string
   readonly credential: CredentialName
   /** The invalid credential to send. */
@@ -201,7 +201,7 @@ export const bytesOf = (plan: Plan, known: Known): Buffer => {
   return sent.subarray(0, Math.ceil(sent.length * plan.upTo))
 }
 
-/** Returns all bytes of a plan, split into the chunks in which they are written. */
+/** Returns all bytes of a plan, split into the written chunks. */
 export const piecesOf = (plan: Plan, known: Known): ReadonlyArray<Buffer> => {
   const one = bytesOf(plan, known)
   const all = plan.times === 1 ? one : Buffer.concat(Array.from({ length: plan.times }, () => one))

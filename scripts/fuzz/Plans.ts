@@ -295,7 +295,7 @@ const hostile = fc.oneof(
   texts
 )
 
-/** Generates JSON in which one value is changed, replaced with a literal, or given a duplicate name. */
+/** Generates JSON with one value changed, replaced with a literal, or given a duplicate name. */
 const mutated = (json: unknown): fc.Arbitrary<string> => {
   const place = fc.constantFrom(...placesIn(json))
   const twice = hostile.map((value) => JSON.stringify(value) ?? "null")

@@ -757,7 +757,7 @@ export class Auditor {
 
 const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
-/** The ways in which a vendor can behave without giving a complete response. */
+/** Vendor behaviors that give no complete response. */
 const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 
 /** Whether the caller had been removed from the team before every attempt. */

@@ -27,7 +27,7 @@ export interface Leaving {
   readonly after?: number
 }
 
-/** The protocols in which models are called. */
+/** The protocols for calling models. */
 export type ProtocolName = "chat" | "text" | "messages" | "responses"
 
 /** The tools that respond immediately. */
@@ -99,7 +99,7 @@ export type Deed =
       readonly card: "pm_card_visa" | "pm_card_declined"
       readonly threshold: number
       readonly manner: Manner
-      /** The request in which the processor shows this behavior, by default the one for the settings. */
+      /** The request that triggers this behavior; by default the one for the settings. */
       readonly at?: "settings" | "charge"
     }
   | {
@@ -195,7 +195,7 @@ const manner = (random: Random): Manner => {
   }
 }
 
-/** Picks how a vendor behaves in calls other than chat, for which the simulation has no responses of its own. */
+/** Picks how a vendor behaves in calls other than chat. The simulation has no responses for those. */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
   if (found.kind === "refuses") return { kind: "refuses", status: found.status }

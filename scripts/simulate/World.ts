@@ -116,7 +116,7 @@ export interface ProcessorEvent {
   readonly answers: Array<number>
 }
 
-/** Prices from which to compute what a call should cost, independently of the service, in nano-USD per token. */
+/** Prices in nano-USD per token, for computing a call's expected cost independently of the service. */
 const prices = {
   "sandbox-small": [150n, 600n, 1n],
   "sandbox-large": [3_000n, 15_000n, 1n],

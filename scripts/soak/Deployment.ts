@@ -18,7 +18,7 @@ export interface Deployment {
   readonly vendor: string
   /** The current process. Each restart replaces it. */
   readonly service: () => Service
-  /** The file in which `Probe.cjs` reports the memory of the processes. */
+  /** The file that `Probe.cjs` writes the processes' memory to. */
   readonly memory: string
   /** Ends the process with this signal and starts another one. Returns how many milliseconds pass until it is ready. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>

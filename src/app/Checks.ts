@@ -78,7 +78,7 @@ const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<Verif
   )
 }
 
-/** Runs the short checks one after another. What they cost does not grow with the history. */
+/** Runs the short checks one after another. Their cost does not grow with the history. */
 export const shortChecks: Effect.Effect<ReadonlyArray<Looked>, never, SqlClient> = Effect.forEach(
   checks.filter(({ isShort }) => isShort === true),
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))

@@ -3,7 +3,7 @@ export interface Call {
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
-  /** The format in which the client expects errors. */
+  /** The client's error format. */
   readonly shape: "plain" | "messages" | "openai"
   /** The protocol of its stream, if it has one. */
   readonly stream?: "chat" | "messages" | "responses" | "other"

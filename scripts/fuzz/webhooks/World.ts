@@ -1,4 +1,4 @@
-/** A service in its sandbox, with the people to whom the payment processor's events refer. */
+/** A service in its sandbox, with the people named in the payment processor's events. */
 import { createHmac } from "node:crypto"
 import { webhookSecret } from "../../../src/sandbox/PaymentWorld.ts"
 import { start } from "../../../test/support/Service.ts"

@@ -139,7 +139,7 @@ interface Entry extends Timer {
   place: number
 }
 
-/** Timers in the order in which they are due. Timers that are due at the same time run in the order of their creation. */
+/** Timers by due time. Timers that are due at the same time run in the order of their creation. */
 class Heap {
   private readonly entries: Array<Entry> = []
   private made = 0

@@ -6,7 +6,7 @@ import * as CommandLine from "./CommandLine.ts"
 
 type Descriptor = CommandDescriptor.Command<unknown>
 
-/** A command with its subcommands by name, in the order in which the help lists them. */
+/** A command with its subcommands by name, in the help's order. */
 export interface Entry {
   readonly descriptor: Descriptor
   readonly below: Entries

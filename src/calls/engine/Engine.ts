@@ -18,7 +18,7 @@
  *   (`calls/prompts/EventRelay` tells the two apart.) If the client has received nothing and the stream costs nothing, the next upstream is tried.
  *   The client's response begins with the first event.
  * - A client that disconnects during a stream pays for the tokens that the answer reports or for those counted so far, whichever is more.
- * - An upstream that does not speak the client's protocol is called in the first of its protocols for which a translation exists. An upstream that
+ * - An upstream that does not speak the client's protocol is called in the first of its protocols that has a translation. An upstream that
  *   cannot carry the request is skipped. If none can, the request is refused with the first upstream's reason.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
