@@ -28,6 +28,8 @@ export const RateLimitSettings = Schema.Struct({
   metrics: limit(60),
   /** Invalid bearer tokens on `/scim/v2`. */
   scim: limit(300),
+  /** The public files of the log: its checkpoint and its tiles. */
+  log: limit(1_200),
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),
