@@ -46,6 +46,7 @@ import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { ChargeLog } from "../books/log/ChargeLog.ts"
+import { Cosigning } from "../books/log/Cosigning.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
 import { PasskeysHttp } from "../people/passkeys/Http.ts"
 import { Passkeys } from "../people/passkeys/Passkeys.ts"
@@ -56,7 +57,7 @@ import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
 import { Provisioning } from "../operations/provisioning/Provisioning.ts"
 import { ScimTokenHttp } from "../operations/scim/Bearer.ts"
 import { ScimHttp } from "../operations/scim/Http.ts"
-import { BillDrifts } from "../operations/ops/Gauges.ts"
+import { BillDrifts, WitnessStates } from "../operations/ops/Gauges.ts"
 import { ReconciliationsHttp } from "../operations/reconciliation/Http.ts"
 import { Reconciliations } from "../operations/reconciliation/Reconciliations.ts"
 import { Scim } from "../operations/scim/Scim.ts"
@@ -80,6 +81,7 @@ import { PoolingHttp } from "../money/pooling/Http.ts"
 import { ReceiptsHttp } from "../money/receipts/Http.ts"
 import { LogHttp } from "../money/receipts/LogHttp.ts"
 import { Receipts } from "../money/receipts/Receipts.ts"
+import { Witnesses } from "../money/receipts/Witnesses.ts"
 import { Pooling } from "../money/pooling/Pooling.ts"
 import { PricesHttp } from "../money/prices/Http.ts"
 import { Indexes } from "../storage/engine/Indexes.ts"
@@ -148,6 +150,7 @@ export const domains = Layer.mergeAll(
   merged(partsOf("layer")),
   Explanations.layer,
   Receipts.layer,
+  Layer.provide(Witnesses.layer, Cosigning.layer),
   HeldKeys.layer,
   TeamUsage.layer,
   Credentials.layer,
@@ -228,6 +231,7 @@ export const jobs = Layer.mergeAll(
   ProviderTotalsIndexer.layerJobs,
   KeyTotalsIndexer.layerJobs,
   ChargeLog.layerJobs,
+  Witnesses.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,
@@ -238,6 +242,11 @@ export const jobs = Layer.mergeAll(
 const billDrifts = Layer.effect(
   BillDrifts,
   Effect.map(Reconciliations, ({ drifts }) => drifts)
+)
+
+const witnessStates = Layer.effect(
+  WitnessStates,
+  Effect.map(Witnesses, ({ figures }) => figures)
 )
 
 /** The handlers of every group of `Api`. */
@@ -265,7 +274,7 @@ export const handlers = Layer.mergeAll(
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,
-  Layer.provide(OpsHttp, billDrifts),
+  Layer.provide(OpsHttp, [billDrifts, witnessStates]),
   OrganisationsHttp,
   PaymentsHttp,
   WebhooksHttp,

@@ -38,7 +38,7 @@ export interface Settings {
   readonly data_dir?: string | undefined
   /** The port on the loopback interface. Any free one by default. */
   readonly port?: number | undefined
-  /** Services to leave out of the configuration. */
+  /** Services to leave out of the configuration. The witnesses of the log by default. */
   readonly without?: ReadonlyArray<ServiceName> | undefined
 }
 
@@ -95,7 +95,7 @@ const base: Body = {
 export const make = ({
   data_dir,
   port = 0,
-  without = []
+  without = ["witnesses"]
 }: Settings): Effect.Effect<Sandbox, SandboxFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* SteeredClock.make(data_dir)

@@ -27,6 +27,7 @@ export const OpsHttp = HttpApiBuilder.group(
     const indexes = yield* Indexes
     const identity = yield* Identity
     const drifts = yield* Gauges.BillDrifts
+    const witnesses = yield* Gauges.WitnessStates
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
       metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
@@ -53,6 +54,7 @@ export const OpsHttp = HttpApiBuilder.group(
           Effect.andThen(gauges),
           Effect.andThen(work),
           Effect.andThen(Effect.map(drifts, metrics.setDrifts)),
+          Effect.andThen(Effect.map(witnesses, metrics.setWitnesses)),
           Effect.andThen(Effect.promise(metrics.text)),
           Effect.map((text) => HttpServerResponse.text(text, { contentType: metrics.content_type }))
         )
