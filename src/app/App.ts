@@ -47,6 +47,7 @@ import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { ChargeLog } from "../books/log/ChargeLog.ts"
 import { Cosigning } from "../books/log/Cosigning.ts"
+import { Liabilities } from "../books/log/Liabilities.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
 import { PasskeysHttp } from "../people/passkeys/Http.ts"
 import { Passkeys } from "../people/passkeys/Passkeys.ts"
@@ -204,7 +205,7 @@ export const domains = Layer.mergeAll(
       KeyTotalsIndexer.layer,
       SortedIndexer.layer,
       TotalsIndexer.layer,
-      ChargeLog.layer,
+      Liabilities.layer.pipe(Layer.provideMerge(ChargeLog.layer)),
       verifier
     )
   ),
@@ -232,6 +233,7 @@ export const jobs = Layer.mergeAll(
   KeyTotalsIndexer.layerJobs,
   ChargeLog.layerJobs,
   Witnesses.layerJobs,
+  Liabilities.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,

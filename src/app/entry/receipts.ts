@@ -1,2 +1,3 @@
-/** `tollgate/receipts`: verifies receipts without dependencies, in Node, browsers and Deno. */
+/** `tollgate/receipts`: verifies receipts and proofs of liabilities without dependencies, in Node, browsers and Deno. */
+export * from "../../money/receipts/LiabilityVerifier.ts"
 export * from "../../money/receipts/Verifier.ts"
