@@ -228,6 +228,7 @@ const references: Readonly<Record<string, string>> = {
   KnownModels: "absent, a list of models may have any name: it only ever narrows a key",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Handovers: "absent, services are never replaced, and no loop of theirs has work to take over",
+  LogSettings: "absent, the log has no witnesses; they only prove what it holds",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
   StoredAnswersConfig: "a limit: stored answers of an account",
   LetterLimits: "a limit: letters of an account",
@@ -246,7 +247,8 @@ const references: Readonly<Record<string, string>> = {
   Tracing: "whether traces are made",
   Unread: "a limit: how long an answer waits for its reader",
   UpstreamObserver: "an observer",
-  VerifyInterval: "how often the books are looked at"
+  VerifyInterval: "how often the books are looked at",
+  WitnessStates: "absent, the metrics have no gauges of the log's witnesses"
 }
 
 describe("what may be left out", () => {

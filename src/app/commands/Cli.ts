@@ -144,7 +144,7 @@ const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
     : argv
 
 /** Options that may be given more than once. */
-const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag"])
+const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag", "--key"])
 
 /** Runs a command line. */
 export const run = (given: ReadonlyArray<string>) =>

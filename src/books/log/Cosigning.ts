@@ -267,7 +267,7 @@ const contradicted = Effect.fnUntraced(function* (parts: Parts, witness: Witness
   yield* write(parts.writer, Published.conflicting(witness.verifier, conflict))
 })
 
-/** Ends the conflicts of witnesses that are not configured any more. Without witnesses, every checkpoint is published as it is signed. */
+/** Ends the conflicts of witnesses that are not configured any more. Without witnesses, every checkpoint is published once it is signed. */
 const dismissOf = ({ settings, sql, writer }: Parts): CosigningContract["dismiss"] =>
   Effect.gen(function* () {
     const rows = yield* Effect.orDie(Published.witnesses(sql))

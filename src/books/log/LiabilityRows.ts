@@ -28,18 +28,18 @@ export interface Block extends SumNode {
 
 /** All days, oldest first. */
 export const days = (sql: SqlClient): Effect.Effect<ReadonlyArray<Day>, SqlError> =>
-  sql<Day>`SELECT day, entry, entries, statement FROM tollgate_liabilities_days ORDER BY day`
+  sql<Day>`SELECT day, entry, entries, statement FROM tollgate_log_liabilities ORDER BY day`
 
 export const newestDay = (sql: SqlClient): Effect.Effect<Day | undefined, SqlError> =>
   Effect.map(
-    sql<Day>`SELECT day, entry, entries, statement FROM tollgate_liabilities_days ORDER BY day DESC LIMIT 1`,
+    sql<Day>`SELECT day, entry, entries, statement FROM tollgate_log_liabilities ORDER BY day DESC LIMIT 1`,
     ([row]) => row
   )
 
 /** The newest day with a statement, or this day if it has one. */
 export const statedDay = (sql: SqlClient, day: string | undefined): Effect.Effect<Day | undefined, SqlError> =>
   Effect.map(
-    sql<Day>`SELECT day, entry, entries, statement FROM tollgate_liabilities_days
+    sql<Day>`SELECT day, entry, entries, statement FROM tollgate_log_liabilities
       WHERE statement IS NOT NULL AND day >= ${day ?? ""} AND day <= ${day ?? "9999-12-31"} ORDER BY day DESC LIMIT 1`,
     ([row]) => row
   )
@@ -58,14 +58,14 @@ const blockOf = (row: BlockRow): Block => ({ ...row, sum: /^\d+$/.test(row.sum) 
 /** The blocks of a day, in order. A sum that is not a number is -1, which no sum is. */
 export const blocks = (sql: SqlClient, day: string): Effect.Effect<ReadonlyArray<Block>, SqlError> =>
   Effect.map(
-    sql<BlockRow>`SELECT n, first, last, width, sum, hash FROM tollgate_liabilities_tiles WHERE day = ${day} ORDER BY n`,
+    sql<BlockRow>`SELECT n, first, last, width, sum, hash FROM tollgate_log_liability_blocks WHERE day = ${day} ORDER BY n`,
     (rows) => rows.map(blockOf)
   )
 
 /** The last block of a day that is being built. */
 export const lastBlock = (sql: SqlClient, day: string): Effect.Effect<Block | undefined, SqlError> =>
   Effect.map(
-    sql<BlockRow>`SELECT n, first, last, width, sum, hash FROM tollgate_liabilities_tiles WHERE day = ${day}
+    sql<BlockRow>`SELECT n, first, last, width, sum, hash FROM tollgate_log_liability_blocks WHERE day = ${day}
       ORDER BY n DESC LIMIT 1`,
     ([row]) => (row === undefined ? undefined : blockOf(row))
   )
@@ -75,14 +75,14 @@ export const strayBlocks = (
   sql: SqlClient,
   most: number
 ): Effect.Effect<ReadonlyArray<{ readonly day: string; readonly n: number }>, SqlError> =>
-  sql<{ readonly day: string; readonly n: number }>`SELECT t.day, t.n FROM tollgate_liabilities_tiles t
-    LEFT JOIN tollgate_liabilities_days d ON d.day = t.day WHERE d.day IS NULL LIMIT ${most}`
+  sql<{ readonly day: string; readonly n: number }>`SELECT t.day, t.n FROM tollgate_log_liability_blocks t
+    LEFT JOIN tollgate_log_liabilities d ON d.day = t.day WHERE d.day IS NULL LIMIT ${most}`
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
 /** Begins a day. Refused if it exists. */
 export const beginning = ({ day, entries, entry }: Omit<Day, "statement">): Statement => ({
-  text: `INSERT INTO tollgate_liabilities_days (day, entry, entries, statement) VALUES (?, ?, ?, NULL)
+  text: `INSERT INTO tollgate_log_liabilities (day, entry, entries, statement) VALUES (?, ?, ?, NULL)
     ON CONFLICT DO NOTHING RETURNING day`,
   params: [day, entry, entries],
   rows: 1
@@ -90,7 +90,7 @@ export const beginning = ({ day, entries, entry }: Omit<Day, "statement">): Stat
 
 /** Adds a block. Refused if it exists. */
 export const adding = (day: string, { first, hash, last, n, sum, width }: Block): Statement => ({
-  text: `INSERT INTO tollgate_liabilities_tiles (day, n, first, last, width, sum, hash) VALUES (?, ?, ?, ?, ?, ?, ?)
+  text: `INSERT INTO tollgate_log_liability_blocks (day, n, first, last, width, sum, hash) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING RETURNING n`,
   params: [day, n, first, last, width, String(sum), hash],
   rows: 1
@@ -98,7 +98,7 @@ export const adding = (day: string, { first, hash, last, n, sum, width }: Block)
 
 /** Ends a day. Refused if it has a statement. */
 export const stating = (day: string, statement: string): Statement => ({
-  text: "UPDATE tollgate_liabilities_days SET statement = ? WHERE day = ? AND statement IS NULL RETURNING day",
+  text: "UPDATE tollgate_log_liabilities SET statement = ? WHERE day = ? AND statement IS NULL RETURNING day",
   params: [statement, day],
   rows: 1
 })

@@ -23,7 +23,7 @@ const steps = [
     -- Why the witness contradicts the log. NULL: it does not.
     conflict TEXT
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE tollgate_liabilities_days (
+  `CREATE TABLE tollgate_log_liabilities (
     day TEXT PRIMARY KEY,
     -- The row of the last entry of the day, and the number of all entries up to it.
     entry INTEGER NOT NULL,
@@ -31,7 +31,7 @@ const steps = [
     -- NULL while the tree is being built.
     statement TEXT
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE tollgate_liabilities_tiles (
+  `CREATE TABLE tollgate_log_liability_blocks (
     day TEXT NOT NULL,
     n INTEGER NOT NULL,
     -- The numbers of the first and the last account.

@@ -1081,7 +1081,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       -- Why the witness contradicts the log. NULL: it does not.
       conflict ${text}
     )`,
-    `CREATE TABLE tollgate_liabilities_days (
+    `CREATE TABLE tollgate_log_liabilities (
       day ${text} PRIMARY KEY,
       -- The row of the last entry of the day, and the number of all entries up to it.
       entry bigint NOT NULL,
@@ -1089,7 +1089,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       -- NULL while the tree is being built.
       statement ${text}
     )`,
-    `CREATE TABLE tollgate_liabilities_tiles (
+    `CREATE TABLE tollgate_log_liability_blocks (
       day ${text} NOT NULL,
       n bigint NOT NULL,
       -- The numbers of the first and the last account.

@@ -150,9 +150,9 @@ describe("the proof of liabilities", () => {
       const fail = isPostgres ? "RAISE EXCEPTION 'stopped';" : "SELECT RAISE(ABORT, 'stopped');"
       yield* Scene.now("2026-03-02T00:02:00Z")
       for (const [on, when] of [
-        ["BEFORE INSERT ON tollgate_liabilities_tiles", "NEW.n = 3"],
-        ["BEFORE INSERT ON tollgate_liabilities_tiles", "NEW.n = 17"],
-        ["BEFORE UPDATE ON tollgate_liabilities_days", "true"]
+        ["BEFORE INSERT ON tollgate_log_liability_blocks", "NEW.n = 3"],
+        ["BEFORE INSERT ON tollgate_log_liability_blocks", "NEW.n = 17"],
+        ["BEFORE UPDATE ON tollgate_log_liabilities", "true"]
       ] as const) {
         yield* trigger("stopped", { on, when, body: fail })
         expect(Exit.isFailure(yield* Effect.exit(build))).toBe(true)
