@@ -2,10 +2,23 @@
  * Verifies proofs of liabilities: that a balance is in the total of all balances at the end of a day, and that the log's key signed the total. It
  * needs only WebCrypto and trusts only the verifier keys that it is given.
  */
-import { bytesOf, digits, ed25519, isSame, keyOf, nodesOf, opened } from "./Notes.ts"
-import { membersOf, quoted, refuse, rootBy, sha256, utf8, valuesOf } from "./Notes.ts"
-import type { Bytes } from "./Notes.ts"
-import type { VerifiedReceipt } from "./Verifier.ts"
+import {
+  bytesOf,
+  digits,
+  ed25519,
+  isSame,
+  keyOf,
+  membersOf,
+  nodesOf,
+  opened,
+  quoted,
+  refuse,
+  rootBy,
+  sha256,
+  utf8,
+  valuesOf
+} from "./Verifier.ts"
+import type { Bytes, VerifiedReceipt } from "./Verifier.ts"
 
 /** A proof of liabilities, in the form that the service returns. */
 export interface LiabilityFile {

@@ -2,9 +2,6 @@
  * Verifies receipts. It needs only WebCrypto, so it runs in Node, browsers and Deno, and it trusts only the verifier keys that it is given. A receipt
  * proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
  */
-import { bytesOf, cosignature, digits, ed25519, isSame, keyOf, nodesOf, opened } from "./Notes.ts"
-import { membersOf, quoted, refuse, rootBy, sha256, utf8, valuesOf } from "./Notes.ts"
-export { ReceiptInvalid } from "./Notes.ts"
 
 /** A receipt, in the form that the service returns. */
 export interface ReceiptFile {
@@ -42,6 +39,165 @@ export interface VerifiedReceipt {
   readonly signers: ReadonlyArray<string>
   /** The trusted witnesses that cosigned the checkpoint, and when, in milliseconds since 1970. */
   readonly cosigned: ReadonlyArray<{ readonly name: string; readonly time: number }>
+}
+
+/** The receipt proves nothing. The message states why. */
+export class ReceiptInvalid extends Error {
+  override readonly name = "ReceiptInvalid"
+}
+
+export const refuse = (message: string): never => {
+  throw new ReceiptInvalid(message)
+}
+
+export type Bytes = Uint8Array<ArrayBuffer>
+
+export const utf8 = (text: string): Bytes => new TextEncoder().encode(text) as Bytes
+
+export const bytesOf = (base64: string): Bytes => {
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64)
+  const binary = isBase64 ? atob(base64) : ""
+  // The same bytes may be spelled in only one way.
+  return btoa(binary) === base64
+    ? Uint8Array.from(binary, (char) => char.charCodeAt(0))
+    : refuse("a value is not base64")
+}
+
+const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => Uint8Array.from(parts.flatMap((part) => [...part]))
+
+export const sha256 = async (...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", joined(parts)))
+
+export const isSame = (one: Uint8Array, other: Uint8Array): boolean =>
+  one.length === other.length && one.every((byte, i) => byte === other[i])
+
+interface Key {
+  readonly name: string
+  readonly id: Bytes
+  readonly type: number
+  readonly public: Bytes
+}
+
+/** The signature types: Ed25519 over the note, and over a witness's time and the note (C2SP tlog-cosignature). */
+export const ed25519 = 1
+export const cosignature = 4
+
+/** Parses a verifier key: `<name>+<key id in hex>+<base64 of the type and the public key>`. */
+export const keyOf = async (text: string): Promise<Key> => {
+  const [, name = "", hex = "", base64 = ""] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? []
+  if (name === "") return refuse(`${text.trim().slice(0, 80)} is not a verifier key`)
+  const typed = bytesOf(base64)
+  const type = typed[0]!
+  if (typed.length !== 33 || (type !== ed25519 && type !== cosignature)) return refuse(`the key ${name} is not Ed25519`)
+  const id = (await sha256(utf8(`${name}\n`), typed)).subarray(0, 4)
+  const shown = [...id].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+  return shown === hex ? { name, id, type, public: typed.subarray(1) } : refuse(`the key ${name} has another id`)
+}
+
+/** Reads the time of a cosignature, in seconds since 1970. */
+const secondsOf = (signature: Bytes): bigint => new DataView(signature.slice().buffer).getBigUint64(0)
+
+/** Returns whether the signature is valid, given the bytes after the key id. */
+const isSigned = async (key: Key, text: string, signature: Bytes): Promise<boolean> => {
+  const at = key.type === cosignature ? 8 : 0
+  // No date is later.
+  if (signature.length !== at + 64 || (at > 0 && secondsOf(signature) > 8_640_000_000_000n)) return false
+  const signed = utf8(at > 0 ? `cosignature/v1\ntime ${secondsOf(signature)}\n${text}` : text)
+  const subject = await crypto.subtle.importKey("raw", key.public, { name: "Ed25519" }, false, ["verify"])
+  return crypto.subtle.verify({ name: "Ed25519" }, subject, signature.subarray(at), signed)
+}
+
+/** A trusted key that signed. `time` is in milliseconds since 1970 for a witness, and 0 for any other key. */
+export type Signer = Key & { readonly time: number }
+
+/** Returns the text of a signed note, and the trusted keys that signed it. */
+export const opened = async (
+  note: string,
+  keys: ReadonlyArray<Key>
+): Promise<{ readonly text: string; readonly signers: ReadonlyArray<Signer> }> => {
+  const end = note.lastIndexOf("\n\n")
+  if (end < 0 || !note.endsWith("\n")) return refuse("there is no signed note")
+  const text = note.slice(0, end + 1)
+  const signers: Array<Signer> = []
+  for (const line of note.slice(end + 2, -1).split("\n")) {
+    const [, name = "", base64 = ""] = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? []
+    if (name === "") return refuse("there is no signed note")
+    const bytes = bytesOf(base64)
+    const key = keys.find((one) => one.name === name && isSame(one.id, bytes.subarray(0, 4)))
+    // Signatures by unknown keys say nothing.
+    if (key === undefined) continue
+    if (!(await isSigned(key, text, bytes.subarray(4)))) return refuse(`the signature of ${name} is wrong`)
+    const time = key.type === cosignature ? 1_000 * Number(secondsOf(bytes.subarray(4))) : 0
+    // A key under a second name is still one signer.
+    if (!signers.some((one) => one.type === key.type && isSame(one.public, key.public))) signers.push({ ...key, time })
+  }
+  return { text, signers }
+}
+
+const parsed = (text: string, message: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return refuse(message)
+  }
+}
+
+/** Parses a JSON document whose members are read one by one. */
+export const membersOf = (text: string): Readonly<Record<string, unknown>> =>
+  (parsed(text, "it is not a JSON document") ?? {}) as Readonly<Record<string, unknown>>
+
+const notQuoted = "the leaf has a text that is not quoted"
+
+export const quoted = (text: string): string => {
+  const value = parsed(text, notQuoted)
+  return typeof value === "string" ? value : refuse(notQuoted)
+}
+
+export const digits = (text: string): string =>
+  /^-?\d+$/.test(text) ? text : refuse("the leaf has a figure without digits")
+
+/** Reads a text of a version line and then lines `name value`, in this order. */
+export const valuesOf = <Name extends string>(
+  text: string,
+  version: string,
+  names: ReadonlyArray<Name>
+): Readonly<Record<Name, string>> => {
+  const [first, ...lines] = text.split("\n")
+  if (first !== version) return refuse(`it is not a text of the kind ${version}`)
+  if (
+    lines.length !== names.length + 1 ||
+    lines.at(-1) !== "" ||
+    !names.every((name, i) => lines[i]!.startsWith(`${name} `))
+  )
+    return refuse(`a text of the kind ${version} has other fields`)
+  return Object.fromEntries(names.map((name, i) => [name, lines[i]!.slice(name.length + 1)])) as Record<Name, string>
+}
+
+/** Splits bytes into nodes of this length. */
+export const nodesOf = (bytes: Bytes, length: number): ReadonlyArray<Bytes> =>
+  bytes.length % length === 0
+    ? Array.from({ length: bytes.length / length }, (_, i) => bytes.subarray(i * length, (i + 1) * length))
+    : refuse("the proof is not a list of nodes")
+
+/** Computes the root that the path beside a leaf leads to (RFC 9162, section 2.1.3.2). */
+export const rootBy = async <Node>(
+  leaf: Node,
+  { index, size }: { readonly index: number; readonly size: number },
+  path: ReadonlyArray<Node>,
+  parentOf: (left: Node, right: Node) => Promise<Node>
+): Promise<Node> => {
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size) return refuse("the index is not in the tree")
+  let [node, last, found] = [index, size - 1, leaf]
+  for (const beside of path) {
+    if (last === 0) return refuse("the proof is too long")
+    if (node % 2 === 1 || node === last) {
+      found = await parentOf(beside, found)
+      for (; node % 2 === 0 && node !== 0; last = Math.floor(last / 2)) node /= 2
+    } else found = await parentOf(found, beside)
+    node = Math.floor(node / 2)
+    last = Math.floor(last / 2)
+  }
+  return last === 0 ? found : refuse("the proof is too short")
 }
 
 const fields = [
