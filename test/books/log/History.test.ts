@@ -134,6 +134,7 @@ const history = Effect.gen(function* () {
   yield* turn
   yield* TestClock.adjust("1 day")
   yield* call(5)
+  yield* turn
   yield* liabilities.build
 })
 
