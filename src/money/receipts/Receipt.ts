@@ -22,13 +22,15 @@ export const LogKeys = Schema.Struct({
   })
 }).annotations({ identifier: "LogKeys" })
 
-/** A UTC day, such as `2026-03-01`. */
+const dayDescription = "The UTC day; by default the newest with a proof"
+
+/** A UTC day, such as `2026-03-01`, in a query. */
 export const LiabilityDay = Schema.String.pipe(
   Schema.filter((text) => text.length === 10 && parse(text) !== undefined, {
     message: () => "must be a date like 2026-03-01",
-    jsonSchema: { type: "string", format: "date" }
+    jsonSchema: { type: "string", format: "date", description: dayDescription }
   })
-).annotations({ description: "The UTC day; by default the newest with a proof" })
+).annotations({ description: dayDescription })
 
 const statement = Schema.String.annotations({
   description:
