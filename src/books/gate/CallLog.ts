@@ -1,4 +1,4 @@
-/** Writes log lines about calls. They state facts about a call, never its content. */
+/** Logs facts about calls, never their content. */
 import { Effect } from "effect"
 import { isProblem } from "../../kernel/Problem.ts"
 import type { CallFacts } from "../ledger/rules/Transaction.ts"
@@ -11,7 +11,7 @@ export const refusedCall = "a call was refused"
  */
 const logged = Symbol("tollgate/gate/logged")
 
-/** Whether the gate has logged this problem. */
+/** Returns whether the gate has logged this problem. */
 export const isLogged = (problem: object): boolean => logged in problem
 
 /** Logs a problem with a call. */

@@ -1,5 +1,5 @@
 /**
- * The books, with billing accounts, their entries, and one operation for each posting. An operation is a transaction: if it succeeds, its changes are
+ * The books: billing accounts, their entries, and one operation for each posting. An operation is a transaction: if it succeeds, its changes are
  * durable, and if it fails, it has no effect. To combine several postings in one transaction, use `Writer`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -32,14 +32,14 @@ export interface Totals {
   readonly reserved: Nano
   readonly escrowed: Nano
   readonly open_calls: number
-  /** When the oldest open call was admitted; `null` if no call is open. */
+  /** The admission time of the oldest open call; `null` if no call is open. */
   readonly oldest_at: number | null
-  /** When `verify` last found the books correct; `null` if it never has. `findings` counts the findings of its last run. */
+  /** The time when `verify` last found the books correct; `null` if it never did. `findings` is the number of findings of its last run. */
   readonly verified_at: number | null
   readonly findings: number
 }
 
-/** The arguments of an operation are its posting. The description of the entry is optional. */
+/** The arguments of an operation: its posting, with an optional description of the entry. */
 export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
 type Words<A> = A extends { readonly description: string }
   ? Omit<A, "description"> & { readonly description?: string }
@@ -64,8 +64,8 @@ export interface LedgerContract {
   /** Credits an account from outside, for example with a purchase or a grant. Returns its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes back unreserved credit, and returns the amount taken. A purchase is taken from giftable credit first, and a grant (`admin`) from granted
-   * credit. With `payment`, the account owes the rest.
+   * Takes back unreserved credit and returns the amount taken. A purchase is taken from giftable credit first, and a grant (`admin`) from granted
+   * credit. With `payment`, the account owes the remaining amount.
    */
   readonly takeBack: Operation<"TakeBack">
   /** Begins a period of an allowance (`Renewing`) and takes back the unused part of the previous one. */

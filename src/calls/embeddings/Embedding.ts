@@ -27,7 +27,7 @@ export const EmbeddingRequest = Schema.Struct({
   ),
   /** `float` is the default. `base64` encodes the numbers as 32-bit floats, in little-endian order. */
   encoding_format: Schema.optional(Schema.NullOr(Schema.Literal("float", "base64"))),
-  /** How many numbers to return, if the model can shorten its embeddings. */
+  /** The number of dimensions to return, if the model can shorten its embeddings. */
   dimensions: Schema.optional(Schema.NullOr(Schema.Int)),
   user: Schema.optional(Schema.NullOr(Schema.String))
 }).annotations({ identifier: "EmbeddingRequest" })
@@ -52,7 +52,7 @@ export const EmbeddingAnswer = Schema.Struct({
 export interface Asked {
   readonly model: EmbeddingModel
   readonly request: EmbeddingRequest
-  /** How many embeddings to return. */
+  /** The number of embeddings to return. */
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
@@ -100,7 +100,7 @@ const isAbsent = (value: unknown): value is undefined | null => value === undefi
 
 const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown): string | undefined => {
   if (asked === dimensions) return undefined
-  if (!shortens) return `must be omitted, because this model returns ${dimensions ?? "its own number"} of them`
+  if (!shortens) return `must be omitted, because this model's number of dimensions is ${dimensions ?? "fixed"}`
   const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
   return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
     ? undefined
@@ -160,7 +160,7 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** How long an embedding is assumed to be if its length is unknown. Large models return this many numbers. */
+/** The assumed number of dimensions if it is unknown. Large models have this many. */
 const dimensionsUsual = 4_096
 /** Sizes in bytes of a number as JSON with all its digits, of a number as base64, and of the JSON around an embedding. */
 const numberBytes = 24
@@ -173,7 +173,7 @@ export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
-/** Returns what is wrong with a response, for the log, or `undefined` if it contains an embedding for each input. */
+/** Returns the defect of a response, for the log, or `undefined` if it contains an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>
@@ -188,7 +188,7 @@ const hasEmbedding = (one: unknown): boolean =>
 export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
-/** Converts the response to base64 if the client requested that and the upstream sent numbers. Such clients accept nothing else. */
+/** Converts the response to base64 if the client requested base64 and the upstream sent numbers. Clients that request base64 accept nothing else. */
 export const encoded = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>

@@ -15,7 +15,7 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 /** A request to embed one or more inputs. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** A response: `{ data: [{ index, embedding }], model, usage }`. Its bytes are the upstream's unless embeddings were converted to base64. */
+/** A response: `{ data: [{ index, embedding }], model, usage }`. Its bytes are the upstream's own unless embeddings were converted to base64. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem

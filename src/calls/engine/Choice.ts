@@ -27,7 +27,7 @@ export interface Choice<Way> {
   /** The ways, in the order in which they are tried. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
-  /** Must be called when an upstream has begun to respond. */
+  /** Records that an upstream has begun to respond. The caller must call it. */
   readonly answered?: ((upstream: string) => void) | undefined
 }
 

@@ -26,12 +26,13 @@ export interface Methods<E extends ProblemInstance<string>> {
 export interface Protocolled {
   /** The shape in which refusals are written. */
   readonly shape: Shape
-  /** Returns the members of the call that come from headers. */
+  /** Reads the members of the call that headers contain. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 
 /**
- * Creates a service's routes. `least` is the price of the cheapest possible call. A route's name separates its idempotency keys from those of others.
+ * Creates a service's routes. `least` is the price of the cheapest possible call. A route's name separates its idempotency keys from those of other
+ * routes.
  */
 export const routes = Effect.fnUntraced(function* (least: Nano) {
   const meteredRoute = yield* meteredRoutes([least])
@@ -91,5 +92,5 @@ const streamReply = (
   body: bytes
 })
 
-/** Writes the header that names the fallback. Its id may be any string, but a header must be ASCII. */
+/** Returns the header that identifies the fallback. The id may be any string, but a header must be ASCII. */
 const fallbackHeader = (model: string) => ({ "x-fallback-model": encodeURI(model) })

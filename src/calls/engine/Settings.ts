@@ -25,7 +25,7 @@ const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as Unit
 
 const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
 
-/** Prices of tokens that the upstream bills separately. If one is missing, those tokens are charged at the ordinary price. */
+/** Prices of tokens that the upstream bills separately. If a price is missing, those tokens are charged at the ordinary price. */
 const details = {
   /** Prompt tokens that the upstream read from its cache. */
   cached_prompt_usd_per_million: UsdPerMillion,
@@ -49,7 +49,7 @@ const Price = Schema.Struct({
   /** USD per call, in addition to the tokens. */
   usd_per_request: UsdPerRequest,
   ...details,
-  /** Prices of a call with a longer prompt, which apply to all its tokens. If one is missing, the base price applies. */
+  /** Prices of calls with longer prompts. They apply to all tokens of the call. If a price is missing, the base price applies. */
   long_context: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -138,11 +138,11 @@ const ModelFields = Schema.Struct({
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   /** The rule that orders the upstreams for each call. By default, they are tried in the order of `upstreams`. */
   routing: Schema.optional(PolicyName),
-  /** Sends a conversation's calls to the upstream that last served it, which may have cached the start of the prompt. */
+  /** Whether a conversation's calls go to the upstream that last served it. Its cache may contain the start of the prompt. */
   sticky: Schema.optional(Schema.Boolean),
-  /** How many more rounds to try if no upstream served the call. */
+  /** The number of further rounds if no upstream served the call. */
   retries: Schema.optional(Retries),
-  /** How long after the call a round may still begin. */
+  /** The time after the start of the call during which a round may begin. */
   retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
   /** Models to try, in this order, if all upstreams fail. A call never costs more than its reservation. */
   fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
@@ -165,7 +165,7 @@ const ModelFields = Schema.Struct({
   )
 })
 
-/** Checks that the upstreams state what the routing rule needs. */
+/** An entry of `models`. Its upstreams must state the figures that the routing rule needs. */
 const ModelEntry = ModelFields.pipe(
   Schema.filter(({ routing, upstreams }) =>
     upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {

@@ -79,7 +79,7 @@ export const MediaStatus = Schema.Struct({
   metrics: Schema.Struct({ inference_time: Schema.Number }),
   /** Whether the charge is final. */
   settled: Schema.Boolean,
-  /** The quote, or the charge once it is settled. */
+  /** The quote, or the charge once the job is settled. */
   cost_usd: Usd,
   units: Schema.Number,
   unit: Schema.String,

@@ -7,7 +7,7 @@ import { charge } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 
-/** The route that accepted the job. Clients of the other route do not see it. */
+/** The route that accepted the job. Clients of the other route cannot see the job. */
 export type JobRoute = "media" | "images"
 
 /** The contents and the price of an order. */
@@ -60,7 +60,7 @@ export interface Job {
   readonly quote: Nano
   /** The final charge, or `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
-  /** How long the generation took according to the vendor, in seconds. */
+  /** The duration of the generation as reported by the vendor, in seconds. */
   readonly inference_time: number | null
   /** The result, or `null` in lists and if there is no valid result. */
   readonly output: Record<string, unknown> | null
@@ -86,5 +86,5 @@ export interface JobKey {
   readonly request_id: string
 }
 
-/** How long a job may take before it counts as failed. */
+/** The age at which an unfinished job counts as failed. */
 export const lifetime = Duration.hours(24)

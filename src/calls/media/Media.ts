@@ -42,7 +42,7 @@ export interface MediaJob {
 }
 
 export interface MediaContract {
-  /** Computes what a job costs. This reserves nothing and calls no vendor. */
+  /** Computes the cost of a job. Reserves nothing and calls no vendor. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and submits the job to the vendor. Nothing is charged yet. `beside` is committed together with the reservation. */
   readonly submit: (request: {

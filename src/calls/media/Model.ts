@@ -50,7 +50,7 @@ export interface ImageModel extends ModelFacts {
   readonly price: UnitPrice
   readonly images_max: number
   readonly sizes: ReadonlyArray<string>
-  /** Whether this model serves requests that name none. */
+  /** Whether this model serves requests that specify no model. */
   readonly default: boolean
 }
 
@@ -98,7 +98,7 @@ interface Rule {
 
 const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
 
-/** A rule for a parameter that may be absent. */
+/** Returns a rule for a parameter that may be absent. */
 const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
   rule(field, words, (value) => isAbsent(value) || allows(value))
 
@@ -157,7 +157,7 @@ const durationRule = (declared: VideoModel["duration"]): string => {
     : `must be a whole number of seconds, ${declared.min} to ${declared.max}`
 }
 
-/** Whether a value is a URL that the vendor can fetch, or an image as a data URI. */
+/** Returns whether a value is a URL that the vendor can fetch, or an image as a data URI. */
 export const isImage = (value: unknown): value is string =>
   isText(value) &&
   (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||
@@ -221,7 +221,7 @@ export interface Quote {
   readonly price: UnitPrice
 }
 
-/** Writes the vendor's request and computes the number of units and their price. Fails if the model does not accept the request. */
+/** Builds the vendor's request and computes the number of units and their price. Fails if the model does not accept the request. */
 export const quoteOf = (
   models: ReadonlyArray<MediaModel>,
   request: MediaRequest

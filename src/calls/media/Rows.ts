@@ -38,7 +38,7 @@ export interface Row {
   readonly created_at: number
 }
 
-/** How a job ended. */
+/** The outcome of a job. */
 export interface End {
   readonly status: "COMPLETED" | "CANCELLED"
   readonly cost: Nano
@@ -48,14 +48,14 @@ export interface End {
   readonly inference_time?: number | null
 }
 
-/** How many characters of a vendor's error message are stored. */
+/** The maximum number of characters of a vendor's error message to store. */
 const errorMax = 2_000
 
 export type Rows = ReturnType<typeof make>
 
 export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
 
-/** Selects the jobs of a route that the caller may access. Jobs from earlier versions have neither a tenant nor a holder. */
+/** Selects the jobs of a route that the caller may access. Jobs from earlier versions contain neither a tenant nor a holder. */
 const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
   const holder = holderOf(caller)
   const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
@@ -89,8 +89,8 @@ const readerOf = (sql: SqlClient) => {
       ),
 
     /**
-     * Returns a page of the caller's jobs, newest first, and how many there are. Jobs that are still being submitted are left out. Outputs are not
-     * read, because those of one page may take gigabytes.
+     * Returns a page of the caller's jobs, newest first, and the total number of jobs. Jobs that are still being submitted are omitted. Outputs are
+     * not read, because the outputs of one page may take gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)

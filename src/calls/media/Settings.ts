@@ -49,7 +49,10 @@ const VideoEntry = Schema.Struct({
 }).pipe(
   Schema.filter((entry) =>
     (entry.resolutions === undefined) === (entry.usd_per_second === undefined)
-      ? { path: ["usd_per_second"], message: "must be set, or resolutions with their prices, but not both" }
+      ? {
+          path: ["usd_per_second"],
+          message: "must be set if there are no resolutions with prices, and must be omitted otherwise"
+        }
       : undefined
   )
 )
@@ -62,7 +65,7 @@ const ImageEntry = Schema.Struct({
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
   /** The values that `image_size` may have. */
   sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
-  /** Whether this model serves requests that name none. */
+  /** Whether this model serves requests that specify no model. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 

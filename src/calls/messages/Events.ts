@@ -25,7 +25,7 @@ export interface ModelMessage {
   readonly [field: string]: unknown
 }
 
-/** An event such as `message_start` or `content_block_delta`; its `type` tells which. */
+/** An event such as `message_start` or `content_block_delta`, identified by its `type`. */
 export type MessageEvent = TypedEvent
 
 /** Parses a stream's events up to the last one, `message_stop`. Fails if the stream breaks. */

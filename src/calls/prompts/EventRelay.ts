@@ -1,6 +1,6 @@
 /**
- * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes are passed on as they arrive, except
- * for the last event, which waits until the charge is committed.
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes are passed on as they arrive. Only
+ * the last event is withheld until the charge is committed.
  *
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection breaks afterwards or the client has disconnected.
@@ -39,7 +39,7 @@ export interface Relay {
   readonly report: () => Report
   /** Sends the end of the stream to the client, once the charge is committed. */
   readonly finish: (how: StreamEnd) => void
-  /** Disconnects the client without an end, because the charge could not be committed in time. */
+  /** Disconnects the client before the last event, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 
@@ -52,15 +52,15 @@ export interface Reader {
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** Called when such an event ends. Passes on its blank line or holds it back for the end. Returns `false` if the event reports an error. */
+  /** Called when such an event ends. Passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
   /** The names of members whose strings the model generated, in such an event. */
   readonly generated: Generated
-  /** The size of the longest event to buffer, in bytes. A longer one is passed on as it arrives, and only its gist is read. */
+  /** The size of the longest event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
-  /** Whether the string is a complete event except for its blank line. */
+  /** Returns whether the string is a complete event except for its blank line. */
   readonly isWhole: (text: string) => boolean
-  /** Whether the upstream has finished its answer. Events after this are not read. */
+  /** Returns whether the upstream has finished its answer. Events after this are not read. */
   readonly isFinished: () => boolean
   readonly report: () => Report
   /** The last bytes for the client. They are sent once the charge is committed. */
@@ -82,7 +82,7 @@ export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
-/** How many bytes of a blank line may precede a chunk boundary. */
+/** The maximum number of bytes of a blank line before a chunk boundary. */
 const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
@@ -163,7 +163,7 @@ class Rest {
     this.tail = Buffer.concat([this.tail, piece.subarray(-seam)]).subarray(-seam)
   }
 
-  /** Returns where the last complete event in the next bytes ends. */
+  /** Returns the end of the last complete event in the next bytes. */
   endIn(next: Buffer): number {
     const end = endOfEvents(next)
     if (end > 0) return end
@@ -182,7 +182,7 @@ class Rest {
   }
 }
 
-/** How many bytes may precede the data of a long event. */
+/** The maximum number of bytes before the data of a long event. */
 const headMax = 1_024
 
 /** An event that is too long to buffer, while it arrives. */
@@ -250,7 +250,7 @@ const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: 
     : { at: lf, length: blankLine.length }
 }
 
-/** Returns where the trailing line ends begin. */
+/** Returns the start of the trailing line ends. */
 const lineEndsFrom = (bytes: Buffer): number => {
   let from = bytes.length
   while (
@@ -264,7 +264,7 @@ const lineEndsFrom = (bytes: Buffer): number => {
 
 /** How a reader handles events. */
 export interface Looking {
-  /** Counts plain events from `at` on and returns where they end. Returns `at` if the next event must be inspected. Events end with `blank`. */
+  /** Counts plain events from `at` on and returns their end. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
   /** Inspects one event and returns the client's version, as described at `eachEvent`. */
   readonly look: (event: string) => string | undefined
@@ -317,7 +317,7 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
 /** Returns the blank line that separates the events in a string. */
 const blankIn = (text: string): string => (text.includes(blankLineCrLf) ? blankLineCrLf : blankLine)
 
-/** Returns where the event that begins at `at` ends. */
+/** Returns the end of the event that begins at `at`. */
 export const endOfEvent = (text: string, at: number, blank: string): number => {
   const found = text.indexOf(blank, at)
   return found === -1 ? text.length : found + blank.length
@@ -325,7 +325,7 @@ export const endOfEvent = (text: string, at: number, blank: string): number => {
 
 /** A sequence of events that contain only deltas. */
 export interface Run {
-  /** Where the run ends: at the first event that must be inspected, or at the end of the string. */
+  /** The end of the run: the first event that must be inspected, or the end of the string. */
   readonly end: number
   /** The number of tokens in the deltas. */
   readonly tokens: number
@@ -358,7 +358,7 @@ export const runOf = (marks: RegExp, text: string, from: number, blank: string):
   return { end: text.length, tokens: tokens + ofEvent }
 }
 
-/** Returns where the last complete event ends. A carriage return belongs to the line that it ends. */
+/** Returns the end of the last complete event. A carriage return belongs to the line that it ends. */
 const endOfEvents = (bytes: Buffer): number => {
   const { length } = bytes
   if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
@@ -392,7 +392,7 @@ export const parse = (event: string): Record<string, unknown> | undefined => {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
 }
 
-/** Returns where a JSON string ends, or -1 if it does not end on its line. */
+/** Returns the end of a JSON string, or -1 if it does not end on its line. */
 export const endOfString = (text: string, from: number): number => {
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at)

@@ -16,7 +16,7 @@ import type { RerankModel } from "./Settings.ts"
 /** One request to rerank documents. */
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** `{ results: [{ index, relevance_score }] }`. The bytes are the upstream's own unless the service had to add requested documents. */
+/** A response: `{ results: [{ index, relevance_score }] }`. The bytes are the upstream's own unless the service had to add requested documents. */
 export interface Reranked extends SingleAnswer {}
 
 export type RerankProblem = SingleProblem
@@ -68,7 +68,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
     : [{ quantity: "units", unit: "search", price: search_price } as const])
 ]
 
-/** Returns what the call used. The amounts are marked as estimated if the response does not report a quantity that has a price. */
+/** Returns the call's usage. The amounts are marked as estimated if the response does not report a quantity that has a price. */
 const usedBy = (
   { context, estimate, model, most }: Asked,
   provider: string,

@@ -2,8 +2,8 @@
  * Serves OpenAI's newer Responses protocol.
  *
  * Where the specification is silent:
- * - If the upstream stores responses for callers (`keeps_responses`), it gets the client's `store`. If the client does not set it, the vendor's
- *   default applies, and OpenAI stores responses by default. Other upstreams get `store: false`, and the service refuses `previous_response_id`,
+ * - If the upstream stores responses for callers (`keeps_responses`), it gets the client's `store`. If the client does not set `store`, the vendor's
+ *   default applies. OpenAI stores responses by default. Other upstreams get `store: false`, and the service refuses `previous_response_id`,
  *   `conversation` and references to items. An id belongs to the tenant and account that received it (`calls/prompts/Kept`). A request with another
  *   caller's id gets a 404 and never reaches the vendor.
  * - `background` is refused, because a response that is fetched later cannot be charged.

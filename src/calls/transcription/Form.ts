@@ -87,7 +87,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** Discards the rest of the body, because otherwise the client might not read the response. */
+  /** Discards the remaining body, because otherwise the client might not read the response. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)

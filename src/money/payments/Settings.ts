@@ -14,7 +14,7 @@ const PaymentProcessor = Schema.Struct({
   webhook_secret: Schema.optional(NonEmpty),
   /** Overrides the processor's own address. */
   base_url: Schema.optional(Address),
-  /** Where the processor's pages return to. Defaults to the console's credit view, or to `public_url` without a console. */
+  /** The URL to which the processor's pages return. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type
@@ -24,7 +24,7 @@ export const fields = {
   payments: Schema.optional(PaymentProcessor)
 }
 
-/** Fails if a secret is missing. */
+/** Provides the payment processor, if one is configured. Fails if a secret is missing. */
 export const layer = ({
   console,
   payments
@@ -58,7 +58,7 @@ const secret = (
     const found = value ?? (payments[entry] === undefined ? undefined : Redacted.make(payments[entry]))
     return found === undefined
       ? new ConfigProblem({
-          message: `payments.${entry}_env: must name the environment variable that holds the secret`
+          message: `payments.${entry}_env: must be the name of the environment variable that contains the secret`
         })
       : Effect.succeed(found)
   })

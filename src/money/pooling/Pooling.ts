@@ -27,15 +27,15 @@ import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.t
 
 /** Money is in nano-USD. */
 export interface PoolingContract {
-  /** Returns a credential's payer order, cached until one of the facts behind it changes. */
+  /** Returns a credential's payer order. The order is cached until one of the underlying facts changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
-  /** Applies to all calls of the account, whichever credential they use. */
+  /** Stores the choice. It applies to all calls of the account, regardless of their credential. */
   readonly select: (request: {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
-  /** Returns how much each source paid within a window of whole UTC days. */
+  /** Returns the amount that each source paid within a window of whole UTC days. */
   readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window

@@ -1,7 +1,7 @@
 /**
- * Finds a tenant's records that match a filter and pages them in chronological order. A filter is turned into the set of dimensions that match it. A
- * run's totals (`Totals`) count its matching records, so most runs are skipped without reading a record, and in the page's own run they name the
- * records to read. Records without totals are read one by one.
+ * Finds a tenant's records that match a filter and pages them in chronological order. A filter is converted to the set of dimensions that match it. A
+ * run's totals (`Totals`) count its matching records, so most runs are skipped without reading a record. In the page's own run, the totals identify
+ * the records to read. Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -18,7 +18,7 @@ import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
 
-/** Matches records that have all of these values. An empty string matches an empty value. */
+/** A filter that matches records with all of these values. An empty string matches an empty value. */
 export interface Filter extends Schema.Schema.Type<typeof Filter> {}
 const text = Schema.optionalWith(Schema.String, { exact: true })
 export const Filter = Schema.Struct({
@@ -50,14 +50,14 @@ const columns = [
   "usage_type"
 ] as const
 
-/** Selects dimensions that have the tag, given as `name=value`, or as `name` for any value. */
+/** Selects dimensions with the tag, given as `name=value`, or as `name` for any value. */
 const hasTag = (sql: SqlClient, tag: string): Fragment =>
   sql`instr(${"\n"} || tags || ${"\n"}, ${`\n${tag}${tag.includes("=") ? "\n" : "="}`}) > 0`
 
 /** A page's position among the matching records, and its size. */
 export interface Asked {
   readonly direction: Direction
-  /** The range of the whole window. */
+  /** The range of the complete window. */
   readonly window: Range
   /** The part of the window after the cursor. */
   readonly left: Range
@@ -77,7 +77,7 @@ interface Wanted {
   readonly success: boolean | undefined
 }
 
-/** The largest gap between two numbers that one query still bridges. */
+/** The largest gap between two numbers that one query bridges. */
 const gapMax = 64
 
 export interface Parts {
@@ -86,7 +86,7 @@ export interface Parts {
 }
 
 export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) => ({
-  /** Returns a page's record numbers in order, and how many records in the window match. */
+  /** Returns a page's record numbers in order, and the number of matching records in the window. */
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
@@ -97,7 +97,7 @@ export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter)
   ...(run_id === undefined ? [] : [run_id === "" ? sql`run_id = ''` : sql`run_id = ${run_id} AND run_id <> ''`])
 ]
 
-/** Reads the dimensions that match a filter, ignoring its `success` field. */
+/** Reads the dimensions that match a filter, regardless of its `success` field. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
   // `+` keeps SQLite off the indexes on other columns, because a run has few dimensions.
@@ -191,7 +191,10 @@ export const placesOf = Effect.fnUntraced(function* (
   return [...lower, ...inner].map(({ from, to }): Range => ({ from, to }))
 })
 
-/** Skips the first `skip` matching numbers and adds the next ones to `found` until the page is full. Returns how many are left to skip. */
+/**
+ * Skips the first `skip` matching numbers and adds the next ones to `found` until the page is full. Returns the number of records that remain to be
+ * skipped.
+ */
 const collect = (
   parts: Parts,
   tenant: string,

@@ -50,7 +50,7 @@ const amounts = (column: BigInt64Array): string => {
 
 const nanos = Number(usd)
 
-/** Returns the same string as `toDecimal`. It uses doubles while they are exact, which takes a quarter of the time. */
+/** Formats an amount like `toDecimal`. Uses doubles while they are exact, because they take a quarter of the time. */
 export const amountText = (amount: Nano): string => {
   const number = Number(amount)
   if (number < 0 || number > exactMax) return toDecimal(amount)

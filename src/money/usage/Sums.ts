@@ -41,7 +41,7 @@ export interface SummaryAsked {
   readonly run_id?: string | undefined
 }
 
-/** A filter that is absent matches every call. */
+/** The query of `rollup`. An absent filter matches every call. */
 export interface RollupAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
@@ -58,9 +58,9 @@ export interface PaidAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** The account whose sums are kept apart from all others. */
+  /** The account whose sums are separate from all others. */
   readonly viewer: AccountId
-  /** The accounts with their own data points, or how many accounts with the highest cost get them. */
+  /** The accounts with separate data points, or the number of accounts with the highest cost that get them. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
   /** Sums only calls with these labels, from the records. */
   readonly labels?: LabelFilter | undefined
@@ -144,7 +144,7 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
-/** Sums a key's calls from its stored totals for whole hours and days, and from the records that these do not cover. */
+/** Sums a key's calls from its stored totals for whole hours and days, and from the records that the totals do not cover. */
 const sumsOfKey = Effect.fnUntraced(function* (
   parts: Parts,
   caller: Actor,
@@ -177,7 +177,7 @@ const recordsIn = Effect.fnUntraced(function* (
   application_id?: string,
   within?: Fragment
 ) {
-  // `+` makes SQLite find the dimensions by number, whatever its statistics say.
+  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
@@ -245,8 +245,8 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
     return { window, totals: added(sources), sources }
   })
 
-// One statement, because between two of them a record could move from the rollup lag into the rollups. The database does the summing, because a large
-// team's year has one row per member and day.
+// A single statement is needed, because a record could move from the rollup lag into the rollups between two statements. The database sums the rows,
+// because a large team's year has one row per member and day.
 const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
   Effect.fn("Sums.paid")(function* (asked) {
     const { named, rollup, tenant_id, viewer, window } = asked

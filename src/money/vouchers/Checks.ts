@@ -27,6 +27,6 @@ export const checks: ReadonlyArray<Check> = [
     query: `SELECT e.reference_id AS id, 'a use' AS expected, ${text("e.amount")} AS found FROM ${voucherEntries} e
       WHERE e.reference_id LIKE 'vch@_%' ESCAPE '@'
         AND NOT EXISTS (SELECT 1 FROM tollgate_vouchers_uses u WHERE u.reference = e.reference_id)`,
-    sentence: ({ found, id }) => `the ledger grants ${usd(found)} for use ${id} of a voucher, which does not exist`
+    sentence: ({ found, id }) => `the ledger grants ${usd(found)} for use ${id} of a voucher, but there is no such use`
   }
 ]

@@ -1,6 +1,6 @@
 /**
  * Sums the rows that an audit has read so far, and compares each row with the previous ones. At the end, the sums are compared with the stored
- * accounts, totals and transfers. This file contains no SQL.
+ * accounts, totals and transfers. No SQL is in this file.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -53,7 +53,7 @@ export interface Chain {
   offsets: number
 }
 
-/** A row that has an offset. */
+/** A row with an offset. */
 export interface Offset {
   readonly owner: string
   readonly number: number
@@ -337,7 +337,7 @@ export class RunningTotals {
       }
       const cost = call.cost?.amount ?? record!.cost
       const payer = call.cost?.payer ?? record!.payer
-      // The call was dropped after its first debit, and now has another.
+      // The call was dropped after its first debit and now has a second one.
       const before = record === undefined ? 0 : record.cost
       const count = call.count + (before === 0 ? 0 : 1)
       this.report("a cost has one debit", {

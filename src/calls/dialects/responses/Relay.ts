@@ -1,9 +1,9 @@
 /**
  * Reads Responses streams. Most events are deltas and are passed on immediately. The last event, `response.completed` or `response.incomplete`,
- * reports the usage and waits until the charge is committed.
+ * reports the usage. It is withheld until the charge is committed.
  *
  * Where the specification is silent:
- * - A broken or failed (`response.failed`) stream ends with an event `error`. The client does not see the message of the failure.
+ * - A broken or failed (`response.failed`) stream ends with an event `error`. The failure's message is not sent to the client.
  */
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
@@ -85,7 +85,7 @@ export const reader = (notes: boolean): Reader => {
       tokens_counted += tokens
       latest = text
       if (look(text) === undefined) return false
-      // A client recognizes the end of an event by the blank line. That of the last event waits for the charge.
+      // A client recognizes the end of an event by the blank line. The blank line of the last event is withheld until the charge is committed.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true
