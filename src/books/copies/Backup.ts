@@ -52,7 +52,7 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
     )
   })
 
-/** The files that belong to a database. */
+/** Returns the files that belong to a database. */
 const ownFiles = (file: string) => ["", "-wal", "-shm", "-journal", ".lock"].map((tail) => file + tail)
 
 /** Returns the name for an unfinished copy. Removes unfinished copies of stopped processes. */
@@ -104,7 +104,7 @@ const publish = (part: string, to: string) =>
       error instanceof BackupFailed ? error : failed(`${to} could not be written: ${Opening.wordsOf(to, error)}`)
   })
 
-/** Verifies the books in a file. */
+/** The effect that verifies the books in a file. */
 export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
 
 /** Finds the damaged pages of a file. */
@@ -179,7 +179,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Checkpoints the database into a single file. A damaged database is left unchanged. */
+/** Checkpoints the database into a single file. A damaged database remains unchanged. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })

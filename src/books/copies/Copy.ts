@@ -1,5 +1,5 @@
 /**
- * Copies the books row by row from one engine to the other, and compares the two.
+ * Copies the books row by row from one engine to the other, and compares both copies.
  *
  * Where the specification is silent:
  * - Tables are copied one by one, in slices by primary key. Each slice is one transaction on the target that also stores the progress
@@ -136,7 +136,7 @@ const writeAndRead = async ({ source, target }: Opened, table: Table, slice: Rea
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
   await target.write(table, slice, [table.name, JSON.stringify(done)], () => {
-    // If the write fails, a rejected read must not be left unhandled.
+    // If the write fails, a rejected read must still be handled.
     if (done.whole !== true) read().catch(() => {})
   })
   return done.whole === true ? [] : read()

@@ -6,8 +6,8 @@ import type { CallFacts } from "../ledger/rules/Transaction.ts"
 export const refusedCall = "a call was refused"
 
 /**
- * Marks the problems that the gate has logged; the HTTP lanes log the others. The mark is a property because Effect wraps an error inside a span in a
- * proxy, which preserves properties but not identity.
+ * Marks the problems that the gate has logged; the HTTP lanes log the others. The mark is a property, because Effect wraps an error inside a span in
+ * a proxy. A proxy preserves properties but not identity.
  */
 const logged = Symbol("tollgate/gate/logged")
 

@@ -85,7 +85,7 @@ export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", 
   fields: shortage
 }) {}
 
-/** The same fields with the instant of the refusal in milliseconds, which the body omits. */
+/** The fields of `shortage` with the instant of the refusal in milliseconds. The body omits the instant. */
 const shortageAt = { ...shortage, at: Schema.Number } as const
 
 /** A limit on open calls is reached, or a budget per minute or hour does not leave enough tokens or requests. */
@@ -111,7 +111,7 @@ const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof
 /** The rate limits of calls that failed after their admission, by failure. */
 const ratesOfFailures = new WeakMap<object, RatesAt>()
 
-/** Stores the rate limits of an admitted call with its failure. No other call may use the same instance. */
+/** Stores the rate limits of an admitted call with its failure. No other call may use that instance. */
 export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
   if (rates !== undefined) ratesOfFailures.set(problem, rates)
 }

@@ -46,8 +46,8 @@ type Words<A> = A extends { readonly description: string }
   : A
 
 /**
- * Commits a posting as a transaction. `beside` contains other modules' statements that commit or fail with it. Fails with `Conflict` if one of them
- * does not match its rows.
+ * An operation. It commits a posting as a transaction. `beside` contains other modules' statements that commit or fail with it. Fails with `Conflict`
+ * if one of them does not match its rows.
  */
 export interface Operation<Tag extends Posting["_tag"]> {
   (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
@@ -74,7 +74,7 @@ export interface LedgerContract {
   readonly escrow: Operation<"Escrow">
   /** Releases escrowed credit to the recipient (`transfer_release`) or returns it to the sender (`transfer_return`). */
   readonly endEscrow: Operation<"EndEscrow">
-  /** Sets an API key's spending limit, which also counts earlier charges in the current period. `null` removes the limit. */
+  /** Sets an API key's spending limit. The limit also counts earlier charges in the current period. `null` removes the limit. */
   readonly setLimit: Operation<"SetLimit">
   /** Creates a budget, changes its terms, or removes it (with `null`). */
   readonly setBudget: Operation<"SetBudget">
@@ -118,7 +118,7 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
 
 /**
  * The maximum number of filtered pages that are read concurrently. Until their index is built (`storage/engine/Indexes`), each of these reads scans
- * the entries of all accounts, and other requests need connections too.
+ * the entries of all accounts, and other requests also need connections.
  */
 const scansMax = 2
 

@@ -47,7 +47,7 @@ export interface LogReceipt {
 export interface ChargeLogContract {
   /** Adds the final entries, or a part of a long history. Returns the number of added entries. */
   readonly add: Effect.Effect<number, BooksUnavailable>
-  /** Adds entries repeatedly. `layerJobs` runs this job. */
+  /** The job that adds entries. `layerJobs` runs it. */
   readonly job: Loop.Job
   /** The newest checkpoint; `undefined` before the first. */
   readonly checkpoint: Effect.Effect<string | undefined>

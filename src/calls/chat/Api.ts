@@ -44,7 +44,7 @@ const ModelExtra = Schema.Struct({
   values: Schema.optional(Schema.Array(Schema.String)),
   /** The factor on the ordinary price, as a decimal string. */
   price_factor: Schema.String,
-  /** USD added to the price of such a call, as a decimal string. */
+  /** USD added to the price of a call with the field, as a decimal string. */
   request: Schema.String
 })
 

@@ -14,7 +14,7 @@ export const reservation: Nano = (usd * 30n) / 100n
 export const DecisionRequest = Schema.Struct({
   /** The full context: a string, or any JSON value but null. */
   state: Schema.Unknown,
-  /** The questions by id. The answers use the same ids. */
+  /** The questions by id. The answers use these ids. */
   questions: Schema.Record({
     key: Schema.String,
     value: Schema.Struct({

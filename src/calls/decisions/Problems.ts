@@ -53,7 +53,7 @@ export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollga
   {
     /** The cause: an invalid request, too many requests, or an overloaded model. */
     error_type: Schema.Literal("upstream_rejected", "upstream_rate_limited", "upstream_overloaded"),
-    /** The model's status, which matches the error type. */
+    /** The model's status. It matches the error type. */
     status: Schema.Literal(422, 429, 529),
     content_type: Schema.String,
     /** The model's `Retry-After`, if it sent one, in seconds or as a date. */

@@ -5,7 +5,7 @@
  * - A text counts as one token per byte, and an array of tokens by its length. `max_added_tokens` are added to each input, and an input counts as at
  *   most `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so a reported count is accepted up to `max_input_tokens` for each input.
  * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. All other fields are sent unchanged.
- * - `GET /v1/models` leaves out embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
+ * - `GET /v1/models` omits embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
  */
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"
@@ -131,7 +131,7 @@ const wrong = refused("input", rule)
 const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, InvalidRequest> => {
   const list = typeof input === "string" ? [input] : input
   if (!Array.isArray(list) || list.length === 0) return wrong
-  // One array of tokens is one input.
+  // An array of tokens is a single input.
   const inputs = typeof list[0] === "number" ? [list] : list
   const { inputs_max } = model
   if (inputs.length > inputs_max) return refused("input", `must contain at most ${inputs_max} inputs`)

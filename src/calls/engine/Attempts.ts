@@ -7,7 +7,7 @@
  *   round begins later than `retry_seconds` after the start of the call.
  * - Fallbacks (`fallbacks`) are tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
  *   caller may not call it, if it cannot serve the request, or if it could cost more than the reservation. If an upstream rejected the request as
- *   invalid, no fallback is tried. A fallback uses its own routing but gets no further rounds or fallbacks of its own.
+ *   invalid, no fallback is tried. A fallback uses its own routing, but has no further rounds and no fallbacks of its own.
  * - An upstream is skipped if a budget excludes it from the call. If budgets exclude all of a model's upstreams, the fallbacks are tried. If no
  *   fallback can serve the call either, the call ends with the budget's refusal and costs nothing.
  */
@@ -73,7 +73,7 @@ class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
   /** The ways of the last round that may be retried, each with the delay that its upstream requested, in seconds. */
   readonly unserved = new Map<Way, number>()
-  /** Whether the call is settled, which rules out further attempts. */
+  /** Whether the call is settled. A settled call gets no further attempts. */
   isCharged = false
 
   add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {

@@ -19,7 +19,7 @@
  *   The client's response begins with the first event.
  * - A client that disconnects during a stream pays for the tokens that the answer reports or for those counted so far, whichever is more.
  * - An upstream that does not speak the client's protocol is called in the first of its protocols that has a translation. An upstream that cannot
- *   carry the request is skipped. If none can, the request is refused with the first upstream's reason.
+ *   serve the request is skipped. If none can, the request is refused with the first upstream's reason.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
@@ -134,7 +134,7 @@ export interface Streamed<A> {
   /**
    * Server-sent events. The last one, `data: [DONE]`, is sent once the charge is committed. If the commit takes too long, the stream is cut off with
    * an error. In a stream that breaks or ends unfinished, an event `{ "error": … }` precedes the last one. The caller must read the stream to its end
-   * or destroy it. After it is destroyed, the service keeps reading from the upstream for up to ten seconds and charges the tokens received.
+   * or destroy it. After it is destroyed, the service continues reading from the upstream for up to ten seconds and charges the received tokens.
    */
   readonly bytes: Readable
   /** The same stream, parsed into chunks. Read either `events` or `bytes`, not both. */
@@ -175,7 +175,7 @@ export interface EngineContract {
 /** The client protocols in which a model can be called. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
-  /** The protocols of the model's first upstream, which gets requests in them unchanged. */
+  /** The protocols of the model's first upstream. It receives requests in these protocols unchanged. */
   readonly native_protocols: ReadonlyArray<ClientProtocol>
 }
 
@@ -233,7 +233,7 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Returns whether the upstream request carries the client's cache breakpoints. */
+/** Returns whether the upstream request contains the client's cache breakpoints. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
 /** Returns the way with a translation, even between equal protocols. */
@@ -376,7 +376,7 @@ interface Reachable {
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** Finds the ways to serve a request with a model, starting at the first that can carry it. `Left` holds the reason why none can. */
+/** Finds the ways to serve a request with a model, starting at the first that can serve it. `Left` holds the reason why none can. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -444,8 +444,8 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
 }
 
 /**
- * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if there is only one way. Equal calls get
- * the same array.
+ * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if there is only one way. Equal calls share
+ * one array.
  */
 const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
   const known = new Map<string, NonNullable<Claim["ways"]>>()
@@ -649,7 +649,7 @@ const bodyFor = (
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
 }
 
-/** Returns the reason why this upstream cannot carry the request, if there is one. The token limit of the answer is not known yet. */
+/** Returns the reason why this upstream cannot serve the request, if there is one. The token limit of the answer is not known yet. */
 const hindrance = (
   { refusal }: Protocol,
   way: Way,
@@ -664,7 +664,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** Returns the ways to try, starting at the first that can carry the request. `Left` holds the reason why none can. */
+/** Returns the ways to try, starting at the first that can serve the request. `Left` holds the reason why none can. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -816,7 +816,7 @@ const wholeOf = (
 
 /**
  * Ends a call whose complete answer cannot be delivered to the client. The call costs the reported usage. If no usage is reported, an answer that is
- * too long costs the counted tokens; any other answer is a failure, after which the next upstream may be tried.
+ * too long costs the counted tokens; any other answer is a failure, and the next upstream may be tried.
  */
 const unusable = (
   attempt: Attempt,

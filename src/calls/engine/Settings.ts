@@ -129,7 +129,7 @@ const ModelFields = Schema.Struct({
   price: Price,
   /** A factor on all prices, as a markup or a discount. */
   price_factor: Schema.optional(PriceFactor),
-  /** Fields that change the upstream's bill, with their prices. A field that does so without an entry here is refused. */
+  /** Fields that change the upstream's bill, with their prices. A field that changes the bill but has no entry here is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
    * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor stores these under the upstream's
@@ -153,7 +153,7 @@ const ModelFields = Schema.Struct({
       limit_field: Schema.optional(LimitField),
       /** This upstream's share of the calls, relative to the other weights. */
       weight: Schema.optional(Weight),
-      /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
+      /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),

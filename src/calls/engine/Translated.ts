@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** Writes the upstream request body. `Left` holds the reason why the upstream cannot carry the request. */
+/** Writes the upstream request body. `Left` holds the reason why the upstream cannot serve the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,

@@ -1,4 +1,4 @@
-/** A generation job: what was ordered and its state. */
+/** A generation job: its order and its state. */
 import { Duration, Schema } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -79,7 +79,7 @@ export interface Job {
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 
-/** Identifies a caller's job on a route. */
+/** The key of a caller's job on a route. */
 export interface JobKey {
   readonly caller: JobCaller
   readonly route: JobRoute

@@ -16,7 +16,7 @@ interface ModelFacts {
   /** The upstream's configured name, and the model's path there. */
   readonly upstream: string
   readonly endpoint: string
-  /** The model's own parameters. They are sent unchanged and must not affect what the vendor charges. */
+  /** The model's own parameters. They are sent unchanged and must not affect the vendor's charge. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }

@@ -13,7 +13,7 @@ const modelFields = {
   upstream: NonEmpty,
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
-  /** The model's own parameters. They are sent unchanged and must not affect what the vendor charges. */
+  /** The model's own parameters. They are sent unchanged and must not affect the vendor's charge. */
   passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
   /** Whether the service rejects a request without a prompt. Otherwise, the vendor decides. */
   prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })

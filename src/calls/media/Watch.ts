@@ -1,5 +1,5 @@
 /**
- * Caches the state of an open job between two polls, and limits how often the job is polled.
+ * Caches the state of an open job between two polls, and limits the frequency of polls.
  *
  * Where the specification is silent:
  * - The service polls a vendor about one job at most six times in quick succession, and then once a second. Polls of one job never overlap. A client

@@ -4,7 +4,7 @@ import type { TypedEvent } from "../engine/Events.ts"
 
 /** The tokens that the upstream reports. The receipt and the usage record state the charge. */
 export interface MessageUsage {
-  /** Excludes tokens read from or written to a cache. */
+  /** The prompt tokens, excluding those read from or written to a cache. */
   readonly input_tokens?: number
   readonly output_tokens?: number
   readonly cache_creation_input_tokens?: number | null

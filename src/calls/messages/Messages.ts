@@ -48,7 +48,7 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 
 /** One request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
-  /** The caller, which must be able to pay and allowed to use the model. Without a caller, neither is checked. */
+  /** The caller. It must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -61,7 +61,7 @@ export interface Counted {
   readonly estimated: boolean
 }
 
-/** Refusals and interruption are the same as in `EngineContract`. */
+/** The Messages service. Refusals and interruption are the same as in `EngineContract`. */
 export interface MessagesContract {
   readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
   /** Returns once an upstream has begun to respond. */

@@ -10,7 +10,7 @@ const text = Schema.optionalWith(Schema.String, { nullable: true })
 /** The fields in a JSON body. They are not sent upstream. */
 export const endUserFields = { user: text, safety_identifier: text }
 
-/** The same fields in a form. */
+/** The fields in a form. */
 export const endUserParts = {
   user: Schema.optional(Schema.String),
   safety_identifier: Schema.optional(Schema.String)

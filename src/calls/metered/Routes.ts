@@ -14,7 +14,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
 export interface MeteredRoute<E extends ProblemInstance<string>> {
-  /** Separates the route's idempotency keys from those of other routes. */
+  /** The route's name. It separates the route's idempotency keys from those of other routes. */
   readonly name: string
   /** The maximum size of a request body, in bytes. */
   readonly body_bytes_max: number

@@ -103,5 +103,5 @@ const decoded = (data: string, from: number, at: number, length: number): Buffer
   return Buffer.from(data.slice(start, start + Math.ceil((length + skipped) / 3) * 4), "base64").subarray(skipped)
 }
 
-/** Returns whether the bytes are text, which contains neither NUL nor a PDF signature. */
+/** Returns whether the bytes are text. Text contains neither NUL nor a PDF signature. */
 const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0) && !bytes.includes("%PDF-")

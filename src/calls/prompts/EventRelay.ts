@@ -46,15 +46,15 @@ export interface Relay {
 /** The stream methods that readers use. */
 export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 
-/** Reads the events of one stream in the upstream's protocol. */
+/** A reader of one stream's events in the upstream's protocol. */
 export interface Reader {
   /** Reads complete events and passes on the client's version in one chunk. An event that reports an error ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** Called when such an event ends. Passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
+  /** Handles the end of a long event. Passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
-  /** The names of members whose strings the model generated, in such an event. */
+  /** The names of members whose strings the model generated, in a long event. */
   readonly generated: Generated
   /** The size of the longest event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
@@ -63,7 +63,7 @@ export interface Reader {
   /** Returns whether the upstream has finished its answer. Events after this are not read. */
   readonly isFinished: () => boolean
   readonly report: () => Report
-  /** The last bytes for the client. They are sent once the charge is committed. */
+  /** Returns the last bytes for the client. They are sent once the charge is committed. */
   readonly last: (how: StreamEnd) => string | Buffer
 }
 
@@ -73,7 +73,7 @@ export interface Skipped {
   readonly text: string
   /** The number of tokens generated in it. */
   readonly tokens: number
-  /** The blank line that ends it, which has not been passed on yet. */
+  /** The blank line at its end. It has not been passed on yet. */
   readonly blank: Buffer
 }
 
@@ -143,7 +143,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     finish: (how) => {
       const last = reader.last(how)
-      // The client may have received part of a long event, which must be closed before the error event.
+      // The client may have received part of a long event. That event must be closed before the error event.
       stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
     },
     cut: () => stream.cut("the charge is not committed yet")
@@ -153,7 +153,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
 /** The beginning of an event, in chunks. Each chunk is searched and copied only once. */
 class Rest {
   private pieces: Array<Buffer> = []
-  /** The last bytes, which may be part of a blank line. */
+  /** The last bytes. They may be part of a blank line. */
   private tail: Buffer = empty
   length = 0
 
@@ -274,8 +274,9 @@ export interface Looking {
 
 /**
  * Passes events on in one chunk. `look` returns the client's version of an event: the event itself, another string, or an empty string. If the event
- * reports an error, `look` returns `undefined` and the stream ends. The client gets neither this event nor any later one, because they may contain
- * addresses and keys. `text` holds the events as Latin-1, one character per byte, because searching a string is much faster than searching a buffer.
+ * reports an error, `look` returns `undefined` and the stream ends. The client receives neither this event nor any later event, because they may
+ * contain addresses and keys. `text` contains the events as Latin-1, one character per byte, because searching a string is much faster than searching
+ * a buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)
@@ -367,7 +368,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** Returns an event's JSON, which may span several lines. Splitting with a regular expression would take most of the time of `parse`. */
+/** Returns an event's JSON. It may span several lines. Splitting with a regular expression would take most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {

@@ -21,7 +21,7 @@ export interface Extra {
   readonly values: ReadonlyArray<string> | undefined
   /** The factor on the prompt and answer prices, in millionths. */
   readonly price_factor: bigint
-  /** The amount to add to the price of such a call. */
+  /** The amount to add to the price of a call with the field. */
   readonly request_price: UnitPrice
 }
 

@@ -23,7 +23,7 @@ export interface ModelRoute {
   /** The model's name at the upstream. */
   readonly model: string
   readonly limit_field: LimitField
-  /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
+  /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
   readonly cost?: VendorCost | undefined
   /** The upstream's share of the calls if they are routed by weights; 1 by default. */
   readonly weight?: number | undefined
@@ -166,7 +166,7 @@ const findHourPrice = (lines: ReadonlyArray<PriceLine>): HourPrice => {
   return lines.some(({ quantity }) => quantity === "cache_write_1h_tokens") ? "own" : "prompt"
 }
 
-/** Returns the cache write lines that have no matching one-hour line for the same prompt length. */
+/** Returns the cache write lines without a matching one-hour line for their prompt length. */
 export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<PriceLine> => {
   const hours = lines.filter(({ quantity }) => quantity === "cache_write_1h_tokens")
   return lines.filter(

@@ -7,7 +7,7 @@
  *   more than the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` lists the files that count by their
  *   bytes. A video, most other files, and any attachment by id or URL except an image count as the complete context.
  * - The bound is an upper estimate. If the vendor counts a larger prompt, its count is accepted up to the context.
- * - A token budget reserves the same bound, so it may refuse a call that would have stayed within the budget.
+ * - A token budget reserves this bound, so it may refuse a call that would have stayed within the budget.
  * - A token limit above `max_output_tokens` is lowered to it, both for the bound and for the upstream.
  * - The bound uses the most expensive price line that can apply to the request. The line for long prompts counts only if the bound is that long, and
  *   the lines for audio and images only if the prompt has attachments.
@@ -345,7 +345,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** Computes the bounds of a call. If the client sets no limit, they extend to the model's limit or to what the balance allows. */
+/** Computes the bounds of a call. If the client sets no limit, they extend to the model's limit or to the limit that the balance allows. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {

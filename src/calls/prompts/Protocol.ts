@@ -42,7 +42,7 @@ export const serverSentEvents: StreamForm = {
   eventsOf: (answer) => answer
 }
 
-/** A protocol that clients speak. Upstreams may speak it too. */
+/** A protocol that clients speak. Upstreams may also speak it. */
 export interface Protocol extends Spoken {
   readonly name: ClientProtocol
   /** The route's name in usage records. */

@@ -2,9 +2,9 @@
  * Determines the tokens that a call used. The upstream's figures count up to the request's maximum. Without them, the service estimates the tokens.
  *
  * Where the specification is silent:
- * - An upstream's figure is accepted up to the request's maximum. For a prompt, that is the model's context, because vendors count templates, tool
- *   instructions, images and pages as well. For the answers, it is the limit sent upstream times the number of answers. A larger figure counts as the
- *   maximum.
+ * - An upstream's figure is accepted up to the request's maximum. For a prompt, the maximum is the model's context, because vendors also count
+ *   templates, tool instructions, images and pages. For the answers, it is the limit sent upstream times the number of answers. A larger figure
+ *   counts as the maximum.
  * - A missing or invalid figure is replaced with an estimate. A prompt counts as one token per four bytes, plus `max_attachment_tokens` per
  *   attachment. An answer counts as one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`.
  *   An explicit zero is accepted.
@@ -192,7 +192,7 @@ export const tokensIn = (json: string): number => {
         thinking += count
         break
       case "text":
-        // If there are `reasoning_details`, they repeat the same thoughts under another name.
+        // If there are `reasoning_details`, they repeat these thoughts under another name.
         if (!json.includes('"reasoning_details"')) tokens += count
         break
       default:

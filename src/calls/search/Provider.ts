@@ -23,7 +23,7 @@ export const defaultDepth = "basic"
 
 /**
  * Returns the price of a query. If the provider has prices by depth, a depth without one is charged at the highest of them, because the provider may
- * accept that depth at a price that the service does not know.
+ * accept that depth at an unknown price.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

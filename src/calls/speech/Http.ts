@@ -1,4 +1,4 @@
-/** The speech routes, which stream the audio. */
+/** The speech routes. They stream the audio. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"

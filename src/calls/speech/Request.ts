@@ -60,7 +60,7 @@ const Input = Schema.String.pipe(
   })
 )
 
-// An empty id would select the provider's first model, which only the routes below `/v1/tools` allow.
+// An empty id would select the provider's first model. Only the routes below `/v1/tools` allow that.
 const ModelId = Schema.NonEmptyString.annotations({
   message: () => ({ message: "must be a model's id", override: true })
 })

@@ -189,7 +189,7 @@ const noEvents = InvalidRequest.of("stream_format", "must be audio, because this
 
 /**
  * Determines the charge. Audio that the upstream broke off is free. Any other audio is charged in full, because the upstream generated all of it.
- * With `left`, the service stopped reading before the end. With `unfinished`, the upstream gave up because the client read too slowly.
+ * With `left`, the service stopped reading before the end of the audio. With `unfinished`, the upstream gave up because the client read too slowly.
  */
 const settlementOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured =>
   how === "broken"

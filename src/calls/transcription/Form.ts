@@ -124,7 +124,7 @@ class Reading {
 
   // ---- the parts ------------------------------------------------------------------------------------------------------------------
 
-  /** Runs a step of the parser, which throws if the encoding of a file name is invalid. */
+  /** Runs a step of the parser. The parser throws if the encoding of a file name is invalid. */
   private parse(step: () => void): void {
     try {
       step()

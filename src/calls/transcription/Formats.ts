@@ -10,7 +10,7 @@ interface Segment {
   readonly text: string
 }
 
-/** Returns the segments of a verbose response, or `undefined` if there are none or one lacks its text or times. */
+/** Returns the segments of a verbose response, or `undefined` if there are none or a segment lacks its text or times. */
 export const segmentsIn = ({ segments }: Readonly<Record<string, unknown>>): ReadonlyArray<Segment> | undefined =>
   Array.isArray(segments) && segments.every(isSegment) ? segments : undefined
 
@@ -19,7 +19,7 @@ const isSegment = (value: unknown): value is Segment =>
 
 const isTime = (value: unknown): boolean => typeof value === "number" && value >= 0 && Number.isFinite(value)
 
-/** A transcript in the format that the client gets. */
+/** A transcript in the client's format. */
 export interface Formatted {
   readonly content_type: string
   readonly body: string | Buffer

@@ -6,7 +6,7 @@
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
-/** Counts a file's frames while the file is read. */
+/** A counter of a file's frames. It counts while the file is read. */
 export interface Frames {
   /** Reads the next bytes of the file. */
   readonly take: (bytes: Buffer) => void

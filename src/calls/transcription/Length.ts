@@ -4,9 +4,9 @@
  * Where the specification is silent:
  * - At least one second is reserved per 1,000 bytes. If the frames or samples can be counted (`Frames`) and show a longer duration, that duration is
  *   reserved instead.
- * - If the audio cannot be counted, at least the model's `max_seconds` is reserved. The size of such a file does not bound its duration, because an
- *   M4A can play the same bytes repeatedly and WebM can compress its blocks.
- * - If a vendor reports no duration, the counted one is charged. For audio that cannot be counted, an estimate is charged (`secondsEstimated`).
+ * - If the audio cannot be counted, at least the model's `max_seconds` is reserved. The size of an uncountable file does not bound its duration,
+ *   because an M4A file can play the same bytes repeatedly and WebM can compress its blocks.
+ * - If a vendor reports no duration, the counted duration is charged. For audio that cannot be counted, an estimate is charged (`secondsEstimated`).
  */
 import { bytesASecond } from "../../kernel/AudioForm.ts"
 

@@ -11,8 +11,8 @@
  *   and months grants the current week or month immediately.
  * - If periods were missed because no process ran or the tenant was suspended, only the current one is granted, with the rollover of the last grant.
  *   If the clock is set back, no period is granted twice, nor is any period before the allowance began.
- * - If an allowance ends and is set again in the same period, that period is not granted again. Credit that the tenant kept when the allowance ended
- *   is not taken back later.
+ * - If an allowance ends and is set again in the same period, that period is not granted again. Credit that remained with the tenant when the
+ *   allowance ended is not taken back later.
  * - If a grant would raise a balance above the ledger's maximum, the job grants it once the balance has room.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

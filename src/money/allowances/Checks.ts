@@ -23,7 +23,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ found, id }) => `the ledger must grant the allowance ${id} once, but grants it ${found} times`
   },
   {
-    // Checks only ids that this service made, because the sandbox and hosts credit their own allowances.
+    // Only ids created by this service are checked, because the sandbox and hosts credit their own allowances.
     name: "an entry of an allowance has its grant",
     query: `SELECT e.reference_id AS id, 'a grant' AS expected, ${text("e.amount")} AS found FROM ${allowanceEntries} e
       WHERE e.reference_id LIKE 'alw@_%' ESCAPE '@'

@@ -51,7 +51,10 @@ import * as Storage from "./Storage.ts"
 import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"
 
-/** Amounts and thresholds are in nano-USD, times in milliseconds since 1970. Only owners and admins may change settings or charge. */
+/**
+ * The service. Amounts and thresholds are in nano-USD, and times are in milliseconds since 1970. Only owners and admins may change settings or
+ * charge.
+ */
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings of the caller's tenant. */
@@ -80,8 +83,8 @@ export interface AutoReloadsContract {
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined | BooksUnavailable
   >
   /**
-   * Sends alerts, begins due attempts and retries attempts with an unknown outcome. `layerJobs` runs this job. Without it, only `charge` causes
-   * charges.
+   * The job that sends alerts, begins due attempts and retries attempts with an unknown outcome. `layerJobs` runs it. Without it, only `charge`
+   * causes charges.
    */
   readonly job: Loop.Job
 }

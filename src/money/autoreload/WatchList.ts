@@ -44,7 +44,7 @@ export const make = () => {
       return true
     },
 
-    /** Like `moved`, but for a node that does not lead. Returns whether the leading node must check the balance. */
+    /** Records a movement on a node that does not lead. Returns whether the leading node must check the balance. */
     concerns: (account: string, before: Nano, after: Nano): boolean => {
       const one = byAccount.get(account)
       return one !== undefined && isNews(one, before, after)

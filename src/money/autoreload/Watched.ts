@@ -15,7 +15,7 @@ export type Crossing = { readonly _tag: "low"; readonly balance: Nano } | { read
 
 export interface Watched {
   readonly tenant: TenantId
-  /** Identifies the version of the settings. */
+  /** The time of the last change. It identifies the version of the settings. */
   readonly updated_at: number
   /** 0 if auto-reload is disabled. */
   readonly reload_below: Nano

@@ -26,7 +26,7 @@ export const LedgerEntry = Schema.Struct({
   id: Schema.String,
   billing_account_id: Schema.String,
   type: Schema.Literal("credit", "debit"),
-  /** Always positive. `type` states the direction. */
+  /** The amount, always positive. `type` states the direction. */
   amount: Usd,
   /** The balance after this entry. */
   balance: Usd,

@@ -59,7 +59,7 @@ export interface OfBudget extends By {
 
 type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnavailable
 
-/** Times are in milliseconds since 1970. */
+/** The service. Times are in milliseconds since 1970. */
 export interface BudgetsContract {
   /** Returns the budgets of the caller's tenant that the caller may see, oldest first. */
   readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>
@@ -79,7 +79,7 @@ export interface BudgetsContract {
   /** Deletes the budget and returns its last state. */
   readonly remove: (request: OfBudget) => Effect.Effect<Budget, Refused>
   readonly ofOperator: OfOperator.OfOperator
-  /** Sends notices for budgets that reach a threshold, and updates template budgets. `layerJobs` runs this job. */
+  /** The job that sends notices for budgets that reach a threshold and updates template budgets. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - The tenant's owners and admins, the budget's member and the owner of its key receive a notification at each threshold, and an email unless the
- *   budget is per minute or hour. If a call passes several thresholds at once, only the highest is reported.
+ *   budget is per minute or hour. If a single call passes several thresholds, only the highest is reported.
  * - Emails about a budget count against its creator's email limits. Beyond these limits, only notifications are sent.
  * - For a budget for all tenants, the operator receives a log line and an email to `contact_email`.
  */

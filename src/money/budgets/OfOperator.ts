@@ -24,7 +24,7 @@ import type { Parts, Read } from "./Stored.ts"
 import type { Template } from "./Templates.ts"
 import { changedTerms, newTerms, raisedTerms } from "./Terms.ts"
 
-/** Returns statements that commit with a change to a budget, such as an audit log entry. */
+/** A function that returns statements to commit with a change to a budget, such as an audit log entry. */
 export type Beside = (budget: {
   readonly id: BudgetId
   readonly tenant_id: TenantId | undefined

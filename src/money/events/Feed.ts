@@ -1,7 +1,7 @@
 /**
  * Live events for tenants and accounts. One loop per node polls for the newest call, balance and notification of each tenant and account with
- * listeners, and wakes the listeners where something changed. Each listener then reads the events that it has not sent yet, so it sees calls from any
- * node and loses no event between two connections. Without listeners, a charge costs nothing extra.
+ * listeners, and wakes the listeners to which a change applies. Each listener then reads the events that it has not sent yet, so it sees calls from
+ * any node and loses no event between two connections. Without listeners, a charge costs nothing extra.
  *
  * Where the specification is silent:
  * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream
@@ -9,7 +9,7 @@
  *   ever bought or received credit replaces a listener of a tenant that never did, because free accounts must not lock out paying accounts. If no
  *   stream can be replaced, the new stream is refused with 503. Both refusals contain Retry-After. A replaced stream ends with `end` and the reason
  *   `displaced`, and its cursor remains valid.
- * - A listener that missed more than a thousand calls gets `reset` instead of the calls.
+ * - A listener that missed more than a thousand calls receives `reset` instead of the calls.
  * - Notifications are sent in the order of their ids. A notification that commits milliseconds after another with a later id appears only in the
  *   list.
  */
@@ -36,7 +36,7 @@ export interface FeedContract {
 }
 
 export interface Stream {
-  /** Sends the events after `after`, or only new ones if it is `undefined`, until it is interrupted or has a reason to end. */
+  /** Sends the events after `after`, or only new events if it is `undefined`. Runs until it is interrupted or the stream has a reason to end. */
   readonly run: (options: StreamOptions) => Effect.Effect<FeedEnd>
   readonly close: () => void
 }

@@ -23,7 +23,7 @@ export interface Movement {
   readonly returned: boolean
 }
 
-/** Merges received movements into the known ones. An unchanged movement keeps its object identity. */
+/** Merges received movements into the known movements. An unchanged movement keeps its object identity. */
 export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
   const all = new Map(known.map((one) => [one.id, one]))
   for (const one of received) {

@@ -30,7 +30,7 @@ import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } fr
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
+/** The service. Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
 export interface PurchasesContract {
   /** Returns the URL of the processor's page for paying the amount. The amount must be 5 to 10,000 whole credits. */
   readonly checkout: (request: {
@@ -76,7 +76,7 @@ export interface PurchasesContract {
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
   /** Lists refunds and disputes for unknown payments. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
-  /** Takes back amounts that an earlier version of the service left due, or records them as owed. `layerJobs` runs it. */
+  /** The job that takes back amounts left due by an earlier version of the service, or records them as owed. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 

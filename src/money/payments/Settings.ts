@@ -12,7 +12,7 @@ const PaymentProcessor = Schema.Struct({
   /** The secrets themselves, for a local processor that needs none. */
   secret_key: Schema.optional(NonEmpty),
   webhook_secret: Schema.optional(NonEmpty),
-  /** Overrides the processor's own address. */
+  /** The address to use instead of the processor's own. */
   base_url: Schema.optional(Address),
   /** The URL to which the processor's pages return. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)
@@ -35,7 +35,7 @@ export const layer = ({
 }): Layer.Layer<Payments, ConfigProblem, ServiceInfo> =>
   payments === undefined ? Payments.layerNone : processor(payments, console?.enabled === true ? "/console/credit" : "")
 
-/** `page` is the path of the view to return to. */
+/** Builds the layer of a processor. `page` is the path of the view to which the processor returns. */
 const processor = (payments: PaymentProcessor, page: string) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {

@@ -25,7 +25,7 @@ import type { FundedPlace } from "./Places.ts"
 import { InvalidBillingSource } from "./Problems.ts"
 import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.ts"
 
-/** Money is in nano-USD. */
+/** The service. Money is in nano-USD. */
 export interface PoolingContract {
   /** Returns a credential's payer order. The order is cached until one of the underlying facts changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
   return { payers: payerOrders.payers, sources, select, usage, capacity } satisfies PoolingContract
 })
 
-/** Lists the sources in payer order and marks the one that pays as selected. */
+/** Lists the sources in payer order and marks the paying source as selected. */
 const billingSourcesOf = (
   funded: ReadonlyArray<FundedPlace>,
   order: ReadonlyArray<Source>,

@@ -30,7 +30,7 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `transfer ${id} requires ${expected}, but there is ${found}`
   },
   {
-    // Checks only ids that this service made, because the sandbox and hosts release their own transfers.
+    // Only ids created by this service are checked, because the sandbox and hosts release their own transfers.
     name: "an entry of a transfer has its transfer",
     query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
       FROM ${transferEntries} e

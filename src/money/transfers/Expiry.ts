@@ -35,7 +35,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // If the books reject one write, they will reject the others too.
+      // If the books reject one write, they will also reject the others.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }

@@ -76,7 +76,7 @@ export interface TransferOf {
   readonly transfer_id: TransferId
 }
 
-/** Amounts are in nano-USD, times in milliseconds since 1970. Senders act for their tenant as its owner or an admin. */
+/** The service. Amounts are in nano-USD, and times are in milliseconds since 1970. Senders act for their tenant as its owner or an admin. */
 export interface TransfersContract {
   /**
    * Moves the amount from the caller's tenant into escrow and sends an invitation. `key` is the Idempotency-Key: a repeated request returns the
@@ -137,7 +137,7 @@ export interface TransfersContract {
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
   /** Expires all due transfers and returns their number. Reading a due transfer also expires it, so reads are correct without the job. */
   readonly expire: Effect.Effect<number, BooksUnavailable>
-  /** Expires transfers on time. `layerJobs` runs it. */
+  /** The job that expires transfers on time. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 

@@ -100,7 +100,7 @@ export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter)
 /** Reads the dimensions that match a filter, regardless of its `success` field. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
-  // `+` keeps SQLite off the indexes on other columns, because a run has few dimensions.
+  // `+` keeps SQLite from using the indexes on other columns, because a run has few dimensions.
   const other = sql.literal(filter.run_id === undefined || filter.run_id === "" ? "" : "+")
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,

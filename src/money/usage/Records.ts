@@ -70,9 +70,9 @@ export interface RecordsAsked extends PageOf {
   readonly window: Window
   /** The column to sort by. Defaults to time. */
   readonly sort?: Sort | undefined
-  /** Defaults to the latest or largest first. */
+  /** The direction. Defaults to the latest or largest first. */
   readonly direction?: Direction | undefined
-  /** Returns only matching records, in chronological order. Defaults to all records. */
+  /** The filter. Filtered records are in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
   /** The `next_cursor` of an earlier page. The new page continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
@@ -81,7 +81,7 @@ export interface RecordsAsked extends PageOf {
 /** The depth limit for pages by number in an order other than time, because a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** The maximum number of index places that all sorted pages together hold in memory: about 20 MB. */
+/** The maximum number of index places in memory for all sorted pages together: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
@@ -272,7 +272,7 @@ const firstOf = Effect.fnUntraced(function* (
     after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
   let best: ReadonlyArray<Place> = []
   const piece = (range: Range) => {
-    // Once enough records are found, only those before the last one matter.
+    // Once enough records are found, only records before the last one matter.
     const last = best[wanted - 1]
     const better =
       last === undefined

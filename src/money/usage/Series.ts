@@ -352,7 +352,7 @@ class Spread {
 /** With more buckets than this, the code yields to other work. */
 export const longMin = 1000
 
-/** Builds the series, and yields to other work before each long one. */
+/** Builds the series, and yields to other work before each long series. */
 const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
   const { end, grain, start } = spread.buckets
   const { hasOthers, named } = spread.keys

@@ -20,7 +20,7 @@ import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "
 import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
-/** Money is in nano-USD, times in milliseconds since 1970. */
+/** The service. Money is in nano-USD, and times are in milliseconds since 1970. */
 export interface SumsContract {
   /** Sums the calls of the caller's account in the credential's tenant, to the millisecond. */
   readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
@@ -35,9 +35,9 @@ export interface SumsContract {
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Sums only calls with this application's key, by reading the tenant's records in pieces. */
+  /** The application whose calls to sum. The tenant's records are read in pieces. */
   readonly application_id?: string | undefined
-  /** Sums only calls with this run's key, by reading the tenant's records in pieces. */
+  /** The run whose calls to sum. The tenant's records are read in pieces. */
   readonly run_id?: string | undefined
 }
 
@@ -50,7 +50,7 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
-  /** Sums the tenant's records in pieces, because no rollup contains labels. */
+  /** The labels of the calls to sum. The tenant's records are read in pieces, because no rollup contains labels. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -62,7 +62,7 @@ export interface PaidAsked {
   readonly viewer: AccountId
   /** The accounts with separate data points, or the number of accounts with the highest cost that get them. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
-  /** Sums only calls with these labels, from the records. */
+  /** The labels of the calls to sum, from the records. */
   readonly labels?: LabelFilter | undefined
 }
 

@@ -82,7 +82,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** A string that `Query.ts` checks, because each error has its own wording. */
+/** Returns the schema of a string that `Query.ts` checks. Each error has its own wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>

@@ -36,7 +36,7 @@ export const endOf = (text: string | undefined): number | null | undefined => {
   return instant !== undefined && isDate(text) ? instant + day : instant
 }
 
-/** Widens a window to whole UTC days. */
+/** Extends a window to whole UTC days. */
 export const wholeDays = ({ end, start }: Window): { readonly start: number; readonly end: number } => ({
   start: start === null ? -forever : Math.floor(start / day) * day,
   end: end === null ? forever : Math.ceil(end / day) * day

@@ -22,7 +22,7 @@ export const checks: ReadonlyArray<Check> = [
       `use ${id} of a voucher is worth ${usd(expected)}, but the ledger contains ${found} (nano-USD)`
   },
   {
-    // Checks only ids that this service made, because the sandbox and hosts credit their own vouchers.
+    // Only ids created by this service are checked, because the sandbox and hosts credit their own vouchers.
     name: "an entry of a voucher has its use",
     query: `SELECT e.reference_id AS id, 'a use' AS expected, ${text("e.amount")} AS found FROM ${voucherEntries} e
       WHERE e.reference_id LIKE 'vch@_%' ESCAPE '@'

@@ -9,7 +9,7 @@
  *
  * If there are several writers, one may commit rows with lower numbers than those already committed by another. The slices therefore end at the safe
  * horizon (`SafeHorizon`). The safe horizon is also the checkpoint. The rows after it are read together with the accounts, in one snapshot. A
- * snapshot for the entire audit would keep the server from removing old versions of rows that every charge changes.
+ * snapshot for the entire audit would prevent the server from removing old versions of rows that every charge changes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -65,7 +65,7 @@ export const audit = Effect.fnUntraced(function* (
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
-    // Read new rows in slices too, so that the last transaction reads less than a slice.
+    // New rows are also read in slices, so that the last transaction reads less than a slice.
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }

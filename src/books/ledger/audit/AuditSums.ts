@@ -1,7 +1,7 @@
 /**
- * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes in the records as it reads them. The records of one
- * owner are in chronological order. The records of all owners are only approximately in order, because the writers of several nodes run concurrently
- * and have separate clocks. Therefore, a day counts as over when the first record from two days later is read, and the sums of two days are held in
+ * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes each record as it reads it. The records of one owner
+ * are in chronological order. The records of all owners are only approximately in order, because the writers of several nodes run concurrently and
+ * have separate clocks. Therefore, a day counts as over when the first record from two days later is read, and the sums of two days are held in
  * memory. The rows of a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks
  * and subtracts the day's records after them, so concurrent folding does not affect the result.
  *

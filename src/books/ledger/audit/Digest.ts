@@ -26,7 +26,7 @@ export interface DigestTotals {
 
 /**
  * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the earlier slices, so two digests can
- * be compared only if they read the same slices.
+ * be compared only if they read identical slices.
  */
 export class Digest {
   private readonly accounts = new Map<string, AccountDigest>()

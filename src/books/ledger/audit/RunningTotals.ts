@@ -1,6 +1,6 @@
 /**
  * Sums the rows that an audit has read so far, and compares each row with the previous ones. At the end, the sums are compared with the stored
- * accounts, totals and transfers. No SQL is in this file.
+ * accounts, totals and transfers. The code here contains no SQL.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -129,7 +129,7 @@ export class RunningTotals {
     this.report = report
   }
 
-  /** The checkpoint after the rows read so far. */
+  /** Returns the checkpoint after the rows read so far. */
   checkpointAt({ entry, record }: Place): Checkpoint {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
@@ -365,7 +365,7 @@ const noEntries: Account = {
   offsets: 0
 }
 
-/** Makes this row the owner's newest one and adds its offset, if it has one. */
+/** Makes this row the owner's newest row and adds its offset, if it has one. */
 const goOn = (
   chain: Chain,
   owner: string,

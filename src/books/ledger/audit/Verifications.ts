@@ -13,7 +13,8 @@ export interface Verified {
 }
 
 /**
- * Verifies the rows after a checkpoint and the accounts that they touch, and runs the cheap checks. Without a checkpoint, it verifies everything.
+ * A function that verifies the rows after a checkpoint and the accounts that they touch, and runs the cheap checks. Without a checkpoint, it verifies
+ * everything.
  */
 export type VerifySince = (
   checkpoint: Checkpoint | undefined,
@@ -106,7 +107,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
     ([row]) => row!.found === 0
   )
 
-/** Runs a verification and stores its result. `kept` is false if the database cannot be written, and `millis` is the duration. */
+/** Runs a verification and stores its result. In the result, `kept` is false if the database cannot be written, and `millis` is the duration. */
 export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis

@@ -34,7 +34,7 @@ export interface VerifierContract {
   readonly found: () => ReadonlyArray<Finding>
   /** Verifies the rows since the last clean verification and returns the number of findings. If there are no new rows, it reads nothing. */
   readonly verify: Effect.Effect<number>
-  /** Runs `verify` every `VerifyInterval`. `layerJobs` runs it. */
+  /** The job that runs `verify` every `VerifyInterval`. `layerJobs` runs this job. */
   readonly job: Loop.Job
 }
 

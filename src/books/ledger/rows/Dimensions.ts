@@ -73,7 +73,7 @@ export const dimensionColumns = [
   "end_user"
 ] as const
 
-/** An absent value is stored as an empty string, because the unique index covers all columns. */
+/** Returns the row of dimensions. An absent value is stored as an empty string, because the unique index covers all columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions

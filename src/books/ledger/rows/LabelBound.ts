@@ -15,7 +15,7 @@ const tenantsMax = 1_000
 const fewMax = 1_000
 const bits = 2 ** 20
 
-/** The hashes of a tenant's combinations in a month. Combinations with the same hash count as one. */
+/** The hashes of a tenant's combinations in a month. Combinations with equal hashes count as one. */
 class Seen {
   private readonly few = new Set<number>()
   private bitmap: Uint32Array | undefined

@@ -1,7 +1,7 @@
 /**
  * Handles calls that were released because their run seemed to have ended, but that still settle because their node was only slow or disconnected.
- * Such a call already has a usage record, at cost 0. That record gets another id, so that the usage id sent to the client identifies the charge. A
- * second settlement no longer finds the released record by its id, so a call is charged only once.
+ * Such a call already has a usage record, at cost 0. That record receives another id, so that the usage id sent to the client identifies the charge.
+ * A second settlement no longer finds the released record by its id, so a call is charged only once.
  */
 import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"

@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links each row to the owner's previous row and makes it the head's newest row. Each row gets the `seq` at its index. */
+/** Links each row to the owner's previous row and makes it the head's newest row. A row's `seq` is the one at its index. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,

@@ -14,7 +14,7 @@ import type { Run, Written } from "./SortedIndex.ts"
 export interface BackgroundIndexerContract {
   /** Writes up to `most` due runs. Returns the number of runs written. */
   readonly write: (most: number) => Effect.Effect<number, BooksUnavailable | Conflict>
-  /** Writes due runs repeatedly. `layerJobs` runs this job. */
+  /** The job that writes due runs. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 

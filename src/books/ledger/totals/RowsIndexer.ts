@@ -14,7 +14,7 @@ import * as ProviderTotals from "./ProviderTotals.ts"
 export interface RowsIndexerContract {
   /** Adds the available records, or part of them if the history is long. Returns whether it added any. */
   readonly add: Effect.Effect<boolean, BooksUnavailable>
-  /** Adds records once there are `enough`. `layerJobs` runs this job. */
+  /** The job that adds records once there are `enough`. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -30,7 +30,7 @@ export interface RowTotals {
   readonly adding: (end: number, to: number) => ReadonlyArray<Statement>
 }
 
-/** The maximum number of transactions per iteration. Each adds `pieceSize` records, which takes the writer a millisecond or two. */
+/** The maximum number of transactions per iteration. Each adds `pieceSize` records and takes the writer a millisecond or two. */
 const piecesMax = 64
 
 /** The pauses after an iteration that added records, and after one that did not. */

@@ -130,7 +130,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
 
 /** Finds the index of the first place after `after` in the direction. The index is outside the block if there is none. */
 const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, direction: Direction): number => {
-  // Search for the first place greater than `after` or, if descending, the last one less than it.
+  // Search for the first place greater than `after` or, if descending, for the last place less than `after`.
   let [low, high] = [0, seqs.length]
   const isLow = (i: number) => {
     const value = values[i]!
@@ -297,7 +297,7 @@ export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, s
   params: [tenant, sort, level, run, value, seq, places]
 })
 
-/** Records that this run and all earlier ones are written. */
+/** Records that this run and all earlier runs are written. */
 export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_runs (tenant_id, level, runs) VALUES (?, ?, ?)
     ON CONFLICT (tenant_id, level) DO UPDATE SET runs = excluded.runs WHERE tollgate_usage_sorted_runs.runs < excluded.runs`,

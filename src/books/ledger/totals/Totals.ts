@@ -36,7 +36,7 @@ export interface Sum {
   readonly cost: Value
 }
 
-/** Receives a sum as separate arguments, because millions of objects would be slow. */
+/** A function that receives a sum as separate arguments, because millions of objects would be slow. */
 export type Give = (
   hour: number,
   dimensions: number,

@@ -47,7 +47,7 @@ export class Memory {
   readonly known: ConcurrentBatch.Known | undefined
   #written: Books.Draft | undefined
 
-  /** A rollup lag is folded at `tailMax` records (`RollupLag`). */
+  /** Creates an empty cache. A rollup lag is folded at `tailMax` records (`RollupLag`). */
   constructor(tailMax: number, known?: ConcurrentBatch.Known) {
     this.tailMax = tailMax
     this.known = known
@@ -109,8 +109,8 @@ export class Memory {
 }
 
 /**
- * The cache is cleared when it contains more accounts, tenants or applications than this. Reservations need no limit, because only open ones are
- * cached.
+ * The cache is cleared when it contains more accounts, tenants or applications than this. Reservations need no limit, because only open reservations
+ * are cached.
  */
 const rememberedMax = 10_000
 

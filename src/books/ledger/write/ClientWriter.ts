@@ -116,7 +116,7 @@ export const make = Effect.gen(function* () {
           const refusal = new BooksUnavailable({ maybe_written: isFailedCommit(exit.cause) })
           return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, refusal), { discard: true })
         }
-        // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
+        // A transaction that breaks the database's own rules must not fail the others, so each transaction is run alone.
         return waiting.length > 1
           ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
           : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
@@ -136,7 +136,7 @@ export const make = Effect.gen(function* () {
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
     batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
-  // Transactions that were submitted before closing are committed, and later ones are refused.
+  // Transactions submitted before closing are committed, and later transactions are refused.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
@@ -186,7 +186,7 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * Begins with IMMEDIATE, which takes the write lock first, so that rows cannot change between reading and writing. SQLite's own wait for the lock is
+ * Begins with IMMEDIATE to take the write lock first, so that rows cannot change between reading and writing. SQLite's own wait for the lock is
  * disabled here, because it would block this thread.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {

@@ -33,7 +33,7 @@ export interface Sender<A> {
   readonly encode: (items: ReadonlyArray<A>) => Tape
 }
 
-/** Decodes the tapes of one sender, in the order in which they were sent. */
+/** A decoder for the tapes of one sender, in the order in which they were sent. */
 export interface Receiver<A> {
   readonly decode: (tape: Tape) => ReadonlyArray<A>
 }

@@ -7,9 +7,9 @@ import { Effect } from "effect"
 
 export interface CommitWatch {
   readonly isStalled: () => boolean
-  /** Must be called before a caller begins to wait. */
+  /** Starts the watch. It must be called before a caller begins to wait. */
   readonly begin: () => void
-  /** Must be called when a reply arrives. */
+  /** Records a reply. It must be called when a reply arrives. */
   readonly progress: () => void
   /** Stops watching and ends a stall. */
   readonly stop: () => void

@@ -1,8 +1,8 @@
 /**
  * Runs a batch while other writers may write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
- * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock stay valid until the commit. A batch that
- * contains statements from other modules first takes one more lock, so only one such batch runs at a time across all nodes, as on SQLite. Charges do
- * not take that lock.
+ * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock stay valid until the commit. A batch with
+ * statements from other modules first takes an additional lock, so only one of these batches runs at a time across all nodes, as on SQLite. Charges
+ * do not take that lock.
  *
  * Locking and reading take a single round trip. This requires the numbers of the rows. The numbers never change, so a node caches them (`Known`).
  * Only budgets and debts need a second round trip. Each tenant's head and account store the number of the tenant's budgets. Both rows are locked in

@@ -1,4 +1,4 @@
-/** Recognizes failures of the database itself, which affect any transaction. */
+/** Recognizes failures of the database itself. They affect any transaction. */
 import { isConnectionFault, isFault } from "../../../storage/postgres/Faults.ts"
 
 /**

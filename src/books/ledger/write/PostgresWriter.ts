@@ -7,8 +7,8 @@
  * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back, and the complete
  *   batch is retried.
  * - If the connection closes before COMMIT is sent, nothing was written. If it closes later, the node opens another connection and asks PostgreSQL
- *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written: settlements are submitted again,
- *   which changes nothing if they were written, and other callers get `maybe_written`.
+ *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written: settlements are submitted again
+ *   (repeating a written settlement changes nothing), and other callers get `maybe_written`.
  * - A stalled batch may still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles one of
  *   these calls. The settlement would not find the reservation, and the reservation would never be released.
  */
@@ -238,7 +238,7 @@ const make = Effect.gen(function* () {
           for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
-        // A transaction that violates a database constraint must not make the others fail, so run each one alone.
+        // A transaction that violates a database constraint must not make the others fail, so each transaction is run alone.
         if (batch.length > 1) for (const one of batch) await answer(lane, [one])
         else batch[0]!.resume(Effect.die(error))
         return

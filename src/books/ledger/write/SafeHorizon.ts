@@ -1,8 +1,8 @@
 /**
  * Finds the safe horizon: no batch is open before this row. A single writer commits rows in the order of their numbers. If there are several writers,
- * one may take numbers and commit them after another has committed higher ones. A reader that continues after the last visible row would miss them.
- * Every batch locks amounts before it takes numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every taken number belongs to
- * a finished batch.
+ * one may take numbers and commit them after another has committed higher numbers. A reader that continues after the last visible row would miss
+ * them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every taken number
+ * belongs to a finished batch.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -10,7 +10,7 @@ export interface Start {
 /** The task of a thread. */
 export interface Task {
   readonly file: string
-  /** Receives transactions and sends their outcomes. */
+  /** The port that receives transactions and sends their outcomes. */
   readonly port: MessagePort
   /** The maximum number of transactions in a batch, unless a single message contains more. */
   readonly batchMax: number

@@ -14,7 +14,7 @@ import * as ThreadWriter from "./ThreadWriter.ts"
 
 export interface WriterContract {
   /**
-   * Commits the transaction durably, or refuses it as a whole. Returns the results of the postings in order. Fails with a posting's refusal
+   * Commits the transaction durably, or refuses it completely. Returns the results of the postings in order. Fails with a posting's refusal
    * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation on `Ledger`. If the caller is
    * interrupted while it waits, the transaction may still commit, so code that acquires a resource this way must wait uninterruptibly.
    *

@@ -32,7 +32,7 @@ const { encode } = outcomeSender()
 const prepared = new Map<string, Sqlite.Statement>()
 /** The number of rows per insert statement. Inserting this many rows together takes a third less time than inserting them one by one. */
 const rowsAtOnce = 8
-/** Keyed by table, because every insert into a table has the same columns. */
+/** The insert statements by table. Every insert into a table has the same columns. */
 const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
 
 const prepare = (text: string): Sqlite.Statement => {
@@ -135,7 +135,7 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
       const maybe_written = error instanceof CommitFailed
       return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
     }
-    // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
+    // A transaction that breaks the database's own rules must not fail the others, so each transaction is run alone.
     return transactions.length > 1
       ? transactions.flatMap((transaction) => answer([transaction], now))
       : [{ _tag: "Broken", reason }]

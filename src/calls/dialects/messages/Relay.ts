@@ -3,8 +3,8 @@
  * (`message_start` and `message_delta`), and the last event (`message_stop`). The last event is withheld until the charge is committed.
  *
  * Where the specification is silent:
- * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first ones. A stream that breaks before `message_delta`
- *   costs its prompt tokens, if they were reported.
+ * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first tokens. A stream that breaks before
+ *   `message_delta` costs its prompt tokens, if they were reported.
  * - A broken stream ends with an event `error` instead of `message_stop`.
  */
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
@@ -48,7 +48,7 @@ export const reader = (): Reader => {
   let finished = false
   let last: string | undefined
 
-  /** Inspects an event and returns what to send to the client now. */
+  /** Inspects an event and returns the text to send to the client now. */
   const look = (event: string): string | undefined => {
     if (last !== undefined) {
       last += event

@@ -42,7 +42,7 @@ export const reader = (notes: boolean): Reader => {
   let latest = ""
   let last: string | undefined
 
-  /** Inspects an event and returns what to send to the client now. */
+  /** Inspects an event and returns the text to send to the client now. */
   const look = (event: string): string | undefined => {
     // Some vendors send chat's `[DONE]` after the last event.
     if (last !== undefined) return ""
