@@ -131,7 +131,7 @@ const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
   ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
 })
 
-/** Writes a slice while it reads the next one, and returns the next one. `done` is the progress after this slice. */
+/** Writes a slice while it reads the next slice, and returns the next slice. `done` is the progress after this slice. */
 const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))

@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - A unit price has at most 18 decimal places. If the product with a factor has more, it is rounded half-up once, in the price's version.
- * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over its plan's.
+ * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over the factor of its plan.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "../../kernel/Money.ts"

@@ -40,7 +40,7 @@ const Pricing = Schema.Struct({
 /** A request field that changes the price of a call. */
 const ModelExtra = Schema.Struct({
   field: Schema.String,
-  /** The allowed values or tool types. If this is missing, all are allowed. */
+  /** The allowed values or tool types. If the field is missing, all are allowed. */
   values: Schema.optional(Schema.Array(Schema.String)),
   /** The factor on the ordinary price, as a decimal string. */
   price_factor: Schema.String,

@@ -40,7 +40,7 @@ export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionReque
   readonly [member: string]: unknown
 }
 
-/** Writes the upstream request body, with the upstream's name for the model. `Left` holds the broken rule. */
+/** Builds the upstream request body, with the upstream's name for the model. `Left` holds the broken rule. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - The call tries for up to ten seconds to deliver the email to the mail server. If the server rejects the email permanently, the call fails and
- *   costs nothing. If the server cannot be reached or defers the email, the email stays in the outbox and is charged.
+ *   costs nothing. If the server cannot be reached or defers the email, the email remains in the outbox and is charged.
  */
 import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"

@@ -21,7 +21,7 @@ export interface Embedded extends SingleAnswer {}
 export type EmbeddingProblem = SingleProblem
 
 export interface EmbeddingsContract {
-  /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
+  /** Creates the embeddings. Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano

@@ -636,7 +636,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** Writes the upstream request body. `Left` holds the reason why the upstream cannot be called. */
+/** Builds the upstream request body. `Left` holds the reason why the upstream cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -698,7 +698,7 @@ interface Attempt {
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
-  /** Set if a fallback serves the call. */
+  /** The fallback's model and price, if a fallback serves the call. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
   /** The highest token counts that the upstream request can cause. */
@@ -1018,7 +1018,7 @@ class Arriving<A> implements Streamed<A> {
 
 // ---- charges --------------------------------------------------------------------------------------------------------------
 
-/** Builds the measurement of a call with these tokens. This runs on every call, so it avoids spreads. */
+/** Builds the measurement of a call with these tokens. This code runs on every call, so it avoids spreads. */
 const measured = (
   { model, served, upstream }: Attempt,
   tokens: Tokens,
@@ -1060,8 +1060,8 @@ const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
 
 /**
- * Returns the usage of an unfinished stream. If more tokens arrived after the answer's count was reported, that count is dropped in favour of the
- * counted tokens.
+ * Returns the usage of an unfinished stream. If more tokens arrived after the answer's count was reported, that count is replaced with the counted
+ * tokens.
  */
 const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
   usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted

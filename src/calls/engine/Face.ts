@@ -26,7 +26,7 @@ export interface Methods<E extends ProblemInstance<string>> {
 export interface Protocolled {
   /** The shape in which refusals are written. */
   readonly shape: Shape
-  /** Reads the members of the call that headers contain. */
+  /** Reads the members of the call that the request headers supply. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 

@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** Writes the upstream request body. `Left` holds the reason why the upstream cannot serve the request. */
+/** Builds the upstream request body. `Left` holds the reason why the upstream cannot serve the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -133,7 +133,7 @@ export const answerOf = (
     })
   })
 
-/** Writes the upstream's complete answer as a stream for the client. Returns `undefined` if the answer cannot be translated. */
+/** Converts the upstream's complete answer to a stream for the client. Returns `undefined` if the answer cannot be translated. */
 export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
   const read = pair?.vendor.readAnswer(answer)
   if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined

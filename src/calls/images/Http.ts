@@ -169,7 +169,7 @@ const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
   )
 
-/** The service's own route. */
+/** The service's own route for generating images. */
 const generation = Effect.gen(function* () {
   const images = yield* Images
   const meteredRoute = yield* meteredRoutes()

@@ -169,7 +169,7 @@ const edited = (
   return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
 }
 
-/** The size in pixels of each named size. */
+/** The named size for each size in pixels. */
 const named: Readonly<Record<string, ImageSize>> = {
   "1024x1024": "square_hd",
   "512x512": "square",

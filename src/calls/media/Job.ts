@@ -65,7 +65,7 @@ export interface Job {
   /** The result, or `null` in lists and if there is no valid result. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
-  /** When the job was submitted, in milliseconds since 1970. */
+  /** The time of the submission, in milliseconds since 1970. */
   readonly created_at: number
   /** The call's rate limits, present on submission if a budget applies to the call. */
   readonly rates?: RatesAt | undefined

@@ -4,7 +4,7 @@ import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { JobStatus } from "./Job.ts"
 
-/** The job that was requested. The HTTP body does not repeat its id. */
+/** The requested job. The HTTP body does not repeat its id. */
 const which = { request_id: Schema.optional(Schema.String) } as const
 
 /** The job could not be priced or was not accepted. Nothing is charged. `field` breaks `rule`. */

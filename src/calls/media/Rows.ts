@@ -21,7 +21,7 @@ export interface Row {
   readonly provider: string
   readonly upstream: string
   readonly endpoint: string
-  /** `null` until the vendor has accepted the job. */
+  /** The vendor's id for the job; `null` until the vendor has accepted the job. */
   readonly vendor_id: string | null
   readonly status: JobStatus | "SUBMITTING"
   readonly queue_position: number | null
@@ -141,7 +141,7 @@ const statementsOf = (sql: SqlClient) => ({
 
   remove: (id: string): Statement => statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`),
 
-  /** Records that the vendor has accepted the job. If another node has already ended the job, it stays ended. */
+  /** Records that the vendor has accepted the job. If another node has already ended the job, the job remains ended. */
   take: (id: string, { queue_position, vendor_id }: Taken, now: number): Statement =>
     statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
       queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id} AND settled = 0`),

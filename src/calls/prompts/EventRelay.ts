@@ -60,7 +60,7 @@ export interface Reader {
   readonly event_bytes_max: number
   /** Returns whether the string is a complete event except for its blank line. */
   readonly isWhole: (text: string) => boolean
-  /** Returns whether the upstream has finished its answer. Events after this are not read. */
+  /** Returns whether the upstream has finished its answer. Later events are not read. */
   readonly isFinished: () => boolean
   readonly report: () => Report
   /** Returns the last bytes for the client. They are sent once the charge is committed. */

@@ -176,9 +176,9 @@ export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<Pric
 
 /** The kinds of separately billed tokens that a prompt may contain. */
 export interface Kinds {
-  /** Whether it may contain audio or images. */
+  /** Whether the prompt may contain audio or images. */
   readonly attachments: boolean
-  /** Whether it may be cached for an hour. */
+  /** Whether the prompt may be cached for an hour. */
   readonly hour: boolean
 }
 

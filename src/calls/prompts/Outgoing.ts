@@ -1,5 +1,5 @@
 /**
- * Writes the upstream request body. The long member (messages or text) is copied from the received JSON. Serializing it again took a third of the CPU
+ * Builds the upstream request body. The long member (messages or text) is copied from the received JSON. Serializing it again took a third of the CPU
  * time of a 200 kB call, and 3 % for an 8 kB call.
  */
 import { isUtf8 } from "node:buffer"
@@ -9,7 +9,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 export type EndpointName = "chat/completions" | "completions"
 
-/** Writes the JSON of an upstream request. Its `long` member is copied from the original JSON, if available. */
+/** Returns the JSON of an upstream request. Its `long` member is copied from the original JSON, if available. */
 export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
   const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
   if (copied === undefined) return JSON.stringify(sent)

@@ -245,7 +245,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), InvalidRequest.ofDecoding)
   return Either.map(request, (request) => {
     const size = sizeOf(request, json?.length ?? Buffer.byteLength(JSON.stringify(body)))
-    // This runs on every call, so it avoids a spread.
+    // This code runs on every call, so it avoids a spread.
     return {
       model: request.model,
       show_usage: request.stream_options?.include_usage === true,

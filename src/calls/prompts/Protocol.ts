@@ -56,7 +56,7 @@ export interface Protocol extends Spoken {
   // ---- the request to an upstream ----
   /** Returns the reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
-  /** Writes the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
+  /** Builds the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
   readonly bodyFor: (
     prompt: ValidPrompt,
     passage: Passage,
@@ -75,7 +75,7 @@ export interface Protocol extends Spoken {
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
   /** Converts a complete answer to a stream. Without this function, the answer is translated and loses parts. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
-  /** Writes the end of a stream that broke after these events. */
+  /** Returns the end of a stream that broke after these events. */
   readonly broken: (events: string) => string
   /** Creates a reader of stream events. `notes` states whether it records the vendor's ids. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader

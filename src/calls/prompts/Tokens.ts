@@ -62,7 +62,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
   details.believe(completionDetails, completion_tokens, any)
-  // This runs on every call, so it avoids a spread.
+  // This code runs on every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,
@@ -167,7 +167,7 @@ const endOfString = (json: string, from: number): number => {
 }
 
 /**
- * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. This runs on every event, so it must be fast, and it
+ * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. It runs on every event, so it must be fast, and it
  * must cover all generated strings.
  */
 export const tokensIn = (json: string): number => {

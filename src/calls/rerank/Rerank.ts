@@ -22,7 +22,7 @@ export interface Reranked extends SingleAnswer {}
 export type RerankProblem = SingleProblem
 
 export interface RerankContract {
-  /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
+  /** Reranks the documents. Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano

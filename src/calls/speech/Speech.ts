@@ -41,7 +41,7 @@ export interface SpeechCall {
 export interface SpeechAudio {
   /**
    * The audio, or the events that contain it. The stream ends once the charge is committed. It is destroyed with an error if the upstream's audio
-   * breaks off. The caller must read the stream to its end or destroy it, because the call stays open until then.
+   * breaks off. The caller must read the stream to its end or destroy it, because the call remains open until then.
    */
   readonly audio: Readable
   readonly content_type: string
@@ -140,7 +140,7 @@ const ask = Effect.fnUntraced(function* (
     return yield* failed(upstream.name, `it returned ${type} instead of ${events ? "events" : "audio"}`)
   }
   const passage = Passage.make(answer, admission.to_its_end)
-  // This must be checked before the client's response begins, because an empty response could only be cut off afterwards.
+  // The audio must be checked before the client's response begins, because an empty response could only be cut off afterwards.
   if (!(yield* passage.begun)) return yield* failed(upstream.name, "the response is empty")
   return yield* passing(admission, order, passage)
 })

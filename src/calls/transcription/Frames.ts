@@ -82,7 +82,7 @@ const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
       : rate === 12
         ? bytes[rateAt]! * 1_000
         : bytes.readUInt16BE(rateAt) * (rate === 13 ? 1 : 10)
-  // Decoders disagree on which rate to use.
+  // Decoders disagree about which rate to use.
   return samplesOf(size, bytes, sizeAt) / (own === 0 ? usual : Math.min(own, usual))
 }
 

@@ -37,7 +37,7 @@ import * as Renewal from "./Renewal.ts"
 import { Plans } from "./Settings.ts"
 import type { PlansByName } from "./Settings.ts"
 
-/** In its operations, `beside` contains statements that commit with the change, such as an audit log entry. */
+/** The operations on allowances. `beside` contains statements that commit with the change, such as an audit log entry. */
 export interface AllowancesContract {
   /** Sets the terms of a tenant's allowance and grants the current period if it is due. */
   readonly set: (

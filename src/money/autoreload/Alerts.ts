@@ -19,7 +19,7 @@ export interface Alert {
 }
 
 export const make = (tenants: TenantsContract, accounts: BillingAccountsContract, outbox: OutboxContract) => ({
-  /** Returns statements that mail an alert to the billing addresses and notify owners and admins. */
+  /** Returns statements that send an alert to the billing addresses and notify owners and admins. */
   statements: Effect.fnUntraced(function* (tenant: TenantId, { key, kind, text, title }: Alert, now: number) {
     const name = (yield* tenants.nameOf(tenant)) ?? tenant
     const emails = yield* accounts.billingEmails(tenant)

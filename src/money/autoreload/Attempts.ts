@@ -174,7 +174,7 @@ const charge = Effect.fnUntraced(function* (
   return { _tag: "Declined", reason }
 })
 
-/** Ends a declined attempt. The third failure in a row disables auto-reload. */
+/** Ends a declined attempt. The third consecutive failure disables auto-reload. */
 const decline = Effect.fnUntraced(function* (state: State, attempt: Attempt, reason: string) {
   const { alerts, balanceOf, outbox, storage, watchList, writer } = state
   const { id, tenant_id } = attempt

@@ -52,8 +52,8 @@ import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"
 
 /**
- * The service. Amounts and thresholds are in nano-USD, and times are in milliseconds since 1970. Only owners and admins may change settings or
- * charge.
+ * The operations of auto-reload. Amounts and thresholds are in nano-USD, and times are in milliseconds since 1970. Only owners and admins may change
+ * settings or charge.
  */
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>

@@ -1,4 +1,4 @@
-/** Holds the watched balances in memory, with the crossings to handle and the reloads that are due. */
+/** Stores the watched balances in memory, with the crossings to handle and the due reloads. */
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"

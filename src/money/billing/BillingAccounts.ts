@@ -25,7 +25,7 @@ import { Tenants } from "../../people/tenants/Tenants.ts"
 import type { Amounts, BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
-/** The service. Money is in nano-USD, and times are in milliseconds since 1970. */
+/** The operations on billing accounts. Money is in nano-USD, and times are in milliseconds since 1970. */
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>

@@ -30,7 +30,7 @@ import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } fr
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** The service. Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
+/** The operations on purchases. Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
 export interface PurchasesContract {
   /** Returns the URL of the processor's page for paying the amount. The amount must be 5 to 10,000 whole credits. */
   readonly checkout: (request: {

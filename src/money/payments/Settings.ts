@@ -9,7 +9,7 @@ const PaymentProcessor = Schema.Struct({
   /** Environment variables that contain the secret key and the webhook signing secret. */
   secret_key_env: Schema.optional(NonEmpty),
   webhook_secret_env: Schema.optional(NonEmpty),
-  /** The secrets themselves, for a local processor that needs none. */
+  /** The secrets themselves, for a local processor that needs no real secrets. */
   secret_key: Schema.optional(NonEmpty),
   webhook_secret: Schema.optional(NonEmpty),
   /** The address to use instead of the processor's own. */

@@ -25,7 +25,7 @@ import type { FundedPlace } from "./Places.ts"
 import { InvalidBillingSource } from "./Problems.ts"
 import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.ts"
 
-/** The service. Money is in nano-USD. */
+/** The operations on billing sources. Money is in nano-USD. */
 export interface PoolingContract {
   /** Returns a credential's payer order. The order is cached until one of the underlying facts changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>

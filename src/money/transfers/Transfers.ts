@@ -76,7 +76,10 @@ export interface TransferOf {
   readonly transfer_id: TransferId
 }
 
-/** The service. Amounts are in nano-USD, and times are in milliseconds since 1970. Senders act for their tenant as its owner or an admin. */
+/**
+ * The operations on transfers. Amounts are in nano-USD, and times are in milliseconds since 1970. Senders act for their tenant as its owner or an
+ * admin.
+ */
 export interface TransfersContract {
   /**
    * Moves the amount from the caller's tenant into escrow and sends an invitation. `key` is the Idempotency-Key: a repeated request returns the

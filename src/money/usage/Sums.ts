@@ -20,9 +20,9 @@ import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "
 import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
-/** The service. Money is in nano-USD, and times are in milliseconds since 1970. */
+/** The operations that sum usage. Money is in nano-USD, and times are in milliseconds since 1970. */
 export interface SumsContract {
-  /** Sums the calls of the caller's account in the credential's tenant, to the millisecond. */
+  /** Sums the calls of the caller's account in the credential's tenant, in a window exact to the millisecond. */
   readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
   /** Sums all calls made with the tenant's credentials, in whole UTC days. Periods without calls are absent. */
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>

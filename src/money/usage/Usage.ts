@@ -185,7 +185,7 @@ export const RollupQuery = Schema.Struct({
 /** A period with at least one call. */
 export interface DataPoint extends Schema.Schema.Type<typeof DataPoint> {}
 export const DataPoint = Schema.Struct({
-  /** Start of the period, in UTC. */
+  /** The start of the period, in UTC. */
   timestamp: Moment,
   total_requests: Schema.Int,
   total_tokens: Schema.Int,
@@ -200,7 +200,7 @@ export const DataPoint = Schema.Struct({
 export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
 export const Rollup = Schema.Struct({
   rollup: Schema.Literal(...rollups),
-  /** The window that was requested. */
+  /** The requested window. */
   start_date: Schema.NullOr(Moment),
   end_date: Schema.NullOr(Moment),
   data_points: Schema.Array(DataPoint)
@@ -260,7 +260,7 @@ export const UsageSeries = Schema.Struct({
   /** The start of the first bucket and the end of the last. */
   start_time: Moment,
   end_time: Moment,
-  /** Start of each bucket. */
+  /** The start of each bucket. */
   timestamps: Schema.Array(Moment),
   /** Series by descending cost. */
   series: Schema.Array(
@@ -307,7 +307,7 @@ export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: 
 
 export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
 export const TeamUsage = Schema.Struct({
-  /** The window that was requested. */
+  /** The requested window. */
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,

@@ -34,7 +34,7 @@ import type { CreatedVoucher, NewVouchers, Redeemed, Voucher, VoucherId } from "
 
 const codesAMinute = 10
 
-/** In its operations, `beside` contains statements that commit with the change, such as an audit log entry. */
+/** The operations on vouchers. `beside` contains statements that commit with the change, such as an audit log entry. */
 export interface VouchersContract {
   /** Creates the requested vouchers in one transaction. Only this response contains their codes. */
   readonly create: (

@@ -140,7 +140,7 @@ class DaysOfOwners {
   }
 }
 
-/** The number of bits that are used of a V8 small integer. */
+/** The number of bits used per V8 small integer. */
 const daysInWord = 30
 
 /** The sums of the records read so far, for open days and for finished days that have not been compared yet. */

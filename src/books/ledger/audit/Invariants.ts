@@ -64,7 +64,7 @@ export interface TrialBalance {
   readonly escrow: Nano
 }
 
-/** Computes the four sums. They add up to 0. It reads all entries, as `verify` does. */
+/** Computes the four sums from all entries, as `verify` does. They add up to 0. */
 export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
   Effect.map(
     Effect.orDie(

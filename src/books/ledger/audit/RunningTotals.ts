@@ -253,7 +253,7 @@ export class RunningTotals {
     return call
   }
 
-  /** Drops a call whose cost matches its debit, so that only mismatches stay in memory. */
+  /** Drops a call whose cost matches its debit, so that only mismatches remain in memory. */
   private settle(id: string, { account, amount, cost, count }: Call): void {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }

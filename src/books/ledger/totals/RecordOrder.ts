@@ -26,7 +26,7 @@ export const minus = (a: Value, b: Value): Value => {
 
 /** Sorts places by value. The input must be in the order of `seq`. */
 export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
-  // The sort is stable, so equal values stay in the order of `seq`.
+  // The sort is stable, so equal values remain in the order of `seq`.
   const order = Array.from(values, (_, i) => i).sort((a, b) => {
     const [left, right] = [values[a]!, values[b]!]
     return left < right ? -1 : left > right ? 1 : 0

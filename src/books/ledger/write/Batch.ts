@@ -184,7 +184,7 @@ interface Loaded {
   readonly seqs?: Seqs
 }
 
-/** Locks and loads the rows that the batch touches. Only concurrent writers need it. */
+/** Locks and loads the rows that the batch touches. Only concurrent writers need the locks. */
 function* loadLocked(
   transactions: ReadonlyArray<Transaction>,
   now: number,

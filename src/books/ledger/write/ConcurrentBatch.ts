@@ -1,8 +1,8 @@
 /**
  * Runs a batch while other writers may write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
- * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock stay valid until the commit. A batch with
- * statements from other modules first takes an additional lock, so only one of these batches runs at a time across all nodes, as on SQLite. Charges
- * do not take that lock.
+ * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock remain valid until the commit. A batch
+ * with statements from other modules first takes an additional lock, so only one of these batches runs at a time across all nodes, as on SQLite.
+ * Charges do not take that lock.
  *
  * Locking and reading take a single round trip. This requires the numbers of the rows. The numbers never change, so a node caches them (`Known`).
  * Only budgets and debts need a second round trip. Each tenant's head and account store the number of the tenant's budgets. Both rows are locked in
@@ -452,7 +452,7 @@ const nextSeqs = `SELECT
 const numbersOf = (list: string | null | undefined): ReadonlyArray<number> =>
   list === null || list === undefined ? [] : list.split(",").map(Number)
 
-/** Writes numbers as a single array parameter. */
+/** Formats numbers as a single array parameter. */
 const numberArray = (numbers: Iterable<number>): string => `{${[...numbers].join(",")}}`
 
 const textArray = (texts: ReadonlyArray<string>): string => `{${texts.map(quoted).join(",")}}`

@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // The callers stay in the queue, because the replies may still arrive.
+      // The callers remain in the queue, because the replies may still arrive.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       void thread?.worker.terminate()

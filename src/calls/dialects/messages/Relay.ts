@@ -19,7 +19,7 @@ const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
   error: { type: "api_error", message: "the model broke off", code: "upstream_error" }
 })}${blankLine}`
-/** Ends a stream that broke. */
+/** Returns the end of a broken stream. */
 export const broken = (): string => brokenOff
 
 /** Matches the names of generated strings, and the events that must be inspected. */
