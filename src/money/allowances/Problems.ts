@@ -14,7 +14,7 @@ export class AllowanceNotFound extends Problem<AllowanceNotFound>()("AllowanceNo
 /** The configuration contains no plan with this name, or the plan has no allowance. */
 export class AllowancePlanUnknown extends Problem<AllowancePlanUnknown>()("AllowancePlanUnknown", {
   status: 422,
-  error: "the configuration contains no plan with this name and an allowance",
+  error: "no configured plan with this name has an allowance",
   code: "plan_unknown",
   fields: { plan: Schema.String }
 }) {}

@@ -96,7 +96,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotPending)
       .addError(TransferResendTooSoon)
       .addError(TooManyLetters)
-      .annotate(OpenApi.Summary, "Send a new link by email, which replaces the last one, at most once every 12 hours")
+      .annotate(OpenApi.Summary, "Send a new link by email in place of the last one, at most once every 12 hours")
   )
   .add(
     HttpApiEndpoint.get("received", "/v1/transfers")
