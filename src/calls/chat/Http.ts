@@ -64,7 +64,7 @@ const listed = (
     ...row,
     id: "auto",
     name: "Auto",
-    description: "The service chooses the model, which determines the price.",
+    description: "The service chooses the model. The model determines the price.",
     pricing: { prompt: "-1", completion: "-1", request: "-1" }
   }
   return [byAuto, ...rows]

@@ -104,7 +104,7 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
   const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
   return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
     ? undefined
-    : `must be a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
+    : `must be a whole number from 1${dimensions === undefined ? " upwards" : ` to ${dimensions}`}`
 }
 
 /** Refuses a field that changes the vendor's bill or resembles one that does. */

@@ -170,9 +170,9 @@ const ModelEntry = ModelFields.pipe(
   Schema.filter(({ routing, upstreams }) =>
     upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {
       if (routing === "cost" && cost === undefined)
-        return [{ path: ["upstreams", i, "cost"], message: "required for routing by cost" }]
+        return [{ path: ["upstreams", i, "cost"], message: "must be set for routing by cost" }]
       if (routing !== "weights" && weight !== undefined)
-        return [{ path: ["upstreams", i, "weight"], message: 'allowed only with "routing": "weights"' }]
+        return [{ path: ["upstreams", i, "weight"], message: 'must be omitted unless "routing" is "weights"' }]
       return []
     })
   )

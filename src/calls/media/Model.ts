@@ -126,7 +126,7 @@ const videoRules = ({
   return [
     optional(
       "resolution",
-      tiers[0] === "" ? "this model has no tiers" : `must be one of ${tiers.join(", ")}`,
+      tiers[0] === "" ? "must be omitted, because this model has no tiers" : `must be one of ${tiers.join(", ")}`,
       (value) => value !== "" && tiers.includes(value as string)
     ),
     rule("duration", durationRule(duration), (value) =>
@@ -140,7 +140,7 @@ const videoRules = ({
     ),
     from_image
       ? rule("start_image_url", "must be an http(s) URL or a data URI of an image", isImage)
-      : rule("start_image_url", "use an image-to-video model", isAbsent)
+      : rule("start_image_url", "must be omitted; use an image-to-video model", isAbsent)
   ]
 }
 
@@ -151,10 +151,10 @@ const isAcceptable = (declared: VideoModel["duration"], seconds: unknown): boole
 }
 
 const durationRule = (declared: VideoModel["duration"]): string => {
-  if (declared === undefined) return `must be a whole number of seconds, 1 to ${openDurationMax}`
+  if (declared === undefined) return `must be a whole number of seconds from 1 to ${openDurationMax}`
   return "set" in declared
     ? `must be one of ${declared.set.join(", ")} seconds`
-    : `must be a whole number of seconds, ${declared.min} to ${declared.max}`
+    : `must be a whole number of seconds from ${declared.min} to ${declared.max}`
 }
 
 /** Returns whether a value is a URL that the vendor can fetch, or an image as a data URI. */

@@ -161,9 +161,9 @@ const openAiAskedOf = (fields: OpenAiFields): Either.Either<Asked, InvalidReques
 }
 
 const noGranularities = Either.left(
-  InvalidRequest.of("timestamp_granularities", "allowed only with verbose_json as the response_format")
+  InvalidRequest.of("timestamp_granularities", "must be omitted unless response_format is verbose_json")
 )
-const notStreamed = Either.left(InvalidRequest.of("stream", "allowed only with json or text as the response_format"))
+const notStreamed = Either.left(InvalidRequest.of("stream", "must be omitted unless response_format is json or text"))
 
 const openAiReplyOf = (transcript: Transcript, { response_format = "json", stream }: OpenAiFields): Reply => {
   const { body, content_type } = stream === "true" ? events(transcript) : formatted(transcript, response_format)

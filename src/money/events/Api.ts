@@ -34,6 +34,6 @@ export class EventsApi extends HttpApiGroup.make("events").add(
       OpenApi.Summary,
       "Stream server-sent events for the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
         "(a row of `notifications`; only for the user's own sign-in), `reset` (more than 1,000 calls were missed: read them again), and " +
-        "`end` with a reason, which comes last. To continue after an event, send its id"
+        "`end` (always the last event) with a reason. To continue after an event, send its id"
     )
 ) {}

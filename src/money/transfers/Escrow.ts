@@ -115,7 +115,7 @@ const end = ({ reading, sql, writer }: Parts) =>
               : Effect.fail<Conflict>({ _tag: "Conflict", statement: 0 })
           ),
         BalanceTooLarge: () =>
-          new TransferInvalid({ message: "amount: exceeds what the recipient's balance can hold" }),
+          new TransferInvalid({ message: "amount: must not raise the recipient's balance above its maximum" }),
         // The recipient must not learn that the sender owes money.
         InsufficientCredits: () =>
           new TransferInvalid({

@@ -75,7 +75,7 @@ const amountIn = (body: string): Effect.Effect<Nano, InvalidRequest> => {
       try: () => parse(body) as { readonly amount: unknown },
       // The body is known to be valid JSON, so the parser can fail only because of deep nesting or a repeated field.
       catch: (error) =>
-        wrong("", error instanceof RangeError ? "must not be nested so deeply" : "must not repeat a field")
+        wrong("", error instanceof RangeError ? "must be nested less deeply" : "must not repeat a field")
     }),
     ({ amount }) =>
       isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "must be a number")

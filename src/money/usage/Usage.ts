@@ -236,7 +236,7 @@ export const SeriesQuery = Schema.Struct({
   end_time: text("Required, RFC 3339; rounded up to a whole bucket"),
   grain: oneOf(grains, "The width of a bucket in UTC, `day` by default"),
   by: text(
-    `What each series stands for: ${seriesBy.join(", ")}, or \`tag:name\` for the values of a tag. Default: none. Payers are tenants`
+    `The property that each series stands for: ${seriesBy.join(", ")}, or \`tag:name\` for the values of a tag. Default: none. Payers are tenants`
   ),
   group_by: text("An alias for `by`"),
   ...labelFilters,

@@ -55,7 +55,7 @@ export const sentences = {
   "tollgate_ledger_amounts names the newest entry": ({ expected, found, id }) =>
     `tollgate_ledger_amounts states that the newest entry of ${id} is row ${found}, but it is ${expected}`,
   "tollgate_usage_heads names the newest record": ({ expected, found, id }) =>
-    `tollgate_usage_heads states ${found} for ${id}, but there are ${expected}`,
+    `tollgate_usage_heads states ${found} for ${id}, but should state ${expected}`,
   "tollgate_ledger_offsets locates the entries": ({ expected, found, id }) =>
     `tollgate_ledger_offsets states ${found} for ${id}, but the entries require ${expected}`,
   "tollgate_usage_offsets locates the records": ({ expected, found, id }) =>
