@@ -204,7 +204,7 @@ describe("tollgate check", () => {
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,
       models: "small",
-      payments: "off: only the operator gives credit",
+      payments: "off: only the operator grants credit",
       probes: [
         { entry: "upstreams.good", address: `${address}/v1/models` },
         { entry: "upstreams.keyed", fault: "rejects the key (401): set api_key_env" },

@@ -8,15 +8,15 @@ import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Applies the missing migrations and returns them. This needs exclusive use of the database, because an upgrade changes tables to which a running
- * earlier version still writes.
+ * Applies the missing migrations and returns them. Requires exclusive use of the database, because an earlier version that is still running would
+ * write to the tables that the upgrade changes.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
     if (applied < Engine.newest(facts.database)) {
       yield* Effect.catchTag(Engine.lock(facts.database), "AlreadyServed", () =>
         refuse(
-          `${facts.database.shown} must be upgraded first, but an earlier version is using it; stop that version, or run its own command`
+          `${facts.database.shown} must be upgraded first, but an earlier version is using it; stop that version, or run the command of that version`
         )
       )
     }
@@ -46,10 +46,12 @@ export const database = (facts: EnvironmentFacts) =>
 export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
   database.engine === "sqlite"
     ? Effect.succeed(database.path)
-    : refuse(`${database.shown} is not a file; use ${instead} or your provider's tool`)
+    : refuse(`${database.shown} is not a file; use ${instead} or your provider's backup tool`)
 
-/** Says when a running service applies a change: on SQLite when its cache expires, on PostgreSQL after a notification (`storage/engine/Signals`). */
+/**
+ * States when a running service applies a change: on SQLite when its cache expires, on PostgreSQL after a notification (`storage/engine/Signals`).
+ */
 export const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"
-    ? `a running service applies this within ${Duration.toMinutes(cacheLifetime)} min`
-    : "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"
+    ? `a running service applies the change within ${Duration.toMinutes(cacheLifetime)} min`
+    : "running nodes are notified and apply the change immediately; a node that misses the notification applies it within 2 s"

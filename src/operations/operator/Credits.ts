@@ -141,7 +141,7 @@ const grantOf = (sql: SqlClient, reference: string): Effect.Effect<Booked | unde
     ([row]) => row && { tenant_id: row.tenant_id, amount: fromRow(row.amount) }
   )
 
-/** Handles a reference that is already booked: returns `done: false` for the same tenant and amount, and otherwise refuses. */
+/** Handles a reference that was already recorded: returns `done: false` for the same tenant and amount, and otherwise refuses. */
 const answerAgain = Effect.fnUntraced(function* (
   { ledger, log }: Pick<Parts, "ledger" | "log">,
   by: Operator,
