@@ -118,7 +118,7 @@ describe("tollgate quickstart", () => {
     const silent = `http://127.0.0.1:${await freePort()}`
     expect(await run("--upstream", silent)).toMatchObject({
       code: 1,
-      stderr: `tollgate: --upstream ${silent}: it cannot be reached (ECONNREFUSED)\n`
+      stderr: `tollgate: --upstream ${silent}: the server cannot be reached (ECONNREFUSED)\n`
     })
     const secret = silent.replace("//", "//user:pass-word@")
     expect(await run("--upstream", secret)).toMatchObject({
