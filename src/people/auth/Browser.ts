@@ -1,5 +1,5 @@
 /**
- * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads what access the application requests, and decides. In
+ * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads which access the application requests, and decides. In
  * the device flow, the user first types the device's code.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
@@ -45,7 +45,7 @@ export interface BrowserContract {
   readonly authorize: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/authorize`: processes the user's decision. */
   readonly decide: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/device`: shows the form for the user code, and then the consent page. */
+  /** `GET /oauth/device`: shows the form for the user code, followed by the consent page. */
   readonly device: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/device`: processes the user's decision about a device. */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
@@ -59,9 +59,9 @@ export interface BrowserContract {
   readonly toLetter: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/link`: sends a sign-in link. */
   readonly requestLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/link`: follows the link in a letter, or shows the address form if the request contains no token. */
+  /** `GET /oauth/link`: follows the link in an email, or shows the address form if the request contains no token. */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/continue`: continues with the browser's cookie, which browsers do not send along with the provider's form. */
+  /** `GET /oauth/continue`: continues with the browser's cookie. Browsers do not send this cookie together with the provider's form. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 
@@ -83,7 +83,7 @@ export interface Dependencies {
   readonly sessions: BrowserSessionsContract
   readonly limits: RateLimitsContract
   readonly info: ServiceFacts
-  /** The path of the OAuth pages, which starts with the path of `public_url`. */
+  /** The path of the OAuth pages. It starts with the path of `public_url`. */
   readonly pages: string
   readonly consolePages: ConsoleReturn.ConsoleReturn
   readonly state: BrowserState.BrowserState

@@ -1,6 +1,6 @@
 /**
- * Security middleware for contracts. Each one provides the `CurrentCaller`; `people/auth/SecurityHttp` implements them. Every middleware for user
- * tokens names the scope that an application's token needs.
+ * Security middleware for contracts. Each middleware provides the `CurrentCaller`; `people/auth/SecurityHttp` implements it. Every middleware for
+ * user tokens states the scope that an application's token must contain.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -26,13 +26,13 @@ const bearer = (format: string, description: string) =>
 
 const asToken = bearer(
   "JWT",
-  "a user's access token, either from the user's own sign-in (`POST /v1/auth/google`), which may do everything, or from an application " +
-    "(`POST /v1/auth/oauth/token`), which needs the scope of the operation. Valid for an hour."
+  "a user's access token, valid for an hour. A token from the user's own sign-in (`POST /v1/auth/google`) may do everything. A token from an application " +
+    "(`POST /v1/auth/oauth/token`) must contain the scope of the operation."
 )
 const asKey = bearer(
   "<prefix>-prod-<64 hex digits>",
   "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Valid until it is deleted, or until its `expires_at`. " +
-    "Also the key of a run (`POST /v1/runs`), which has `run` in place of `prod`."
+    "The key of a run (`POST /v1/runs`) is also accepted; it contains `run` in place of `prod`."
 )
 const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token, an API key or the key of a run.")
 

@@ -2,7 +2,7 @@
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { budgets } from "../../books/ledger/rows/Relations.ts"
 
-/** Matches ids that this service made. Hosts set their own budgets in the books. */
+/** Matches ids that this service created, because hosts may set their own budgets in the books. */
 const isOwn = `LIKE 'run@_${"_".repeat(22)}' ESCAPE '@'`
 
 export const checks: ReadonlyArray<Check> = [
