@@ -115,7 +115,7 @@ import { VouchersHttp } from "../money/vouchers/Http.ts"
 import { Vouchers } from "../money/vouchers/Vouchers.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
 
-/** Loads the audit only when verification first runs. */
+/** The verifier. It loads the audit only when verification first runs. */
 const verifier = Verifier.layer(
   Effect.map(
     Effect.promise(() => import("./Checks.ts")),

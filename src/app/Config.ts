@@ -171,7 +171,10 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
-/** `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address on which the service listens. */
+/**
+ * Returns the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address on which
+ * the service listens.
+ */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
   file: Pick<ConfigFile, "service_name" | "public_url">

@@ -28,7 +28,7 @@ import { ReloadRefused } from "../operations/operator/Problems.ts"
 import { Reload } from "../operations/operator/Reload.ts"
 import type { Reloaded } from "../operations/operator/Reload.ts"
 
-/** Reads the configuration again. */
+/** An effect that reads the configuration again. */
 export type Read = Effect.Effect<ConfigFile, ConfigProblem>
 
 const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
@@ -144,7 +144,7 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   {
     readonly serving: NodeServer.Serving
     readonly reload: Effect.Effect<Reloaded, ReloadRefused>
-    /** The configuration of the current services. */
+    /** Returns the configuration of the current services. */
     readonly configuration: () => ConfigFile
     /** Notifies every gate that the process is shutting down. */
     readonly closing: Effect.Effect<void>

@@ -41,7 +41,7 @@ export const databaseAt = (url: string): Either.Either<Location, string> => {
     return rule === undefined ? Either.right(database) : wrong(rule)
   }
   const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
-  // SQLite would interpret such a name as an in-memory database or as options.
+  // SQLite would interpret these characters as an in-memory database or as options.
   return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
     ? wrong("must be sqlite:<path of the file> or postgres://user@host/database, or unset for a file in DATA_DIR")
     : Either.right(sqliteFile(path))

@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - The probe of an upstream requests the list of models with the upstream's key. A rejected key (401, 403) or a missing response fails the check.
- *   Any other response passes, because some vendors have no such list. For the mail server, the payment processor and upstreams with AWS, Google
- *   Cloud or Entra credentials, the probe only opens a connection.
+ *   Any other response passes, because some vendors provide no list of models. For the mail server, the payment processor and upstreams with AWS,
+ *   Google Cloud or Entra credentials, the probe only opens a connection.
  * - Each probe times out after ten seconds.
  */
 import * as GitHub from "../../upstream/identity/GitHub.ts"

@@ -1,4 +1,4 @@
-/** `tollgate client`: manages registered applications, which sign people in or serve a website's contact form. */
+/** `tollgate client`: manages the registered applications that sign people in or serve a website's contact form. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import type { EnvironmentFacts } from "../Environment.ts"

@@ -5,7 +5,7 @@ import type { Console } from "effect"
 // oxlint-disable-next-line no-control-regex -- the escape sequences of terminal colors
 const colors = /\u001b\[[0-9;]*m/g
 
-/** Whether the stream displays colors (no-color.org). */
+/** Returns whether the stream displays colors (no-color.org). */
 const shows = (stream: NodeJS.WriteStream): boolean =>
   stream.isTTY && (process.env.NO_COLOR ?? "") === "" && process.env.TERM !== "dumb"
 

@@ -33,7 +33,7 @@ export const upToDate = (facts: EnvironmentFacts) =>
     })
   )
 
-/** The database's layer. It logs only at `LOG_LEVEL=debug`, because the command reports failures itself. */
+/** Provides the database. The layer logs only at `LOG_LEVEL=debug`, because the command reports failures itself. */
 export const database = (facts: EnvironmentFacts) =>
   Database.layerAt(facts.database).pipe(
     LogLevel.lessThan(facts.log_level, LogLevel.Info)
@@ -42,7 +42,7 @@ export const database = (facts: EnvironmentFacts) =>
     Layer.provide(upToDate(facts))
   )
 
-/** Returns the database file, for commands that work on files. `instead` names the equivalent tool for PostgreSQL. */
+/** Returns the database file, for commands that work on files. `instead` is the name of the equivalent tool for PostgreSQL. */
 export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
   database.engine === "sqlite"
     ? Effect.succeed(database.path)

@@ -120,7 +120,7 @@ const verdictOf = ({ differences, known }: Configured): string =>
   known === undefined
     ? "not in the catalogue"
     : known.price === undefined
-      ? `${known.id}, which has no price in the catalogue`
+      ? `${known.id}, without a price in the catalogue`
       : differences.length === 0
         ? `same as ${known.id}`
         : `differs from ${known.id}`

@@ -72,7 +72,7 @@ const personOf = (
   return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
-/** Reads the people in a file. Rejects the whole file if a single line is wrong. */
+/** Reads the people in a file. Rejects the complete file if a single line is wrong. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
   if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)

@@ -27,7 +27,7 @@ interface Import {
   readonly letters: boolean
 }
 
-/** The external id of a key that an import creates. */
+/** Returns the external id of a key that an import creates. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
 /** Creates the teams that do not exist yet. If they need an owner and none was given, fails before it creates any team. */
@@ -133,7 +133,7 @@ const configOf = (letters: boolean, config: Option.Option<string>) =>
   !letters
     ? Effect.succeed(undefined)
     : Option.isNone(config)
-      ? refuse("--letters: requires --config, the service's configuration file, which sets the mail server")
+      ? refuse("--letters: requires --config, the service's configuration file with its mail server")
       : mailingConfig(config.value, "--letters")
 
 export const peopleImport = Command.make("import", options, ({ config, file, json, letters, ...asked }) =>

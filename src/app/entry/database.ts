@@ -23,14 +23,14 @@ export type { Connections, Location, PostgresDatabase, SqliteFile } from "../../
 export type { Finding } from "../../books/ledger/rules/Check.ts"
 
 /**
- * A migrated SQLite file, with the writer on its own thread. Only one server may use the file, because an earlier version would write to the tables
- * that an upgrade changes.
+ * Provides a migrated SQLite file, with the writer on its own thread. Only one server may use the file, because an earlier version would write to the
+ * tables that an upgrade changes.
  */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
 
 /**
- * A migrated PostgreSQL database for any number of nodes. `url` is `postgres://user:password@host/database`. `node` is this node's name and defaults
- * to the host. `connections` sets the number of connections and their timeouts.
+ * Provides a migrated PostgreSQL database for any number of nodes. `url` is `postgres://user:password@host/database`. `node` is this node's name and
+ * defaults to the host. `connections` sets the number of connections and their timeouts.
  */
 export const layerPostgres = (
   url: Redacted.Redacted,
@@ -41,13 +41,13 @@ export const layerPostgres = (
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
 }
 
-/** A database of either engine. */
+/** Provides a database of either engine. */
 export const layerAt = (
   location: Location
 ): Layer.Layer<Writer | SqlClient, Layer.Layer.Error<ReturnType<typeof layer>> | SqlError> =>
   location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location)
 
-/** Builds the indexes that a new version adds to large PostgreSQL tables. `jobs` of `tollgate/http` includes this loop. */
+/** The loop that builds the indexes that a new version adds to large PostgreSQL tables. `jobs` of `tollgate/http` includes this loop. */
 export const layerJobs = Layer.provide(Indexes.layerJobs, Indexes.layer)
 
 /** A new database in memory, for tests. */

@@ -21,7 +21,7 @@ export type { UnitPrice } from "../../kernel/Price.ts"
 export type { Caller } from "../../kernel/Caller.ts"
 export { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 
-/** Admission, and the price versions that charges refer to. Requires a database and `Payers`, which decides who pays for a call. */
+/** Admission, and the price versions that charges refer to. Requires a database and `Payers`. `Payers` decides who pays for a call. */
 export const layer = Layer.mergeAll(Gate.layer, PriceVersions.layer, PriceFactors.layerNone)
 
 /** The loop of `layer`. It releases the reservations of processes that have stopped. */

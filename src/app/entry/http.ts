@@ -43,16 +43,16 @@ export class Service extends Context.Tag("tollgate/http/Service")<
 >() {}
 
 /**
- * The service as an application on the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts paths
- * with and without the prefix, so the host's router may strip the prefix.
+ * Returns the service as an application on the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts
+ * paths with and without the prefix, so the host's router may strip the prefix.
  */
 export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
   Effect.flatMap(Service, (service) => service.beneath(prefix))
 
 /**
- * The service under a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Under that prefix, the service handles routes, errors,
- * `/openapi.json` and `/docs`. The host handles all other paths with its own routes, documents and `HttpApi` middleware. Middleware for the host's
- * whole server (`HttpApiBuilder.serve(middleware)`) applies to both, except to requests in `layerServer`'s fast lane.
+ * Provides the service under a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Under that prefix, the service handles routes,
+ * errors, `/openapi.json` and `/docs`. The host handles all other paths with its own routes, documents and `HttpApi` middleware. Middleware for the
+ * host's whole server (`HttpApiBuilder.serve(middleware)`) applies to both, except to requests in `layerServer`'s fast lane.
  */
 export const mounted = (prefix: Prefix) =>
   HttpApiBuilder.middleware(
@@ -89,7 +89,7 @@ const beneath =
     })
 
 /**
- * The service with all of its rooms and background loops, built from a configuration document and the values of the environment. Requires a database
+ * Provides the service with all its rooms and background loops, from a configuration document and the values of the environment. Requires a database
  * (`tollgate/database`). `public_url` in the document must include the prefix: `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>

@@ -24,7 +24,7 @@ export const before = Schema.optional(
 /** The cursor for a list in chronological order. */
 export const after = before
 
-/** A page. `next` is null on the last page. */
+/** Creates the schema of a page. `next` is null on the last page. */
 export const Keyset = <A, I, R>(record: Schema.Schema<A, I, R>) =>
   Schema.Struct({ records: Schema.Array(record), next: Schema.NullOr(Schema.String) })
 

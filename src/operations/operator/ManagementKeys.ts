@@ -150,7 +150,7 @@ const holding = (
     return { operator, scopes }
   })
 
-/** Invalidates the management keys that were issued under the old secret. */
+/** The ending of management keys: keys issued under the old secret become invalid. */
 export const managementKeysEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_keys WHERE ended_at IS NULL AND expires_at > ${now}`,

@@ -240,7 +240,7 @@ const end = ({ sql, writer }: Parts): OperatorSessionsContract["end"] =>
     )
   })
 
-/** Invalidates the codes, cookies and tokens that were issued under the old secret. */
+/** The ending of operators' sessions: codes, cookies and tokens issued under the old secret become invalid. */
 export const operatorSessionsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_sessions WHERE ended_at IS NULL AND expires_at > ${now}`,

@@ -24,7 +24,7 @@ export interface BillDrift {
   readonly coverage: number
 }
 
-/** Reads the newest compared day of each vendor's bill, for the metrics. By default, there are none. */
+/** The reader of each vendor's newest compared day, for the metrics. The default returns none. */
 export class BillDrifts extends Context.Reference<BillDrifts>()("tollgate/ops/BillDrifts", {
   defaultValue: (): Effect.Effect<ReadonlyArray<BillDrift>> => Effect.succeed([])
 }) {}

@@ -212,7 +212,7 @@ const nodeMetrics = (registry: Registry) => {
       labelNames: ["node"] as const,
       registers: [registry]
     }),
-    leads: gauge("tollgate_node_leads", "1 if this node is the leader, which runs the loops for all nodes"),
+    leads: gauge("tollgate_node_leads", "1 if this node is the leader and runs the loops for all nodes"),
     lease: gauge("tollgate_node_lease_seconds", "Seconds until this node's lease lapses; negative if it has lapsed"),
     lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node last renewed its lease"),
     nodes: gauge("tollgate_nodes", "Nodes that hold a lease")

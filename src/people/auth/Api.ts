@@ -272,7 +272,7 @@ const UserInfo = Schema.Struct({
   email_verified: Schema.Boolean
 }).annotations({ identifier: "UserInfo" })
 
-/** Shows the user's claims to an application. */
+/** Routes that return the user's claims to an application. */
 export class UserInfoApi extends HttpApiGroup.make("userinfo")
   .add(
     HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")

@@ -9,9 +9,9 @@
  * plans.
  *
  * Where the specification is silent:
- * - A verified address identifies an account, whichever provider verified it. An unverified address proves nothing.
- * - If an application revokes one of its tokens, the whole sign-in ends, as RFC 7009 allows. The response to an unknown token, or to another
- *   application's token, is identical, but no sign-in ends.
+ * - A verified address identifies an account, regardless of the provider that verified it. An unverified address proves nothing.
+ * - If an application revokes one of its tokens, its sign-in ends, as RFC 7009 allows. The response to an unknown token, or to another application's
+ *   token, is identical, but no sign-in ends.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"

@@ -23,7 +23,7 @@ interface PendingSignIn {
   readonly nonce: string
   readonly until: number
 }
-/** Sent in the `state` parameter, which the provider returns unchanged. */
+/** Sent in the `state` parameter. The provider returns it unchanged. */
 export interface ProviderState {
   readonly kind: "errand"
   readonly provider: ProviderName

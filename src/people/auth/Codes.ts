@@ -99,7 +99,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
 
 export type Codes = ReturnType<typeof make>
 
-/** Invalidates the codes that were issued under the old secret. */
+/** The ending of authorization codes: codes issued under the old secret become invalid. */
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],

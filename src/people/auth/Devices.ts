@@ -172,7 +172,7 @@ export const shownUserCode = (user_code: string): string => {
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 
-/** Invalidates the codes that were issued under the old secret. */
+/** The ending of device codes: codes issued under the old secret become invalid. */
 export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,

@@ -48,7 +48,7 @@ const form = Effect.fnUntraced(function* (dependencies: Dependencies, query: URL
   return yield* withPending(dependencies, html(unusable === undefined ? 200 : 400, body), nonce)
 })
 
-/** `POST /oauth/link`: sends a link. Only our own form contains a state that matches the browser's cookie. */
+/** Sends a link (`POST /oauth/link`). Only our own form contains a state that matches the browser's cookie. */
 export const request = (dependencies: Dependencies): BrowserContract["requestLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, info, links, state } = dependencies
@@ -73,7 +73,7 @@ export const request = (dependencies: Dependencies): BrowserContract["requestLin
     return HttpServerResponse.setHeader(html(200, body), "set-cookie", held)
   })
 
-/** `GET /oauth/link`: follows a link, or shows the address form if there is no token. */
+/** Follows a link, or shows the address form if there is no token (`GET /oauth/link`). */
 export const follow = (dependencies: Dependencies): BrowserContract["followLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, links, registration } = dependencies

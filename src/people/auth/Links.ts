@@ -145,7 +145,7 @@ const following = ({ secret, sql, writer }: Dependencies) =>
     return { identity: identityOf(row.email), destination: JSON.parse(row.destination) as Destination }
   })
 
-/** Invalidates the links that were sent under the old secret. */
+/** The ending of sign-in links: links sent under the old secret become invalid. */
 export const linksEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_links WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [

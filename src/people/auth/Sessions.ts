@@ -292,7 +292,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
     return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
   }, Effect.orDie)
 
-/** Ends all sign-ins, because the refresh tokens that were issued under the old secret are invalid. */
+/** The ending of sign-ins: all of them end, because refresh tokens issued under the old secret are invalid. */
 export const sessionsEnd: Ending = {
   // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL

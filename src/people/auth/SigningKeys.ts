@@ -192,7 +192,7 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
   Effect.orDie
 )
 
-/** Deletes the signing keys, because a new secret cannot open them. The next start creates a new key. */
+/** The ending of signing keys: they are deleted, because a new secret cannot open them. The next start creates a new key. */
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],

@@ -136,8 +136,8 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Returns whether the client registered the redirect URI. The strings must be equal except for the port of a loopback address, which a native
- * application cannot know in advance (RFC 8252). Compares the strings unparsed, because a browser may parse them differently.
+ * Returns whether the client registered the redirect URI. The strings must be equal except for the port of a loopback address, because a native
+ * application cannot know it in advance (RFC 8252). Compares the strings unparsed, because a browser may parse them differently.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))

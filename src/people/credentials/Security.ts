@@ -87,7 +87,7 @@ export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billi
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** For `usage` and `usage/rollup`, which have their own text for a tenant mismatch. */
+/** For `usage` and `usage/rollup`. These routes have their own text for a tenant mismatch. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,
@@ -120,7 +120,7 @@ export class KeyOrTokenOfKeys extends Object.assign(
   { demand: "keys" as const }
 ) {}
 
-/** K/U, or `x-api-key`, which clients of Anthropic's protocol send. */
+/** K/U, or the header `x-api-key` that clients of Anthropic's protocol send. */
 // @effect-diagnostics-next-line leakingRequirements:off -- authentication reads the headers of the request
 export class KeyOrTokenEitherHeader extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {

@@ -45,7 +45,7 @@ export const servesAlone = (sql: SqlClient): boolean => sql.onDialectOrElse({ pg
 const record = (writer: WriterContract, text: Parameters<typeof statement>[0]) =>
   untilWritten<void, never, never>(Statements.write(writer, statement(text)))
 
-// ---- ending a letter ----------------------------------------------------------------------------------------------------
+// ---- ending an email ----------------------------------------------------------------------------------------------------
 
 /** Whether the row of a finished email is kept, so that its key cannot be reused. */
 type Retention = "kept" | "deleted"
@@ -87,7 +87,7 @@ const wordsOf = (cause: Cause.Cause<unknown>): string => {
   return (error instanceof Error ? error.message : String(error)).slice(0, 500)
 }
 
-// ---- sending a letter ---------------------------------------------------------------------------------------------------
+// ---- sending an email ---------------------------------------------------------------------------------------------------
 
 const contentOf = (secret: DeploymentSecretContract, { sealed }: Row) =>
   Effect.map(secret.unseal(sealed), (text) => JSON.parse(text) as { readonly subject: string; readonly text: string })

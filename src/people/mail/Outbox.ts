@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - An email is never sent twice under one key. If the connection or the process ended during an attempt, the email may have been sent, so it is not
- *   sent again. A user can request a resend, which creates a separate email.
+ *   sent again. A user can request a resend. It is a separate email.
  * - An email that cannot be opened, because the secret changed or its row is damaged, is marked as failed.
  * - If the mail server is unreachable or temporarily rejects an email, the service retries after 30 seconds and then after increasing pauses, for
  *   three days. Without a mail server, an email also fails after three days.
@@ -105,7 +105,7 @@ const make = Effect.gen(function* () {
   } satisfies OutboxContract
 })
 
-// ---- storing letters ----------------------------------------------------------------------------------------------------
+// ---- storing emails -----------------------------------------------------------------------------------------------------
 
 interface NewRow extends Row {
   readonly caused_by: AccountId | null
@@ -141,7 +141,7 @@ const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient
   return Statements.tryWrite(writer, statement(inserted, 1))
 }
 
-// ---- sending letters ----------------------------------------------------------------------------------------------------
+// ---- sending emails -----------------------------------------------------------------------------------------------------
 
 const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   Effect.fn("Outbox.post")(function* (port, letter) {
@@ -199,7 +199,7 @@ const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: Mail
   return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))
 })
 
-/** Discards the emails that were sealed with the old secret, because a new secret cannot open them. */
+/** The ending of emails: unsent emails are discarded, because a new secret cannot open them. */
 export const lettersEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`,
   statements: (sql, now) => [

@@ -39,7 +39,7 @@ export const NotificationPage = Schema.Struct({
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
-/** Marks notifications as read: all of them, or those up to and including an id. */
+/** The notifications to mark as read: all of them, or those up to and including an id. */
 export const NotificationsRead = Schema.Struct({
   up_to: Schema.optionalWith(NotificationId, { exact: true })
 }).annotations({ identifier: "NotificationsRead" })

@@ -24,7 +24,7 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "holderOf">
 }
 
-/** The prefix of run keys. */
+/** Returns the prefix of run keys. */
 export const keyPrefix = (prefix: string): string => `${prefix}-run-`
 
 /**

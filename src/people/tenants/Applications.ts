@@ -48,7 +48,7 @@ export type { Operator }
 export interface By {
   readonly caller: Actor | Operator
 }
-/** Identifies an application of the caller's tenant. */
+/** A request about an application of the caller's tenant. */
 export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
@@ -395,7 +395,7 @@ const boundsAfter = (
       })
 }
 
-/** Deletes the API keys, because they were issued under the old secret. */
+/** The ending of API keys: they are deleted, because they were issued under the old secret. */
 export const apiKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],

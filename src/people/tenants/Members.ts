@@ -36,7 +36,7 @@ export const make = (
 ) => ({
   /** Returns a tenant's members and the viewer's role. Fails unless the viewer is an active member. */
   membersOf: (tenant: TenantId, viewer: AccountId) => membersOf(tenants, tenant, viewer),
-  /** Like `membersOf`, but only for owners and admins. */
+  /** Returns the members like `membersOf`, but only to owners and admins. */
   managed: (tenant: TenantId, viewer: AccountId) => managed(tenants, tenant, viewer),
   /** Fails the transaction unless the account is an active member with this role. */
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),

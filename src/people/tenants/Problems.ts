@@ -63,7 +63,7 @@ export class LastOwner extends Problem<LastOwner>()("LastOwner", {
 /** An account cannot be suspended in its home tenant or removed from it. */
 export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
   status: 409,
-  error: "this is the home tenant of that account, which cannot be suspended or removed from it",
+  error: "this is the account's home tenant; the account cannot be suspended in it or removed from it",
   code: "home_tenant",
   fields: { tenant_id: TenantId, account_id: AccountId },
   details: {}
