@@ -52,7 +52,7 @@ const keyOf = (key: Application) => ({
 })
 type Key = ReturnType<typeof keyOf>
 
-const columns = ["ID", "KEY", "MADE", "USED", "SPENT", "LIMIT", "ENDS", "MODELS", "TAGS", "NAME"]
+const columns = ["ID", "KEY", "CREATED", "USED", "SPENT", "LIMIT", "EXPIRES", "MODELS", "TAGS", "NAME"]
 
 const rowOf = (key: Key): ReadonlyArray<string> => [
   key.id,

@@ -104,7 +104,7 @@ const keyList = Command.make("list", { json }, ({ json }) =>
       key.scopes.join(","),
       CommandLine.printable(key.name)
     ])
-    yield* Console.log(CommandLine.table([["ID", "KEY", "ENDS", "USED", "SCOPES", "NAME"], ...rows]))
+    yield* Console.log(CommandLine.table([["ID", "KEY", "EXPIRES", "USED", "SCOPES", "NAME"], ...rows]))
   })
 ).pipe(Command.withDescription("List active management keys"))
 

@@ -103,7 +103,7 @@ const voucherList = Command.make(
         voucher.expires_at?.slice(0, 16) ?? "",
         CommandLine.printable(voucher.description)
       ])
-      yield* Console.log(CommandLine.table([["ID", "CODE", "WORTH", "USED", "STATUS", "ENDS", "NOTE"], ...rows]))
+      yield* Console.log(CommandLine.table([["ID", "CODE", "VALUE", "USED", "STATUS", "EXPIRES", "NOTE"], ...rows]))
     })
 ).pipe(Command.withDescription("List vouchers, newest first"))
 
