@@ -36,7 +36,7 @@ const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
 
 type Services = Layer.Layer.Success<ReturnType<typeof servicesOf>>
 
-/** The services of one configuration, running. */
+/** The running services of one configuration. */
 interface Running {
   readonly file: ConfigFile
   readonly services: Context.Context<Services>

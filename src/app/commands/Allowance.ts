@@ -143,7 +143,7 @@ const allowanceSet = Command.make(
 )
 
 const none = (tenant: string) =>
-  refuse(`--tenant ${tenant}: this tenant has no allowance (pass --config to see the one in its plan)`)
+  refuse(`--tenant ${tenant}: this tenant has no allowance (to see the allowance of its plan, pass --config)`)
 
 const allowanceShow = Command.make("show", { tenant: tenantOption, config, json }, ({ config, json, tenant }) =>
   Effect.gen(function* () {

@@ -72,7 +72,9 @@ const commands = [
 ] as const
 
 const tollgate = Command.make("tollgate").pipe(
-  Command.withDescription("Meter access to AI models: who is calling, whether they can pay, and what each call costs"),
+  Command.withDescription(
+    "Meter access to AI models: identify the caller, check the balance, and charge the exact cost"
+  ),
   Command.withSubcommands(commands)
 )
 

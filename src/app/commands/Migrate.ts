@@ -72,7 +72,7 @@ const moveOf = (facts: EnvironmentFacts, to: string) =>
     )
   })
 
-/** Opens both databases, then upgrades and locks them. */
+/** Locks, upgrades and opens both databases. */
 const open = (facts: EnvironmentFacts, move: Copy.Move) =>
   Effect.gen(function* () {
     yield* DataFolder.appliedMigration(facts)

@@ -55,7 +55,7 @@ const keyLine = Effect.fnUntraced(function* (by: Operator, name: string, email: 
   return api_key === undefined ? undefined : Csv.line([email, name, tenant_id, api_key])
 })
 
-/** Creates a person with their team, email and key, and returns the counts of new ones. */
+/** Creates a person with their team, email and key, and returns which of them are new. */
 const importOne = Effect.fnUntraced(function* (asked: Import, listed: PeopleFile.Listed) {
   const service = yield* Provisioning
   const { allowance_usd, email, external_id, name, team } = listed

@@ -76,6 +76,6 @@ export const command = Command.make("reconcile", options, ({ config, file, from,
   })
 ).pipe(
   Command.withDescription(
-    "Compare a vendor's bill with the metered calls for each UTC day, and list differences by cause. A later run replaces the results of an earlier one"
+    "Compare a vendor's bill with the metered calls for each UTC day, and list differences by cause. A later run replaces earlier results"
   )
 )

@@ -53,7 +53,7 @@ export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, 
   return { account_id, tenant_id, api_key } satisfies FirstPerson
 })
 
-/** Grants the credit once. Runs before the key is created, so that the next start can complete an interrupted one. */
+/** Grants the credit once. Runs before the key is created, so that the next start can complete an interrupted start. */
 const giveOnce = Effect.fnUntraced(function* (tenant_id: TenantId, credit: Nano, audited: Wanted["audited"]) {
   const ledger = yield* Ledger
   const account = billingAccountOf(tenant_id)

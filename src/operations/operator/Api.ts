@@ -376,7 +376,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("verifications", "/v1/operator/verify")
       .addSuccess(Envelope(Verifications))
-      .annotate(OpenApi.Summary, "Get the last verifications of the books and the progress of a running one")
+      .annotate(OpenApi.Summary, "Get the last verifications of the books and the progress of a running verification")
   )
   .add(
     HttpApiEndpoint.post("verify", "/v1/operator/verify")

@@ -1,4 +1,4 @@
-/** Schemas for the operator's sessions: one-time links, browser sessions, and tokens for scripts. */
+/** Schemas for the operator's sessions: single-use links, browser sessions, and tokens for scripts. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 

@@ -110,7 +110,7 @@ export class KeyOrToken extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
-/** K/U for things that belong to keys, where an application's token needs the scope `keys`. */
+/** K/U for objects that belong to keys. An application's token must contain the scope `keys`. */
 export class KeyOrTokenOfKeys extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenOfKeys>()("tollgate/http/KeyOrTokenOfKeys", {
     provides: CurrentCaller,

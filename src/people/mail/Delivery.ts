@@ -119,7 +119,7 @@ export const attempt = Effect.fnUntraced(function* (
 /** Claims an email for an attempt. Returns `false` if another node has claimed it. */
 const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
-  // An earlier write of uncertain outcome may have left a row that is ours. With several nodes, the row may belong to another node.
+  // If the outcome of an earlier write is unknown, the row that it may have left is ours. With several nodes, the row may belong to another node.
   const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting

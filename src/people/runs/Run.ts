@@ -121,7 +121,7 @@ export interface Run extends Schema.Schema.Type<typeof Run> {}
 export const RunWithKey = Schema.Struct({ ...fields, api_key: Schema.String }).annotations({ identifier: "RunWithKey" })
 export interface RunWithKey extends Schema.Schema.Type<typeof RunWithKey> {}
 
-/** Sums the calls of a run and the runs below it for one model. */
+/** The sums for one model over the calls of a run and the runs below it. */
 export const RunModel = Schema.Struct({
   model: Schema.String,
   requests: Schema.Int,

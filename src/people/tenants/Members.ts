@@ -42,7 +42,7 @@ export const make = (
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
   /** Fails the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
-  /** Returns what `stillHasRoom` checks, outside a transaction. */
+  /** Returns whether the condition of `stillHasRoom` holds, outside a transaction. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
   change: changing({ sql, writer, tenants, belonging })
 })
@@ -117,7 +117,9 @@ const changing = (dependencies: Dependencies): OrganisationsContract["change"] =
   return change
 }
 
-/** Revokes a member's open invitations to roles that the member may no longer grant. Otherwise, a removed admin could return through one. */
+/**
+ * Revokes a member's open invitations to roles that the member may no longer grant. Otherwise, a removed admin could return through an invitation.
+ */
 const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, status }: Member, now: number) => {
   const lost = Role.literals.filter((one) => status !== "active" || !mayTouch(role, one))
   const revoked = sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
