@@ -126,9 +126,7 @@ export const command = Command.make(
       )
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
       const now =
-        facts.secret === undefined
-          ? `the secret in ${facts.data_dir}/secret (back up this file)`
-          : "TOLLGATE_SECRET"
+        facts.secret === undefined ? `the secret in ${facts.data_dir}/secret (back up this file)` : "TOLLGATE_SECRET"
       yield* Console.log([`${facts.database.shown} continues under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
     }).pipe(Effect.scoped)
 ).pipe(
