@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign, verify } from "node:crypto"
 import type { JsonWebKey, KeyObject } from "node:crypto"
 
-/** A key that signs notes: its name, and its public half in base64. */
+/** A key that signs notes: its name and its public key in base64. */
 export interface NoteKey {
   readonly name: string
   readonly public: string
@@ -18,7 +18,7 @@ const keyIdOf = ({ name, public: key }: NoteKey, type = ed25519): Buffer =>
 const verifierKeyOf = (key: NoteKey, type: Buffer): string =>
   `${key.name}+${keyIdOf(key, type).toString("hex")}+${Buffer.concat([type, Buffer.from(key.public, "base64")]).toString("base64")}`
 
-/** The verifier key as Go's `sumdb/note` writes it: name, key id and public key. */
+/** Returns the verifier key in the format of Go's `sumdb/note`: name, key id and public key. */
 export const verifierKey = (key: NoteKey): string => verifierKeyOf(key, ed25519)
 
 /** The verifier key of a witness, which says that the key makes cosignatures. */
@@ -38,7 +38,7 @@ export const logKeyOf = (text: string): NoteKey | undefined => parsed(text, ed25
 /** Parses the verifier key of a witness; `undefined` if it is not one for Ed25519 cosignatures. */
 export const cosignerOf = (text: string): NoteKey | undefined => parsed(text, cosignature)
 
-/** A new key pair: the public key in base64, and the private one as a JSON Web Key. */
+/** Creates a key pair: the public key in base64, and the private key as a JSON Web Key. */
 export const newKey = (): { readonly public: string; readonly secret: string } => {
   const { privateKey } = generateKeyPairSync("ed25519")
   return { public: publicOf(privateKey), secret: JSON.stringify(privateKey.export({ format: "jwk" })) }
@@ -47,7 +47,7 @@ export const newKey = (): { readonly public: string; readonly secret: string } =
 export const secretKey = (secret: string): KeyObject =>
   createPrivateKey({ key: JSON.parse(secret) as JsonWebKey, format: "jwk" })
 
-/** The public half of a private key, in base64. */
+/** Returns the public key of a private key, in base64. */
 export const publicOf = (secret: KeyObject): string =>
   Buffer.from(createPublicKey(secret as never).export({ format: "jwk" }).x!, "base64url").toString("base64")
 
@@ -57,7 +57,7 @@ const publicKey = (key: string): KeyObject =>
     format: "jwk"
   })
 
-/** A note: the text, which ends with a line break, and its signature. */
+/** Signs a note. Returns the text and its signature. The text must end with a line break. */
 export const signed = (text: string, key: NoteKey, secret: KeyObject): string => {
   const signature = Buffer.concat([keyIdOf(key), sign(null, Buffer.from(text), secret)])
   return `${text}\n— ${key.name} ${signature.toString("base64")}\n`
@@ -74,7 +74,7 @@ const signatureOf = (line: string): Signature | undefined => {
   const [, name, base64] = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? []
   if (name === undefined || base64 === undefined) return undefined
   const bytes = Buffer.from(base64, "base64")
-  // An encoding with stray bits is another text for the same bytes.
+  // Base64 with stray bits would be another text for equal bytes.
   if (bytes.toString("base64") !== base64) return undefined
   return { name, id: bytes.subarray(0, 4), bytes: bytes.subarray(4) }
 }
@@ -90,7 +90,7 @@ export const partsOf = (note: string): { readonly text: string; readonly lines: 
     : { text: note.slice(0, end + 1), lines: note.slice(end + 2, -1).split("\n") }
 }
 
-/** The text of a note that one of the keys signed; `undefined` if none did, or if a signature of one is wrong. */
+/** Returns the text of a note signed by one of the keys; `undefined` if none signed it or if a signature by one of them is wrong. */
 export const opened = (note: string, keys: ReadonlyArray<NoteKey>): string | undefined => {
   const parts = partsOf(note)
   if (parts === undefined) return undefined

@@ -1,5 +1,5 @@
 /**
- * Verifies receipts. It needs only WebCrypto, so it runs in Node, browsers and Deno, and it trusts only the verifier keys that it is given. A receipt
+ * Verifies receipts. The code needs only WebCrypto, so it runs in Node, browsers and Deno. It trusts only the verifier keys passed to it. A receipt
  * proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
  */
 
@@ -11,13 +11,13 @@ export interface ReceiptFile {
   readonly checkpoint: string
 }
 
-/** A ledger entry, as its leaf states it. Amounts are in nano-USD, the time in milliseconds since 1970. */
+/** A ledger entry, as stated by its leaf. Amounts are in nano-USD, and the time is in milliseconds since 1970. */
 export interface ReceiptEntry {
   readonly account: string
   readonly number: number
   readonly type: string
   readonly amount: bigint
-  /** The account's balance after the entry, and how much of it is giftable. */
+  /** The account's balance after the entry, and its giftable part. */
   readonly balance: bigint
   readonly giftable: bigint
   /** `call` for a charge. */
@@ -41,7 +41,7 @@ export interface VerifiedReceipt {
   readonly cosigned: ReadonlyArray<{ readonly name: string; readonly time: number }>
 }
 
-/** The receipt proves nothing. The message states why. */
+/** The receipt proves nothing. The message states the reason. */
 export class ReceiptInvalid extends Error {
   override readonly name = "ReceiptInvalid"
 }
@@ -57,7 +57,7 @@ export const utf8 = (text: string): Bytes => new TextEncoder().encode(text) as B
 export const bytesOf = (base64: string): Bytes => {
   const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64)
   const binary = isBase64 ? atob(base64) : ""
-  // The same bytes may be spelled in only one way.
+  // Each byte string must have only one spelling.
   return btoa(binary) === base64
     ? Uint8Array.from(binary, (char) => char.charCodeAt(0))
     : refuse("a value is not base64")
@@ -78,7 +78,7 @@ interface Key {
   readonly public: Bytes
 }
 
-/** The signature types: Ed25519 over the note, and over a witness's time and the note (C2SP tlog-cosignature). */
+/** The signature types: Ed25519 over the note, or over a witness's time and the note (C2SP tlog-cosignature). */
 export const ed25519 = 1
 export const cosignature = 4
 
@@ -91,7 +91,9 @@ export const keyOf = async (text: string): Promise<Key> => {
   if (typed.length !== 33 || (type !== ed25519 && type !== cosignature)) return refuse(`the key ${name} is not Ed25519`)
   const id = (await sha256(utf8(`${name}\n`), typed)).subarray(0, 4)
   const shown = [...id].map((byte) => byte.toString(16).padStart(2, "0")).join("")
-  return shown === hex ? { name, id, type, public: typed.subarray(1) } : refuse(`the key ${name} has another id`)
+  return shown === hex
+    ? { name, id, type, public: typed.subarray(1) }
+    : refuse(`the key id of ${name} does not match its key`)
 }
 
 /** Reads the time of a cosignature, in seconds since 1970. */
@@ -124,7 +126,7 @@ export const opened = async (
     if (name === "") return refuse("there is no signed note")
     const bytes = bytesOf(base64)
     const key = keys.find((one) => one.name === name && isSame(one.id, bytes.subarray(0, 4)))
-    // Signatures by unknown keys say nothing.
+    // Signatures by unknown keys prove nothing.
     if (key === undefined) continue
     if (!(await isSigned(key, text, bytes.subarray(4)))) return refuse(`the signature of ${name} is wrong`)
     const time = key.type === cosignature ? 1_000 * Number(secondsOf(bytes.subarray(4))) : 0
@@ -146,7 +148,7 @@ const parsed = (text: string, message: string): unknown => {
 export const membersOf = (text: string): Readonly<Record<string, unknown>> =>
   (parsed(text, "it is not a JSON document") ?? {}) as Readonly<Record<string, unknown>>
 
-const notQuoted = "the leaf has a text that is not quoted"
+const notQuoted = "the leaf contains an unquoted string"
 
 export const quoted = (text: string): string => {
   const value = parsed(text, notQuoted)
@@ -154,7 +156,7 @@ export const quoted = (text: string): string => {
 }
 
 export const digits = (text: string): string =>
-  /^-?\d+$/.test(text) ? text : refuse("the leaf has a figure without digits")
+  /^-?\d+$/.test(text) ? text : refuse("the leaf contains an invalid number")
 
 /** Reads a text of a version line and then lines `name value`, in this order. */
 export const valuesOf = <Name extends string>(
@@ -163,13 +165,13 @@ export const valuesOf = <Name extends string>(
   names: ReadonlyArray<Name>
 ): Readonly<Record<Name, string>> => {
   const [first, ...lines] = text.split("\n")
-  if (first !== version) return refuse(`it is not a text of the kind ${version}`)
+  if (first !== version) return refuse(`the leaf or statement is not of the kind ${version}`)
   if (
     lines.length !== names.length + 1 ||
     lines.at(-1) !== "" ||
     !names.every((name, i) => lines[i]!.startsWith(`${name} `))
   )
-    return refuse(`a text of the kind ${version} has other fields`)
+    return refuse(`the leaf or statement contains unexpected fields`)
   return Object.fromEntries(names.map((name, i) => [name, lines[i]!.slice(name.length + 1)])) as Record<Name, string>
 }
 
@@ -179,7 +181,7 @@ export const nodesOf = (bytes: Bytes, length: number): ReadonlyArray<Bytes> =>
     ? Array.from({ length: bytes.length / length }, (_, i) => bytes.subarray(i * length, (i + 1) * length))
     : refuse("the proof is not a list of nodes")
 
-/** Computes the root that the path beside a leaf leads to (RFC 9162, section 2.1.3.2). */
+/** Computes the root to which an inclusion proof leads (RFC 9162, section 2.1.3.2). */
 export const rootBy = async <Node>(
   leaf: Node,
   { index, size }: { readonly index: number; readonly size: number },
@@ -238,12 +240,12 @@ export const read = (text: string): ReceiptFile => {
     typeof proof === "string" &&
     typeof checkpoint === "string"
     ? { leaf, index, proof, checkpoint }
-    : refuse("it is not a receipt: a receipt has leaf, index, proof and checkpoint")
+    : refuse("it is not a receipt: a receipt must contain leaf, index, proof and checkpoint")
 }
 
 /** Options for verifying a receipt. */
 export interface VerifyOptions {
-  /** The number of witnesses among the keys that must have cosigned. 0 by default. */
+  /** The number of witnesses that must have cosigned. 0 by default. */
   readonly witnesses?: number
 }
 
@@ -257,7 +259,7 @@ export const verify = async (
   const { signers, text } = await opened(receipt.checkpoint, await Promise.all(keys.map(keyOf)))
   const [origin = "", count = "", root = ""] = text.split("\n")
   if (!/^(0|[1-9]\d*)$/.test(count) || origin === "" || !Number.isSafeInteger(Number(count)))
-    return refuse("the checkpoint has no size")
+    return refuse("the checkpoint contains no size")
   if (!signers.some(({ name, type }) => type === ed25519 && name === origin))
     return refuse("the checkpoint is not signed by a key of its log that you trust")
   const cosigned = signers.filter(({ type }) => type === cosignature).map(({ name, time }) => ({ name, time }))
@@ -272,10 +274,10 @@ export const verify = async (
   return { entry, ...place, origin, root, signers: names, cosigned }
 }
 
-/** All fields of an entry. */
+/** Joins all fields of an entry. */
 const textOf = (entry: ReceiptEntry): string => Object.values(entry).join("\n")
 
-/** Lists the numbers missing between the first and the last receipt of each account, and entries that contradict each other. */
+/** Lists the missing numbers between the first and the last receipt of each account, and contradictory entries. */
 export const gaps = (receipts: ReadonlyArray<VerifiedReceipt>): ReadonlyArray<string> => {
   const found: Array<string> = []
   const inOrder = receipts

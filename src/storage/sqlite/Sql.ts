@@ -51,6 +51,7 @@ import budgets from "../migrations/0044_budgets.ts"
 import openRuns from "../migrations/0045_open_runs.ts"
 import log from "../migrations/0048_log.ts"
 import logProofs from "../migrations/0049_log_proofs.ts"
+import runRecords from "../migrations/0050_run_records.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -106,7 +107,8 @@ export const migrations = {
   "0046_vendor_calls": vendorCalls,
   "0047_reconciliations": reconciliations,
   "0048_log": log,
-  "0049_log_proofs": logProofs
+  "0049_log_proofs": logProofs,
+  "0050_run_records": runRecords
 }
 
 /** The newest migration. */
