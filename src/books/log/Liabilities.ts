@@ -110,7 +110,9 @@ const buildOf = (parts: Parts): LiabilitiesContract["build"] =>
     const begun = yield* Effect.orDie(endOf(parts, next))
     if (begun === undefined) return pauseBehind
     const isOurs = yield* tryWrite(parts.writer, Rows.beginning(begun))
-    return yield* isOurs ? finished(parts, { ...begun, statement: null }) : Effect.succeed(pauseBehind)
+    // Another node builds the day.
+    if (!isOurs) return pauseBehind
+    return yield* finished(parts, { ...begun, statement: null })
   })
 
 /** The last entry of a day. `undefined` while the log lacks entries of the day. */
