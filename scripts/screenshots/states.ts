@@ -74,7 +74,7 @@ const loops = changed((result, now) => ({
   ...result,
   loops: (result["loops"] as ReadonlyArray<Json>).map((one, index) =>
     index === 0
-      ? { ...one, failures: 14, trouble: "its last 14 turns failed", last_turn_at: at(now, 47 * minute) }
+      ? { ...one, failures: 14, trouble: "its last 14 iterations failed", last_turn_at: at(now, 47 * minute) }
       : one
   ),
   outbox: { waiting: 318, oldest_at: at(now, 52 * minute) }

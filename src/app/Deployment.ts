@@ -122,7 +122,7 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries that only the start reads, for the HTTP server and the telemetry export. */
+/** Entries that are read only at startup, for the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {

@@ -18,7 +18,7 @@ const vouchersOf = (facts: EnvironmentFacts) =>
   Vouchers.layer.pipe(Layer.provideMerge(Ledger.layer), Layer.provideMerge(database(facts)))
 
 const within = (flag: string, count: number, max: number) =>
-  count < 1 || count > max ? refuse(`${flag}: must be from 1 to ${max}`) : Effect.void
+  count < 1 || count > max ? refuse(`${flag}: must be between 1 and ${max}`) : Effect.void
 
 const shownOf = (voucher: Voucher) => ({
   id: voucher.id,

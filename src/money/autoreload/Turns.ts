@@ -77,7 +77,7 @@ const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   yield* attempts.takeOver
 })
 
-/** Handles a balance's crossings in order. A crossing that fails remains first in the queue. */
+/** Handles a balance's crossings in order. A crossing that fails stays at the front of the queue. */
 const handleCrossings = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   for (let next = one.crossings[0]; next !== undefined; next = one.crossings[0]) {
     yield* handle(parts, one, next)

@@ -26,10 +26,10 @@ export type FeedEvent =
   | { readonly type: "notification"; readonly notification: Notification }
   /** The listener missed too many calls and must read them again. */
   | { readonly type: "reset" }
-  /** A sign of life, sent after a pause without events. */
+  /** A heartbeat, sent after a pause without events. */
   | { readonly type: "beat" }
 
-/** The reason why a stream ended: its credential became invalid, its listener does not read, or another listener replaced it. */
+/** The reason why a stream ended: its credential became invalid, its listener is too slow, or another listener replaced it. */
 export type FeedEnd = "credential" | "slow" | "displaced"
 
 export const cursorOf = ({ call, notification, tenant_id }: Place): string => `${tenant_id}.${call}.${notification}`

@@ -1,9 +1,10 @@
 /**
  * Orders a caller's payers. A pinned source comes first. After that, a token from the OAuth code exchange charges teams before the caller's own
- * account, and any other credential charges the own account before teams. The gate charges the first source with enough credit.
+ * account, and any other credential charges the caller's own account before teams. The gate charges the first source with enough credit.
  *
  * Where the specification is silent:
- * - If a team does not let plain members spend, a plain member's own source is *barred*: it must still be active but pays nothing. Owners and admins
+ * - If a team does not let plain members spend, a plain member's own source is *barred*: it must still be active, but it pays nothing. Owners and
+ *   admins
  *   may always spend their team's credit, whether their token belongs to the team or to their home tenant.
  */
 import { ownOf } from "../../books/gate/Payers.ts"

@@ -3,7 +3,7 @@
  * proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
  */
 
-/** A receipt, in the form that the service returns. */
+/** A receipt in the service's JSON format. */
 export interface ReceiptFile {
   readonly leaf: string
   readonly index: number

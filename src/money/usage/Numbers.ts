@@ -33,7 +33,7 @@ export const make = (sql: SqlClient) => {
 
   // The number is a literal, because SQLite binds a JavaScript number as a float, and the division would be fractional.
   const every = sql.literal(`${offsetEvery}`)
-  /** Finds the first number at or after an instant. It searches the offsets, then the records between two of them. */
+  /** Finds the number of the first record at or after `at`. It searches the offsets, then the records between two of them. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (owner, low, high) AS (

@@ -100,9 +100,9 @@ export const make = (now: () => number): LoopsContract => {
 
   const troubleOf = ({ began, due, failedInARow, stopped }: State, at: number): string | undefined => {
     if (stopped) return "it has stopped"
-    if (began !== undefined && at - began > turnLimit) return "its turn does not end"
-    if (failedInARow >= failuresMax) return `its last ${failedInARow} turns failed`
-    if (began === undefined && due !== undefined && at - due > lateLimit) return "its next turn does not begin"
+    if (began !== undefined && at - began > turnLimit) return "its current iteration has not finished"
+    if (failedInARow >= failuresMax) return `its last ${failedInARow} iterations failed`
+    if (began === undefined && due !== undefined && at - due > lateLimit) return "its next iteration has not started"
     return undefined
   }
 

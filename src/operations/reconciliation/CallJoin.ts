@@ -89,7 +89,7 @@ const compareCall = (own: MeteredCall, billed: BilledCall): ReadonlyArray<Differ
   return [...found, line(cause, left, null, billed.tier ?? null)]
 }
 
-/** Returns the difference for a billed call that is no record's last attempt. */
+/** Returns the difference for a billed call that is not the last attempt of any record. */
 const unknownCall = (billed: BilledCall, retriedBy: MeteredCall | undefined): Difference => ({
   day: billed.day,
   model: billed.model,
@@ -132,7 +132,7 @@ class Sums {
   }
 }
 
-/** Joins by id. A call that both sides know counts on its metered day. Metered calls outside the window serve only for lookup. */
+/** Joins calls by id. A call that occurs on both sides counts on its metered day. Metered calls outside the window serve only for lookup. */
 export const joinCalls = (
   calls: ReadonlyArray<MeteredCall>,
   lines: ReadonlyArray<BilledLine>,

@@ -221,7 +221,7 @@ const byCause = (differences: ReadonlyArray<Difference>): ReconciliationLine["ca
     .toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
 }
 
-/** Returns the part of the bill whose calls are known, or 1 if nothing was billed. */
+/** Returns the part of the bill that known calls account for, or 1 if nothing was billed. */
 const coverageOf = (billed: Nano, causes: ReconciliationLine["causes"]): number => {
   const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
   return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))

@@ -54,7 +54,7 @@ export interface BrowserSessionsContract {
     cookie: string | undefined,
     tenant: TenantId | undefined
   ) => Effect.Effect<Access, SessionEnded | NotAMember>
-  /** Creates the code for a single-use console link (`ConsoleLinks`), in one transaction with `beside`. */
+  /** Creates the code for a single-use console link (`ConsoleLinks`), in the same transaction as `beside`. */
   readonly invite: (
     person: ConsoleLinks.Person,
     beside: ReadonlyArray<Statement>

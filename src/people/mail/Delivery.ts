@@ -25,7 +25,7 @@ export type Fate = "sent" | "failed" | "unknown" | "waiting"
 
 /** The pause after each attempt, in milliseconds. The last one repeats. */
 const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
-/** The time within which an email must be sent; after that, it fails. */
+/** How long the service tries to send an email before the email fails. */
 export const lifetime = Duration.toMillis(Duration.days(3))
 
 /** Returns the Message-ID for an email's key. */
@@ -47,7 +47,7 @@ const record = (writer: WriterContract, text: Parameters<typeof statement>[0]) =
 
 // ---- ending an email ----------------------------------------------------------------------------------------------------
 
-/** Whether the row of a finished email is kept, so that its key cannot be reused. */
+/** Whether the row of a finished email remains stored, so that its key cannot be reused. */
 type Retention = "kept" | "deleted"
 
 const end = Effect.fnUntraced(function* (

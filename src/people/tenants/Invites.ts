@@ -303,7 +303,7 @@ const noticeOf = (
     now
   )
 
-/** The ending of invitations: open ones are revoked, because their tokens were issued under the old secret. */
+/** Revokes open invitations, because their tokens were issued under the old secret. */
 export const invitationsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,

@@ -94,8 +94,8 @@ export interface OrganisationsContract {
   /** Lists up to 500 invitations, newest first. Only owners and admins may list them. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
   /**
-   * Emails a link to the address, in one transaction with `beside`. The new invitation replaces an open one to the same address and invalidates its
-   * link.
+   * Emails a link to the address, in the same transaction as `beside`. The new invitation replaces an open invitation to the same address and
+   * invalidates its link.
    */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }

@@ -62,7 +62,7 @@ export interface TenantsContract {
    */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
   /**
-   * Suspends a user in one transaction with `beside`. Returns `false` if the user is unknown, or if `by` (the operator by default) has already
+   * Suspends a user in the same transaction as `beside`. Returns `false` if the user is unknown, or if `by` (the operator by default) has already
    * suspended them.
    */
   readonly suspend: (
@@ -78,7 +78,7 @@ export interface TenantsContract {
   ) => Effect.Effect<boolean, BooksUnavailable>
   /** Returns the parties whose suspensions remain. */
   readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
-  /** Changes an account's name, in one transaction with `beside`. Returns `false` for an unknown account. */
+  /** Changes an account's name in the same transaction as `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,
     name: string,

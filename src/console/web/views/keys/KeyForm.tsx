@@ -236,7 +236,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
   )
 }
 
-/** The dialog that creates a key. Its form is empty each time it opens. */
+/** Renders the dialog that creates a key. Its form is empty each time the dialog opens. */
 export const MakeKey = ({ isOpen, onClose }: MakeProps) => (isOpen ? <Make onClose={onClose} /> : null)
 
 const Change = ({ of, onClose }: { readonly of: Key; readonly onClose: () => void }) => {
