@@ -91,8 +91,7 @@ export const texts = {
       seconds === undefined ? "Too many requests. Wait a moment." : `Too many requests. Try again in ${seconds} s.`,
     wrong: "Something went wrong in the service. If it happens again, report the request ID.",
     pageTitle: "Something went wrong in this view",
-    page:
-      "The rest of the console still works. Reload the page. If the error returns, report it with the details below.",
+    page: "The rest of the console still works. Reload the page. If the error returns, report it with the details below.",
     requestId: "Request ID",
     reached: "The service cannot be reached",
     lostView: "Page not found",
