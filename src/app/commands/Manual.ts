@@ -44,7 +44,7 @@ interface Term {
 const optional = "This setting is optional."
 const repeated = /^This option (may|must) be repeated/
 
-/** Omits the first paragraph, because it only repeats the type that the term shows. */
+/** Reads an option or argument. Omits the first paragraph, because it only repeats the type that the term shows. */
 const termOf = ([span, doc]: readonly [Span.Span, HelpDoc.HelpDoc]): Term => {
   const paragraphs = paragraphsOf(doc).slice(1)
   return {

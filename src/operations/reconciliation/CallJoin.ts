@@ -38,7 +38,10 @@ const attoOf = ({ kinds }: MeteredCall): bigint =>
 
 const tokensOf = (kinds: MeteredCall["kinds"], kind: BilledKind): number => kinds[kind]?.quantity ?? 0
 
-/** Prices the billed tokens at the metered price of each kind. Also returns whether any kind differs. */
+/**
+ * Prices the difference between billed and metered tokens at the metered price of each kind. Returns that price in 10^-18 USD, and the difference in
+ * tokens.
+ */
 const atOwnPrices = (own: MeteredCall, { kinds }: BilledCall): { readonly atto: bigint; readonly tokens: number } => {
   let atto = 0n
   let tokens = 0

@@ -150,7 +150,7 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
 ): Effect.fn.Return<Fate | undefined> {
   const now = yield* Clock.currentTimeMillis
   if (now - row.created_at > lifetime)
-    return yield* end(dependencies, row, "failed", "the email could not be sent for days", "kept")
+    return yield* end(dependencies, row, "failed", "the email could not be sent within three days", "kept")
   // Claims the email before the first byte is sent, because after a crash no process knows whether the email was sent.
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)

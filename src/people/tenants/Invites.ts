@@ -142,7 +142,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
   return invite
 }
 
-/** Stores an invitation. Revokes an open invitation to the same address and deletes the tenant's oldest invitations. */
+/** Stores an invitation. Revokes an open invitation to the same address and deletes the tenant's oldest invitations, except open ones. */
 const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
   const { created_at: now, email, tenant_id } = row
   return [

@@ -127,7 +127,7 @@ interface Trouble {
   readonly to?: NonNullable<LinkProps["to"]>
 }
 
-/** Returns the current problems, one sentence each. Problems that users notice come first. */
+/** Returns the current problems, one sentence each, or `undefined` while data is loading. Problems that users notice come first. */
 const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
   const newest = useNewest()

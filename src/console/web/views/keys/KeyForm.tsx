@@ -68,7 +68,7 @@ export const pairsOf = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Leaves out unchanged tags, because a value may contain a comma. */
+/** Builds the request body. Leaves out unchanged tags, because a value may contain a comma. */
 const bodyOf = ({ description, lastDay, limit, models, name, period, tags }: Draft, before: Draft) => {
   const allowed = models.split(/[\s,]+/).filter((model) => model !== "")
   return {
