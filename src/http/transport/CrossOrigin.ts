@@ -1,8 +1,8 @@
 /** Allows cross-origin access. Any page may send requests with any headers. */
 
 /**
- * Sent with every response, so that a page may read all response headers. Browsers accept the wildcard because cross-origin requests carry no
- * credentials of the browser.
+ * The headers of every response. With them, a page may read all response headers. Browsers accept the wildcard because cross-origin requests contain
+ * none of the browser's credentials.
  */
 export const crossOrigin = {
   "access-control-allow-origin": "*",
