@@ -64,7 +64,7 @@ const speak = ({ body, headers }: Received): Answer => {
       }
 }
 
-/** 16-bit samples per second, so that a character lasts 1/16 second. */
+/** The number of 16-bit samples per second, so that a character lasts 1/16 second. */
 const sampleRate = 8_192
 
 /** Yields silence after a WAV header. */
