@@ -158,9 +158,10 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
       if (Cause.isInterruptedOnly(exit.cause)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
       const pause = Math.min(pauseLast, pauseFirst * 2 ** failures++)
       observe(name, { _tag: "Turned", failed: true, pause_ms: pause })
-      yield* Effect.logError(`an iteration of the loop failed and will be retried in ${pause / 1_000} s`, exit.cause).pipe(
-        Effect.annotateLogs("loop", name)
-      )
+      yield* Effect.logError(
+        `an iteration of the loop failed and will be retried in ${pause / 1_000} s`,
+        exit.cause
+      ).pipe(Effect.annotateLogs("loop", name))
       // Wake-ups do not shorten this pause. Otherwise, a failing iteration would be retried as often as the job is woken.
       return yield* Effect.sleep(pause)
     })

@@ -74,7 +74,8 @@ const usage = {
 /** The header of the routes that are served by models. Only these routes can stream. */
 const fallback = {
   "X-Fallback-Model": {
-    description: "The percent-encoded name of the model that served the call in place of the requested model; absent otherwise",
+    description:
+      "The percent-encoded name of the model that served the call in place of the requested model; absent otherwise",
     schema: { type: "string" },
     required: false
   }

@@ -148,7 +148,10 @@ const writeSource = (source: Source): JsonObject =>
 /** Writes an image. Gemini reads any file from a URL and bills videos and books by their length, so only image URLs are sent. */
 const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
-    fields.refuse(at, "the upstream of this model accepts an image as data, or by a URL that ends in .png, .jpg or .webp")
+    fields.refuse(
+      at,
+      "the upstream of this model accepts an image as data, or by a URL that ends in .png, .jpg or .webp"
+    )
   return writeSource(source)
 }
 

@@ -151,7 +151,10 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
     return { role: "user", at, parts: [result] }
   }
   if (type === "item_reference")
-    return fields.refuse(at, "the upstream of this model stores no items: send complete items, as SDKs do with store false")
+    return fields.refuse(
+      at,
+      "the upstream of this model stores no items: send complete items, as SDKs do with store false"
+    )
   if (type !== "message" && type !== undefined && type !== null)
     return fields.refuse(`${at}.type`, `the upstream of this model does not support ${String(type).slice(0, 60)}`)
   switch (role) {

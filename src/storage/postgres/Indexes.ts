@@ -166,7 +166,8 @@ export const make = Effect.gen(function* () {
   let pause = pauseFirst
 
   const listener: Listener = {
-    begin: ({ name, table }) => Effect.logInfo(`building the index ${name} of ${table}; writes continue in the meantime`),
+    begin: ({ name, table }) =>
+      Effect.logInfo(`building the index ${name} of ${table}; writes continue in the meantime`),
     end: ({ name }, millis) =>
       Effect.suspend(() => {
         missing = (missing ?? 1) - 1

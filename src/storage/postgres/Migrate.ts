@@ -110,7 +110,9 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
   if (applied > 0 && missing.length > 0) {
     const [lock] = yield* sql.unsafe<{ free: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${Locks.indexes}) AS free`)
     if (lock!.free !== 1)
-      return yield* new IndexUnderWay({ message: "an index is being built in it: start again when the build has finished" })
+      return yield* new IndexUnderWay({
+        message: "an index is being built in it: start again when the build has finished"
+      })
   }
   for (const one of missing) {
     yield* one.apply

@@ -43,7 +43,9 @@ export const look = (
       // SQLite would accept a file this short as an empty database.
       if (found.size < 512) throw unusable(notSqlite)
       const owner =
-        process.getuid === undefined ? "" : `: it belongs to user ${found.uid}, and this process runs as user ${process.getuid()}`
+        process.getuid === undefined
+          ? ""
+          : `: it belongs to user ${found.uid}, and this process runs as user ${process.getuid()}`
       permitted(file, constants.R_OK, `may not be read by this user${owner}`)
       if (writing) {
         permitted(file, constants.W_OK, `may not be written by this user, or is on a read-only disk${owner}`)

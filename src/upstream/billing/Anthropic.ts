@@ -90,7 +90,8 @@ export const anthropic: BillingApi = {
       )
     })
     const next = textIn(next_page)
-    if (has_more === true && next === undefined) throw new NoBill("a page reports more pages but does not identify the next one")
+    if (has_more === true && next === undefined)
+      throw new NoBill("a page reports more pages but does not identify the next one")
     return { lines, next: has_more === true ? next! : null }
   }
 }
