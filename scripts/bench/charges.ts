@@ -15,7 +15,7 @@ import type { Line } from "./store.ts"
 /** The number of concurrent charges. */
 const abreast = 64
 
-/** Starts a round of this many seconds. */
+/** An order that starts a round of this many seconds. */
 export interface RoundOrder {
   readonly seconds: number
 }

@@ -235,7 +235,7 @@ const begun = Buffer.from(
 )
 const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
 
-/** Requests the number of open slow streams, and can end them. */
+/** An order for the slow streams. The process replies with the number of open ones, and ends them if `end` is set. */
 export interface TrickleOrder {
   readonly end: boolean
 }

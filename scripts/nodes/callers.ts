@@ -22,7 +22,7 @@ export class Callers {
   readonly #abreast: number
   #running: Promise<unknown> = Promise.resolve()
 
-  /** `abreast` is the number of concurrent callers. */
+  /** Creates the callers. `abreast` is the number of concurrent callers. */
   constructor(url: string, keys: ReadonlyArray<string>, body: string, abreast = 24) {
     this.#abreast = abreast
     this.#url = url
@@ -50,7 +50,7 @@ export class Callers {
     await this.#running
   }
 
-  /** Whether the most recent call succeeded. */
+  /** Returns whether the most recent call succeeded. */
   isServed(): boolean {
     return this.#last === "200"
   }

@@ -156,7 +156,7 @@ const ofAda: ReadonlyArray<View> = [
   }
 ]
 
-/** On a phone, the menus are behind a button. */
+/** Opens a menu entry. On a phone, the menus are behind a button. */
 const inMenu = async ({ page }: Tab, name: RegExp): Promise<void> => {
   const menu = page.getByRole("button", { name: "Menu", exact: true })
   if (await menu.isVisible()) await menu.click()

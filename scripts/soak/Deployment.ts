@@ -16,7 +16,7 @@ export interface Deployment {
   readonly leavers: ReadonlySet<string>
   /** The vendor's URL. */
   readonly vendor: string
-  /** The current process. Each restart replaces it. */
+  /** Returns the current process. Each restart replaces it. */
   readonly service: () => Service
   /** The file into which `Probe.cjs` writes the processes' memory. */
   readonly memory: string

@@ -25,8 +25,8 @@ export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/ke
 }) {}
 
 /**
- * Starts a job's next iteration early: immediately, or right after the current iteration. A call before the loop runs takes effect in the loop's
- * first pause. Several calls before an iteration start only one iteration.
+ * A handle that starts a job's next iteration early: immediately, or right after the current iteration. A call before the loop runs takes effect in
+ * the loop's first pause. Several calls before an iteration start only one iteration.
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>

@@ -47,7 +47,7 @@ export const Factor = Schema.transformOrFail(
 )
 
 const readOnly = (ast: ParseResult.Forbidden["ast"], value: unknown) =>
-  ParseResult.fail(new ParseResult.Forbidden(ast, value, "settings are only read"))
+  ParseResult.fail(new ParseResult.Forbidden(ast, value, "settings cannot be encoded"))
 
 /** Converts an entry of the file to the form that the service uses. */
 export const readAs = <A, I, B extends object>(
@@ -94,6 +94,6 @@ export const secretOf = (
   if (variable === undefined) return Effect.succeed(undefined)
   const message = variableName.test(variable)
     ? `${entry}: the environment variable ${variable} is not set`
-    : `${entry}: names no environment variable that is set; write the variable's name here, not the secret itself`
+    : `${entry}: must be the name of an environment variable that is set, not the secret itself`
   return Effect.mapError(Config.redacted(variable), () => new ConfigProblem({ message }))
 }

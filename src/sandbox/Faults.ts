@@ -89,7 +89,7 @@ const unsaid = {
   error: { message: "The sandbox was configured to fail.", type: "sandbox_fault", param: null, code: null }
 }
 
-/** Lower-cases the names, because `Content-Type` and `content-type` would otherwise be two headers. */
+/** Converts the names to lower case, because `Content-Type` and `content-type` would otherwise be two headers. */
 export const lowered = (headers: Fault["headers"]): Record<string, string> =>
   Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]))
 

@@ -26,7 +26,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** One provider is named `openai`, because OpenAI's clients send that name and its newest model. */
+/** Builds a provider's entry. One provider is named `openai`, because OpenAI's clients send that name and its newest model. */
 const provider = (id: string, name: string, newest: string) => ({
   id,
   name,

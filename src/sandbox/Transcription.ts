@@ -24,7 +24,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** One provider is named `openai`, because OpenAI's clients send that name and its models. */
+/** Builds a provider's entry. One provider is named `openai`, because OpenAI's clients send that name and its models. */
 const provider = (id: string, name: string, family: string) => ({
   id,
   name,

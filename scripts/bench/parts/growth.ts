@@ -28,7 +28,7 @@ interface View {
   readonly sorted: boolean
 }
 
-/** Views filtered or grouped by a tag, by any value of that tag, and by an end user. */
+/** Returns views filtered or grouped by a tag, by any value of that tag, and by an end user. */
 const labelledViews = (usage: string, labels: number): ReadonlyArray<View> => {
   const one = Math.floor(labels / 2)
   const [from, to] = [30, 0].map((days) => new Date(Date.now() - days * day).toISOString())

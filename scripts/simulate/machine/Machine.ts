@@ -44,7 +44,7 @@ export class Machine {
     this.random = random(seed)
   }
 
-  /** The time on the wall clock. */
+  /** Returns the time on the wall clock. */
   wall(): number {
     return beginning + Math.floor(this.now) + this.offset
   }

@@ -338,7 +338,7 @@ export const refusalIn =
   }
 const plainly = refusalIn(undefined, "")
 
-/** The body of a streaming response. */
+/** Returns the body of a streaming response. */
 const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>
   typeof body === "string" || Buffer.isBuffer(body) ? undefined : body
 

@@ -179,7 +179,7 @@ const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
   ...new Set(routes.map(({ method }) => method))
 ]
 
-/** HTTP defines the WebSocket handshake only for GET. */
+/** Returns whether the request tries to open a WebSocket. HTTP defines the handshake only for GET. */
 const asksForWebSocket = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers["upgrade"] ?? "")
 

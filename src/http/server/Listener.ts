@@ -71,7 +71,7 @@ const holder =
     hold(held, response, () => server.emit(event, request, response))
   }
 
-/** When the server begins to drain, closes the connections that have not sent a request. */
+/** Closes the connections that have not sent a request when the server begins to drain. */
 const endSilent = (server: Server): void => {
   const silent = new Set<Socket>()
   server.on("connection", (socket) => {

@@ -39,7 +39,7 @@ export interface Share extends Room {
 }
 
 export interface Budget {
-  /** Whether more than half of the budget is in use. */
+  /** Returns whether more than half of the budget is in use. */
   readonly isTight: () => boolean
   /** Creates a share for a body sent by this account or network. All bodies without a holder count as those of a single holder. */
   readonly share: (holder: string | undefined) => Share
@@ -56,7 +56,7 @@ export interface Budgets extends Budget {
 
 const presets = Schema.decodeSync(BytesSettings)({})
 
-/** Exported for tests. */
+/** Creates the budgets. It is exported for tests. */
 export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets =>
   Object.assign(new Pool({ total: bytes_total, forLong: bytes_total - bytes_total / 8, shortMax, window_ms }), {
     open: new Pool({ total: bytes_total / 16, forLong: bytes_total / 16, shortMax: 0, window_ms })

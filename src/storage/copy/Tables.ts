@@ -62,6 +62,6 @@ export interface Target extends End {
   ) => Promise<void>
   /** Sets the values that are derived from the copied rows. This may be repeated. */
   readonly settle: () => Promise<void>
-  /** Durably removes the marks, so that the database can be used. */
+  /** Removes the marks durably, so that the database can be used. */
   readonly release: () => Promise<void>
 }

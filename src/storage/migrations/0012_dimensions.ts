@@ -20,7 +20,7 @@ const columns = [
   "billing_source_why"
 ]
 
-/** The columns that a row used to have, each with the expression that reads it. */
+/** Returns the columns that a row used to have, each with the expression that reads it. */
 const read = (column: (name: string) => string): string =>
   columns.map((name) => `COALESCE(${column(name)}, '') AS ${name}`).join(", ")
 

@@ -43,7 +43,7 @@ export class DeploymentSecret extends Context.Tag("tollgate/auth/DeploymentSecre
   DeploymentSecretContract
 >() {}
 
-/** The secret must consist of at least 32 random bytes. */
+/** Provides the deployment's secret. It must consist of at least 32 random bytes. */
 export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => make(secret))
 
 const derived = (secret: Uint8Array, purpose: string) =>

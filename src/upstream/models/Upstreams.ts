@@ -118,7 +118,7 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
 }) {
   override get message() {
     const { named_by, needs, speaks, upstream } = this
-    return `${named_by}: the upstream ${upstream} speaks ${speaks.join(", ")} but must speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
+    return `${named_by}: the upstream ${upstream} accepts ${speaks.join(", ")} but must accept ${needs.join(" or ")}: extend its speaks, or choose another upstream`
   }
 }
 
@@ -131,8 +131,8 @@ export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("Unkn
   upstreams: Schema.Array(Schema.String)
 }) {
   override get message() {
-    const known = this.upstreams.length === 0 ? "there are none" : `there are: ${this.upstreams.join(", ")}`
-    return `${this.named_by}: there is no upstream ${this.upstream} (${known}); add it to Upstreams, or name another`
+    const known = this.upstreams.length === 0 ? "there are none" : `the upstreams are: ${this.upstreams.join(", ")}`
+    return `${this.named_by}: there is no upstream ${this.upstream} (${known}); add it to Upstreams, or choose another`
   }
 }
 
