@@ -9,7 +9,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
-import { inPieces } from "../../kernel/Pieces.ts"
+import { inPieces, turn } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import { cover, fanOut, sizes } from "../../books/ledger/totals/SortedIndex.ts"
 import type { Run, Written } from "../../books/ledger/totals/SortedIndex.ts"
@@ -175,7 +175,18 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** Finds the ranges that contain records of some dimensions: matching runs of the lowest level, and records outside all runs. */
+/** A run with more matching records than this is read whole, because each of its ranges takes a query. */
+const sparseMax = 32
+
+/** A range to read. If `numbers` is present, only those of its records are wanted. */
+interface Place extends Range {
+  readonly numbers?: ReadonlyArray<number>
+}
+
+/**
+ * Finds the ranges to read for the records of some dimensions. In a run of the lowest level with few such records, these are the records themselves.
+ * Otherwise it is the complete run.
+ */
 export const placesOf = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,
@@ -187,9 +198,23 @@ export const placesOf = Effect.fnUntraced(function* (
   const found = yield* stretches(parts, tenant, range, has, wanted)
   const upper = found.flatMap(({ run }) => (run !== undefined && run.level > 0 ? partsOf(run) : []))
   const inner = yield* stretchesOf(parts, tenant, upper, wanted)
-  const lower = found.filter(({ count, run }) => count > 0 && (run === undefined || run.level === 0))
-  return [...lower, ...inner].map(({ from, to }): Range => ({ from, to }))
+  const lower = [...found.filter(({ run }) => run === undefined || run.level === 0), ...inner]
+  const places: Array<Place> = []
+  for (const { count, from, numbers, run, to } of lower) {
+    if (run === undefined || count <= sparseMax) {
+      const own = numbers ?? (yield* Totals.numbersWhere(parts.sql, tenant, run!, isWanted(wanted)))
+      places.push(...rangesOf(own))
+    } else places.push({ from, to })
+    yield* turn
+  }
+  return places
 })
+
+/** Matches the records `r` of a place. */
+export const wantedIn = (sql: SqlClient, { numbers }: Place, dimensions: ReadonlySet<number>): Fragment =>
+  numbers === undefined
+    ? sql`r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify([...dimensions])}))`
+    : sql`r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify(numbers)}))`
 
 /** Skips the first `skip` matching numbers and adds the next ones to `found` until the page is full. Returns how many are left to skip. */
 const collect = (
@@ -248,12 +273,15 @@ const partsOf = ({ level, run }: Run): ReadonlyArray<Run> =>
   Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
 
 /** Groups numbers into ranges that contain few other numbers. */
-export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> => {
-  const ranges: Array<{ from: number; to: number }> = []
+export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Required<Place>> => {
+  const ranges: Array<{ from: number; to: number; numbers: Array<number> }> = []
   for (const number of numbers.toSorted((a, b) => a - b)) {
     const last = ranges.at(-1)
-    if (last !== undefined && number < last.to + gapMax) last.to = number + 1
-    else ranges.push({ from: number, to: number + 1 })
+    if (last === undefined || number >= last.to + gapMax) ranges.push({ from: number, to: number + 1, numbers: [number] })
+    else {
+      last.to = number + 1
+      last.numbers.push(number)
+    }
   }
   return ranges
 }

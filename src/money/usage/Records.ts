@@ -159,11 +159,10 @@ const filteredPage = Effect.fnUntraced(function* (
   const asked = { direction, window, left, skipped, wanted: per_page + 1 }
   const found = yield* filtered.page(tenant, filter, asked)
   const shown = found.numbers.slice(0, per_page)
-  const list = JSON.stringify(shown)
   const rows = yield* Effect.forEach(
     Filtered.rangesOf(shown),
     (range) => sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM ${numbers.described(tenant, range)}
-        AND r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${list}))`
+        AND r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify(range.numbers)}))`
   )
   const byNumber = new Map(rows.flat().map((row) => [row.number, row]))
   const more = found.numbers.length > per_page
