@@ -59,7 +59,7 @@ export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel
 
 /** Services of this process that were replaced. Their loops have stopped, and they are finishing their open work (`app/Deployment`). */
 export interface HandoversContract {
-  /** Calls `takeOver` when such services have finished. */
+  /** Calls `takeOver` once replaced services have finished. */
   readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 

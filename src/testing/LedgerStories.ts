@@ -514,7 +514,7 @@ const setsLimit: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** Reserves with the key of the first source. The amounts range from small ones to more than the key's limit leaves. */
+/** Reserves with the key of the first source. The amounts range from small amounts to more than the remainder of the key's limit. */
 const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
   fc
     .record({

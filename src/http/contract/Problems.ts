@@ -45,7 +45,7 @@ export class UnsupportedMediaType extends Problem<UnsupportedMediaType>()("Unsup
   code: "unsupported_media_type"
 }) {}
 
-/** Refuses a request that is authenticated by a cookie but comes from another page. */
+/** Refuses a request that is authenticated by a cookie but was sent by another page. */
 export class CrossOrigin extends Problem<CrossOrigin>()("CrossOrigin", {
   status: 403,
   error: "only the service's own pages may send this request",

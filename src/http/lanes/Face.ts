@@ -41,7 +41,7 @@ const app = Effect.gen(function* () {
     maxParamLength: Number.POSITIVE_INFINITY
   })
   const context = yield* Effect.context<HttpRouter.HttpRouter.DefaultServices>()
-  // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
+  // @effect-diagnostics-next-line returnEffectInGen:off -- built once, it serves every request
   return Effect.mapInputContext(app, (request: Context.Context<HttpServerRequest.HttpServerRequest>) =>
     Context.merge(context, request)
   )

@@ -9,7 +9,7 @@ export const crossOrigin = {
   "access-control-expose-headers": "*"
 } as const
 
-/** The headers that are allowed if a preflight names none. */
+/** The headers that are allowed if a preflight requests none. */
 const preset = "Authorization, Content-Type, Idempotency-Key, X-Title, HTTP-Referer"
 
 /** The maximum number of header names in a preflight. */

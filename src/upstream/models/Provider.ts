@@ -120,7 +120,7 @@ const oneOf = (field: string, names: ReadonlyArray<string>) => {
   return { field, rule, message: `${field}: ${rule}` }
 }
 
-/** Selects the provider that a caller names, or the first if the caller names none. */
+/** Selects the requested provider, or the first one if the caller requests none. */
 export const pick = <P extends Provider>(
   providers: ReadonlyArray<P>,
   name: string | undefined
@@ -130,7 +130,7 @@ export const pick = <P extends Provider>(
   return Either.left(new UnknownProvider(name ?? "", idsOf(providers)))
 }
 
-/** Selects the model that a caller names, or the first if the caller names none. */
+/** Selects the requested model, or the first one if the caller requests none. */
 export const pickModel = <M extends { readonly id: string }>(
   models: ReadonlyArray<M>,
   name: string | undefined
@@ -139,7 +139,7 @@ export const pickModel = <M extends { readonly id: string }>(
   return found === undefined ? Either.left(new UnknownModel(name ?? "", idsOf(models))) : Either.right(found)
 }
 
-/** Finds the first provider that offers this model, for callers that name no provider. */
+/** Finds the first provider that offers this model, for callers that request no provider. */
 export const withModel = <P extends Provider & { readonly models: ReadonlyArray<{ readonly id: string }> }>(
   providers: ReadonlyArray<P>,
   model: string
