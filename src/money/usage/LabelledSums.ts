@@ -1,4 +1,4 @@
-/** Computes rollups filtered by labels. It sums records, because the stored rollups contain no labels. */
+/** Computes rollups filtered by labels. They are summed from records, because the stored rollups contain no labels. */
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { allInPieces } from "../../kernel/Pieces.ts"
@@ -48,7 +48,7 @@ export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
 }, Effect.orDie)
 
-/** Sums a tenant's calls to the millisecond, by model and endpoint. */
+/** Sums a tenant's calls by model and endpoint, in a window exact to the millisecond. */
 export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: TenantId, window: Window, filter: Filter) {
   const { numbers, sql } = parts
   const dimensions = yield* dimensionsBy(sql, tenant, filter)
