@@ -328,7 +328,7 @@ describeSqlite("a file that cannot be used", () => {
         db.exec("INSERT INTO tollgate_migrations (migration_id, name) VALUES (999, 'future')")
         db.close()
       },
-      /made by a newer version/
+      /written by a newer version/
     ],
     [
       "a folder",
