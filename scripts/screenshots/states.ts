@@ -3,7 +3,7 @@ import type { Route } from "playwright-core"
 import type { Tab } from "../../test/console/Browser.ts"
 import { daysAhead } from "./Life.ts"
 
-/** Makes every response except the frame's never arrive. */
+/** Makes all responses except the frame's wait forever. */
 export const waiting = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
 
