@@ -49,7 +49,7 @@ interface Running {
   readonly end: Effect.Effect<void>
 }
 
-/** Creates a registry in which loops register `takeOver`. After replaced services have closed, `tell` runs every registered `takeOver`. */
+/** Creates a registry for the loops' `takeOver` callbacks. `tell` runs all of them after replaced services have closed. */
 const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {

@@ -1,6 +1,6 @@
 /** Reads and writes CSV (RFC 4180) for commands. */
 
-/** The cells of a row and the line on which the row starts. */
+/** The cells of a row, and the number of the row's first line. */
 export interface Row {
   readonly line: number
   readonly cells: ReadonlyArray<string>

@@ -45,7 +45,7 @@ const voucherCreate = Command.make(
       Options.withDefault(1)
     ),
     expires: Options.text("expires").pipe(
-      Options.withDescription("the last day on which the codes work (2027-01-31), or an RFC 3339 time"),
+      Options.withDescription("the codes' last valid day (2027-01-31), or an RFC 3339 time"),
       Options.optional
     ),
     note: Options.text("note").pipe(

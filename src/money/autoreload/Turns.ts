@@ -15,7 +15,7 @@ import type { Crossing, Watched } from "./Watched.ts"
 /** The job's name in logs and metrics. */
 export const jobName = "autoreload"
 
-/** The interval at which all watched balances are checked, in milliseconds. */
+/** How often all watched balances are checked, in milliseconds. */
 const checkEvery = 600_000
 /** The pause before a failed step is retried, in milliseconds. */
 const retryAfter = 5_000
@@ -23,7 +23,7 @@ const retryAfter = 5_000
 export interface Parts extends AttemptParts {
   readonly ledger: Ledger["Type"]
   readonly attempts: Attempts
-  /** The scope in which attempts run. */
+  /** The scope that attempts run in. */
   readonly scope: Scope.Scope
 }
 

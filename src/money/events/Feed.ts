@@ -1,7 +1,7 @@
 /**
  * Live events for tenants and accounts. One loop per node polls for the newest call, balance and notification of each tenant and account with
- * listeners, and wakes the listeners to which a change applies. Each listener then reads the events that it has not sent yet, so it sees calls from
- * any node and loses no event between two connections. Without listeners, a charge costs nothing extra.
+ * listeners, and wakes the affected listeners. Each listener then reads the events that it has not sent yet, so it sees calls from any node and loses
+ * no event between two connections. Without listeners, a charge costs nothing extra.
  *
  * Where the specification is silent:
  * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream

@@ -18,7 +18,7 @@ export interface Standing {
   readonly tenant_id: TenantId
   /** Whether the credential charges teams before the caller's own account. */
   readonly team_first: boolean
-  /** The other tenants whose credit the caller may spend, in the order in which the caller joined them. */
+  /** The other tenants whose credit the caller may spend, in the order of joining. */
   readonly teams: ReadonlyArray<TenantId>
   /** The pinned billing account. It is ignored unless it is one of the sources. */
   readonly pinned: string | undefined

@@ -37,7 +37,7 @@ export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContrac
 /** The maximum duration and the maximum delay of an iteration, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
-/** The number of failures in a row after which a loop counts as failing. */
+/** How many consecutive failures make a loop count as failing. */
 const failuresMax = 3
 
 interface State {

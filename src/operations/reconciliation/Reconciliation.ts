@@ -23,7 +23,7 @@ export const causes = {
 export type Cause = keyof typeof causes
 export const causeNames = Object.keys(causes) as ReadonlyArray<Cause>
 
-/** 10^-18 USD, the unit in which prices are exact. */
+/** The number of atto-USD (10^-18 USD, the unit of exact prices) in a nano-USD. */
 export const attoInNano = 1_000_000_000n
 
 /** Rounds half away from zero. */

@@ -330,7 +330,7 @@ const list =
       (rows) => ({ reconciliations: rows.slice(0, listMax).map(lineOf), truncated: rows.length > listMax })
     )
 
-/** The stored form, in which amounts are strings. */
+/** The stored form, with amounts as strings. */
 type Stored<A> = { readonly [K in keyof A]: A[K] extends Nano ? string : A[K] }
 
 const find =

@@ -29,7 +29,7 @@ const accessLifetime = Duration.minutes(10)
 /** A session's cookie and its expiry. */
 export interface Held {
   readonly cookie: string
-  /** The time at which the session expires if it is not used again. */
+  /** When the session expires if it is not used again. */
   readonly until: number
 }
 

@@ -67,7 +67,7 @@ export const Member = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** The time when the member joined, and the time of the last change to their role or status. */
+  /** When the member joined, and the time of the last change to their role or status. */
   created_at: Moment,
   updated_at: Moment
 }).annotations({ identifier: "Member" })

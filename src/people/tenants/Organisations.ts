@@ -222,7 +222,7 @@ const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract[
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // Only the operator can end the status `past_due`. A canceled plan starts anew.
+    // Only the operator can end the status `past_due`. A canceled plan starts over.
     const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
     return yield* planOf(tenants, tenant_id)

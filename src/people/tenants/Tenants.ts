@@ -48,7 +48,7 @@ export interface TenantsContract {
   /** Returns whether the tenant's calls are tagged with the sessions and agents that coding agents send. */
   readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
-  /** Lists the tenant's members except removed ones, in the order in which they joined. */
+  /** Lists the tenant's members except removed ones, in the order of joining. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
   /** Returns accounts by id. Unknown ids are absent. */
   readonly named: (

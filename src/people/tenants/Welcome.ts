@@ -18,7 +18,7 @@ export interface AccountRow {
   readonly email: string
   readonly name: string
   readonly email_verified: number
-  /** The time at which the signup credit was granted; null while the credit waits for a verified address, or if the price list grants none. */
+  /** When the signup credit was granted; null while the credit waits for a verified address, or if the price list grants none. */
   readonly granted_at: number | null
   readonly created_at: number
   readonly updated_at: number

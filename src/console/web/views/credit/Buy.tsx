@@ -12,7 +12,7 @@ import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { creditTexts } from "../../texts/credit.ts"
 
-/** The key under which the payment that this tab opened is stored. The value is not secret. */
+/** The storage key for the payment that this tab opened. The value is not secret. */
 const storageName = "console.checkout"
 /** How long the console waits for the confirmation, in milliseconds. */
 const patience = 3_600_000
