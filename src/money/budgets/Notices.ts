@@ -199,7 +199,7 @@ const peopleOf = Effect.fnUntraced(function* (
   return active.filter(({ account_id, role }) => manages(role) || own.has(account_id)).map((one) => one.account_id)
 })
 
-// ---- words --------------------------------------------------------------------------------------------------------------
+// ---- texts --------------------------------------------------------------------------------------------------------------
 
 interface Words {
   readonly title: string

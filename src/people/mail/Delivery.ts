@@ -155,7 +155,7 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 
-/** Gives up on emails whose process died while sending them, if the attempt began before `before`. */
+/** Marks interrupted emails as `unknown`: those whose process died during an attempt that began before `before`. */
 export const endInterrupted = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, before: number) {
   const interrupted = sql`status = 'sending' AND due_at <= ${before}`
   const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${interrupted} LIMIT 1`)
