@@ -3,7 +3,7 @@
  * proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
  */
 
-/** A receipt, in the form that the service returns. */
+/** A receipt in the service's JSON format. */
 export interface ReceiptFile {
   readonly leaf: string
   readonly index: number
@@ -181,7 +181,7 @@ export const nodesOf = (bytes: Bytes, length: number): ReadonlyArray<Bytes> =>
     ? Array.from({ length: bytes.length / length }, (_, i) => bytes.subarray(i * length, (i + 1) * length))
     : refuse("the proof is not a list of nodes")
 
-/** Computes the root to which an inclusion proof leads (RFC 9162, section 2.1.3.2). */
+/** Computes the root that an inclusion proof leads to (RFC 9162, section 2.1.3.2). */
 export const rootBy = async <Node>(
   leaf: Node,
   { index, size }: { readonly index: number; readonly size: number },

@@ -221,7 +221,7 @@ const byCause = (differences: ReadonlyArray<Difference>): ReconciliationLine["ca
     .toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
 }
 
-/** Returns the part of the bill whose calls are known, or 1 if nothing was billed. */
+/** Returns the part of the bill that known calls account for, or 1 if nothing was billed. */
 const coverageOf = (billed: Nano, causes: ReconciliationLine["causes"]): number => {
   const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
   return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
@@ -330,7 +330,7 @@ const list =
       (rows) => ({ reconciliations: rows.slice(0, listMax).map(lineOf), truncated: rows.length > listMax })
     )
 
-/** The stored form, in which amounts are strings. */
+/** The stored form, with amounts as strings. */
 type Stored<A> = { readonly [K in keyof A]: A[K] extends Nano ? string : A[K] }
 
 const find =
@@ -375,7 +375,7 @@ const drifts = ({ sql }: Parts): ReconciliationsContract["drifts"] =>
 
 // ---- the loop -------------------------------------------------------------------------------------------------------------
 
-/** Returns the days to compare now. Returns `undefined` if the last closed day was already compared after it closed. */
+/** Returns the days to compare now. Returns `undefined` if the last closed day was already compared. */
 const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) {
   const now = yield* Clock.currentTimeMillis
   const last = lastClosed(vendor, now)
