@@ -67,7 +67,7 @@ const reply = (status: number, body: string, type = "text/plain; charset=utf-8")
   body
 })
 
-/** Makes a private key from a text. Whoever knows the text can sign. */
+/** Makes a private key from a text. Anyone who knows the text can sign. */
 const keyFrom = (text: string): KeyObject =>
   createPrivateKey({
     // PKCS #8 of an Ed25519 key is a fixed prefix and the seed.

@@ -289,18 +289,17 @@ const withoutGaps = Effect.fnUntraced(function* (
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** The checkpoint with cosignatures. `undefined` without witnesses, and before the first one is published. */
+/** Reads the checkpoint with cosignatures. `undefined` before the first one is published. */
 const publishedBy = ({ settings, sql }: Parts) =>
   settings.witnesses.length === 0 ? Effect.succeed(undefined) : Published.read(sql)
 
 const receiptOf = (parts: Parts): ChargeLogContract["receipt"] =>
   Effect.fn("ChargeLog.receipt")(function* (entry) {
-    const { sql } = parts
+    const { settings, sql } = parts
     const published = yield* publishedBy(parts)
     const head = yield* Head.readShort(sql)
-    if (head === undefined) return undefined
-    const shown = published ?? head
-    if (entry.seq > shown.entry) return undefined
+    const shown = settings.witnesses.length === 0 ? head : published
+    if (head === undefined || shown === undefined || entry.seq > shown.entry) return undefined
     const index = (yield* Head.entriesUpTo(sql, entry.seq)) - 1
     const proof = yield* Head.roots(sql, Tree.inclusionRanges(index, shown.size))
     return {

@@ -5,7 +5,8 @@
  *
  * Where the specification is silent:
  * - With witnesses, `GET /checkpoint` and receipts show the newest checkpoint that enough witnesses cosigned. If that takes more than ten seconds,
- *   they show the newest checkpoint with the cosignatures that it has, so that receipts go on. A client that requires witnesses refuses those.
+ *   they show the newest checkpoint with the cosignatures that it has, so that receipts go on. A client that requires witnesses refuses those. There is
+ *   no receipt before the first of these checkpoints.
  * - All witnesses are required unless the configuration states a number. A cosignature that arrives later is added to the published checkpoint.
  * - A witness that fails is asked again after a second, and after twice the time for each further failure, up to a minute.
  * - A witness contradicts the log if it refuses the consistency proof, knows a longer log, or knows another root of the same size. `verify` reports

@@ -344,12 +344,15 @@ describe("a service with two histories", () => {
       yield* restored(kept)
       const forked = yield* nodeWith(witnesses)
       yield* forked.log.add
-      const fork = (yield* newest(forked.log))!
+      const fork = (yield* newest((yield* nodeWith([])).log))!
       expect(fork.leaf).not.toBe(shown.leaf)
       const keys = [...(yield* forked.log.keys), ...witnesses.map(({ witness }) => witness.verifier)]
       // Without witnesses, both customers would accept what they see.
       yield* Effect.promise(() => verifyReceipt(shown, keys, { witnesses: 2 }))
       yield* Effect.promise(() => verifyReceipt(fork, keys))
+      yield* forked.turn
+      expect(yield* newest(forked.log)).toBeUndefined()
+      yield* TestClock.adjust("20 seconds")
       yield* forked.turn
       expect(yield* Effect.flip(cosigners(forked.log, witnesses, 1))).toContain("0 witnesses cosigned")
       yield* Scene.call({ cost: 6n })
