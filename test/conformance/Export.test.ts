@@ -3,6 +3,7 @@ import { parse } from "csv-parse/sync"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { fromDecimal } from "../../src/kernel/Money.ts"
 import { focusColumns, headerFaults, rowFaults } from "../money/exports/FocusRules.ts"
+import { linkTo } from "../support/mail.ts"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -96,6 +97,44 @@ describe("an export", () => {
       const { body, status } = await exportOf(ada, query)
       expect([query, status, body.code, body.details?.field]).toEqual([query, 400, "invalid_request", field])
     }
+  })
+
+  it("contains what a team's pool paid for its members, and is for owners and admins only", async () => {
+    const { client_id } = await service.sandbox()
+    const made = await service.call("/v1/tenants", { token: ada.token, json: { name: "=Team" } })
+    const tenant_id = made.body.result.id as string
+    await service.control(`/tenants/${tenant_id}`, { plan: "team" })
+    await service.control("/credit", { tenant_id, amount: 5, source: "purchase" })
+    const sent = await service.call(`/v1/tenants/${tenant_id}/invites`, {
+      token: ada.token,
+      json: { email: bob.email, role: "member" }
+    })
+    expect(sent.status).toBe(201)
+    const token = await linkTo(service, bob.email)
+    expect((await service.call(`/v1/tenant-invites/${token}/accept`, { token: bob.token, method: "POST" })).status).toBe(200)
+    const { body } = await service.call(`/v1/me/billing-sources`, { token: bob.token })
+    const pool = (body.result.sources as ReadonlyArray<{ kind: string; billing_account_id: string }>).find(
+      ({ kind }) => kind === "team"
+    )!
+    const pinned = { mode: "pinned", billing_account_id: pool.billing_account_id }
+    await service.call("/v1/me/billing-source", { method: "PUT", token: bob.token, json: pinned })
+    const usage_id = await chat(bob)
+    const ofTeam = async (who: Person): Promise<Person> => {
+      const json = { client_id, grant_type: "refresh_token", refresh_token: who.refresh_token, tenant_id }
+      const { access_token, refresh_token } = (await service.call("/v1/auth/token", { json })).body.result
+      return { ...who, token: access_token, refresh_token, tenant_id }
+    }
+    const owner = await ofTeam(ada)
+    const rows = rowsOf((await exportOf(owner)).body)
+    expect(rows).toMatchObject([
+      { usage_id, tenant_id: bob.tenant_id, account_email: "bob@example.com", billing_source_kind: "team" }
+    ])
+    const [line] = rowsOf((await exportOf(owner, "?format=focus")).body)
+    expect(line).toMatchObject({ BillingAccountName: "'=Team", x_TenantId: bob.tenant_id })
+    // What the pool paid is not in the member's own export.
+    expect(rowsOf((await exportOf(bob)).body)).toEqual([])
+    const refused = await exportOf(await ofTeam(bob))
+    expect([refused.status, refused.body.code]).toEqual([403, "insufficient_role"])
   })
 
   it("belongs to the tenant of the token", async () => {

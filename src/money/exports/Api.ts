@@ -6,6 +6,7 @@ import { Example } from "../../http/contract/Documented.ts"
 import { TenantId } from "../../kernel/Ids.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { TenantBillingToken } from "../../people/credentials/Security.ts"
+import { InsufficientRole } from "../../people/tenants/Problems.ts"
 import { BillingAccountNotFound } from "../billing/Problems.ts"
 import { ExportQuery } from "./Export.ts"
 import { ExportInProgress, ExportsBusy } from "./Problems.ts"
@@ -16,11 +17,12 @@ export class ExportsApi extends HttpApiGroup.make("exports").add(
     .setUrlParams(ExportQuery)
     .addSuccess(HttpApiSchema.Text({ contentType: "text/csv" }))
     .addError(InvalidRequest)
+    .addError(InsufficientRole)
     .addError(BillingAccountNotFound)
     .addError(ExportInProgress)
     .addError(ExportsBusy)
     .middleware(TenantBillingToken)
     .annotate(NoHead, true)
     .annotate(Example, { query: { format: "focus", from: "2026-01-01", to: "2026-02-01" } })
-    .annotate(OpenApi.Summary, "Download the calls that the tenant's billing account paid for as CSV, oldest first")
+    .annotate(OpenApi.Summary, "Download the calls that the tenant's billing account paid for as CSV, oldest first (owner or admin)")
 ) {}

@@ -3,11 +3,14 @@
  * entry numbers and a query of its own, so an export needs constant memory, holds no transaction, and ignores later calls.
  *
  * Where the specification is silent:
+ * - Only owners and admins of the tenant may export, although every member with a token of the tenant may read the ledger and the usage. The file names
+ *   all members, their addresses and their end users, also for calls that members of a team made in their own tenants.
  * - A tenant has one export at a time per node, and a node has 32. Further ones are refused with 429 and 503. All exports of a node together read two
  *   pages at a time, so they leave connections to other requests.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
+import type { Actor } from "../../kernel/Caller.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { tagsOf } from "../../kernel/Labels.ts"
@@ -24,6 +27,7 @@ import { firstEntryAt } from "../../books/ledger/rows/EntriesInOrder.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { keyNames } from "../../people/tenants/KeyNames.ts"
+import type { InsufficientRole } from "../../people/tenants/Problems.ts"
 import { Tenants } from "../../people/tenants/Tenants.ts"
 import { BillingAccountNotFound } from "../billing/Problems.ts"
 import type { Window } from "../usage/Window.ts"
@@ -33,12 +37,12 @@ import { focusFormat } from "./Focus.ts"
 import { ExportInProgress, ExportsBusy } from "./Problems.ts"
 
 export interface ExportsContract {
-  /** Begins an export. The caller must call its `close` once, when it has ended or its client has disconnected. */
+  /** Begins an export of the caller's tenant. `close` must be called once it has ended or its client has disconnected. */
   readonly open: (asked: {
-    readonly tenant_id: TenantId
+    readonly caller: Actor
     readonly format: ExportFormat
     readonly window: Window
-  }) => Effect.Effect<OpenExport, BillingAccountNotFound | ExportInProgress | ExportsBusy>
+  }) => Effect.Effect<OpenExport, InsufficientRole | BillingAccountNotFound | ExportInProgress | ExportsBusy>
 }
 
 export interface OpenExport {
@@ -89,7 +93,8 @@ const make = Effect.gen(function* () {
 
 const open = (parts: Parts): ExportsContract["open"] =>
   Effect.fn("Exports.open")(function* (asked) {
-    const { tenant_id: tenant } = asked
+    const { tenant_id: tenant } = asked.caller
+    yield* parts.tenants.mayManage(asked.caller)
     const account = yield* parts.books.accountOfTenant(tenant)
     if (Option.isNone(account)) return yield* new BillingAccountNotFound({ tenant_id: tenant })
     if (parts.open.has(tenant)) return yield* new ExportInProgress({ tenant_id: tenant, retry_after: 5 })
@@ -106,7 +111,7 @@ const open = (parts: Parts): ExportsContract["open"] =>
 
 const began = Effect.fnUntraced(function* (
   parts: Parts,
-  { format, tenant_id, window }: Parameters<ExportsContract["open"]>[0],
+  { caller: { tenant_id }, format, window }: Parameters<ExportsContract["open"]>[0],
   entries: number
 ) {
   const account = billingAccountOf(tenant_id)

@@ -14,8 +14,8 @@ export const ExportsHttp = HttpApiBuilder.group(
     const exports = yield* Exports
     return handlers.handleRaw("export", ({ request, urlParams }) =>
       Effect.gen(function* () {
-        const { tenant_id } = yield* CurrentCaller
-        const { close, file_name, next } = yield* exports.open({ tenant_id, ...(yield* exportOf(urlParams)) })
+        const caller = yield* CurrentCaller
+        const { close, file_name, next } = yield* exports.open({ caller, ...(yield* exportOf(urlParams)) })
         return yield* paged(request, headersOf(file_name), next, close)
       }).pipe(Effect.uninterruptible)
     )

@@ -18,6 +18,8 @@ import type { Nano } from "../../../src/kernel/Money.ts"
 import { parse as instantOf, toIso } from "../../../src/kernel/Moment.ts"
 import type { UnitPrice } from "../../../src/kernel/Price.ts"
 import { ServiceInfo } from "../../../src/kernel/ServiceInfo.ts"
+import { InsufficientRole } from "../../../src/people/tenants/Problems.ts"
+import { Tenants } from "../../../src/people/tenants/Tenants.ts"
 import type { ExportFormat } from "../../../src/money/exports/Export.ts"
 import { Exports, pageSize } from "../../../src/money/exports/Exports.ts"
 import type { Window } from "../../../src/money/usage/Window.ts"
@@ -26,7 +28,18 @@ import * as Scene from "../usage/Scene.ts"
 import { acme, ada, bob, other } from "../usage/Scene.ts"
 import { datasetFaults, rowFaults } from "./FocusRules.ts"
 
+/** Ada manages every tenant, and nobody else does. */
+const managers = Layer.effect(
+  Tenants,
+  Effect.map(Tenants, (tenants) => ({
+    ...tenants,
+    mayManage: ({ account_id, tenant_id }) =>
+      account_id === ada ? Effect.void : new InsufficientRole({ tenant_id })
+  }))
+)
+
 const layer = Exports.layer.pipe(
+  Layer.provide(managers),
   Layer.provideMerge(PriceVersions.layer),
   Layer.provide(ServiceInfo.layer({ service_name: "Tollgate", key_prefix: "svc", public_url: "http://127.0.0.1:8787" })),
   Layer.provideMerge(Scene.layerOf(13))
@@ -92,7 +105,7 @@ const make = Effect.fnUntraced(function* (one: Made) {
 
 /** Reads an export to its end. Returns its rows and how many pages it had. */
 const read = Effect.fnUntraced(function* (tenant_id: TenantId, format: ExportFormat, window: Window) {
-  const { close, next } = yield* (yield* Exports).open({ tenant_id, format, window })
+  const { close, next } = yield* (yield* Exports).open({ caller: { account_id: ada, tenant_id }, format, window })
   let text = ""
   let pages = 0
   for (let page = yield* next; page !== undefined; page = yield* next) {
@@ -123,6 +136,8 @@ const debits = Effect.fnUntraced(function* (tenant: TenantId, { end, start }: Wi
 const sumOf = (amounts: ReadonlyArray<string | undefined>): Nano =>
   amounts.reduce((sum, text) => sum + fromDecimal(text!, 9)!, 0n)
 
+const unknown = "ten_unknown" as TenantId
+const caller = { account_id: ada, tenant_id: acme }
 const all: Window = { start: null, end: null }
 const begin = instantOf("2026-01-31T12:00:00Z")!
 
@@ -221,7 +236,7 @@ describe("an export", () => {
       yield* opened
       const count = 2 * pageSize + 10
       for (let i = 0; i < count; i++) yield* make(some(i))
-      const { close, next } = yield* (yield* Exports).open({ tenant_id: acme, format: "csv", window: all })
+      const { close, next } = yield* (yield* Exports).open({ caller, format: "csv", window: all })
       const first = (yield* next)!
       expect(first.split("\r\n")[0]).toContain("time,usage_id")
       // The first entry is the purchase.
@@ -254,7 +269,7 @@ describe("an export", () => {
         expect(rows.map((row) => row["time"])).toEqual([i, i + 1].filter((n) => n < 200).map((n) => toIso(some(n).at)))
       }
       expect(yield* firstEntryAt(sql, account, 0)).toBe(1)
-      expect(yield* firstEntryAt(sql, Ids.billingAccountOf("ten_nobody"), begin)).toBe(1)
+      expect(yield* firstEntryAt(sql, Ids.billingAccountOf(unknown), begin)).toBe(1)
     }).pipe(Effect.provide(layer))
   )
 
@@ -262,10 +277,12 @@ describe("an export", () => {
     Effect.gen(function* () {
       yield* opened
       const exports = yield* Exports
-      const asked = { tenant_id: acme, format: "csv", window: all } as const
+      const asked = { caller, format: "csv", window: all } as const
       const first = yield* exports.open(asked)
       expect(yield* Effect.flip(exports.open(asked))).toMatchObject({ code: "export_in_progress", status: 429 })
-      const beside = yield* exports.open({ ...asked, tenant_id: other })
+      const beside = yield* exports.open({ ...asked, caller: { ...caller, tenant_id: other } })
+      const member = yield* Effect.flip(exports.open({ ...asked, caller: { ...caller, account_id: bob } }))
+      expect(member).toMatchObject({ code: "insufficient_role", status: 403 })
       first.close()
       const second = yield* exports.open(asked)
       // Closing the first again does not end the second.
@@ -273,7 +290,7 @@ describe("an export", () => {
       expect(Exit.isFailure(yield* Effect.exit(exports.open(asked)))).toBe(true)
       second.close()
       beside.close()
-      const missing = yield* Effect.flip(exports.open({ ...asked, tenant_id: "ten_nobody" as TenantId }))
+      const missing = yield* Effect.flip(exports.open({ ...asked, caller: { ...caller, tenant_id: unknown } }))
       expect(missing).toMatchObject({ code: "billing_account_not_found" })
     }).pipe(Effect.provide(layer))
   )
@@ -282,7 +299,7 @@ describe("an export", () => {
     Effect.gen(function* () {
       yield* opened
       const exports = yield* Exports
-      const asked = { tenant_id: acme, format: "csv", window: all } as const
+      const asked = { caller, format: "csv", window: all } as const
       const sql = yield* SqlClient
       yield* sql`ALTER TABLE tollgate_tenants_tenants RENAME TO hidden`
       expect(Exit.isFailure(yield* Effect.exit(exports.open(asked)))).toBe(true)
