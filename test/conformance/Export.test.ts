@@ -37,7 +37,7 @@ afterAll(() => service.discard())
 describe("an export", () => {
   it("is a CSV file of the charged calls, which add up to the ledger's debits", async () => {
     const ids = [await chat(ada), await chat(ada, "one two three four five six seven", "project=atlas,note=a=1")]
-    const search = await service.call("/v1/tools/search", { token: ada.token, json: { query: "tolls" } })
+    const search = await service.call("/v1/search?query=tolls", { token: ada.token })
     expect(search.status).toBe(200)
     const csv = await exportOf(ada)
     expect(csv.status).toBe(200)

@@ -91,7 +91,7 @@ describe("a response of pages", () => {
 
   it("is broken off, not ended, if a page cannot be read", async () => {
     const { get, watched } = await serve(({ reads }) =>
-      reads === 1 ? Effect.succeed("first") : Effect.die(new Error("no database"))
+      reads === 1 ? Effect.succeed("first") : Effect.delay(Effect.die(new Error("no database")), "100 millis")
     )
     const response = await get()
     await expect(textOf(response)).rejects.toThrow("aborted")

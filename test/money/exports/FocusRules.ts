@@ -108,8 +108,16 @@ const unit = new RegExp(`^(?:\\d+ )?${countUnit}(?:/(?:Year|Month|Day|Hour|Minut
 /** Words that stand for a missing value. */
 const placeholder = /^(?:null|none|n\/a|na|not applicable|undefined|nan)$/i
 
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 const isObject = (text: string): boolean => {
-  const value = JSON.parse(text) as unknown
+  const value = parsed(text)
   return (
     typeof value === "object" &&
     value !== null &&
@@ -135,13 +143,18 @@ const isOfType = (text: string, type: Column["type"]): boolean => {
   }
 }
 
-/** A decimal as an integer of 10^-36. */
-const exact = (text: string): bigint => {
-  const [, sign, whole, fraction = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)!
+/** A decimal as an integer of 10^-36; `undefined` if the text is none. */
+const exact = (text = ""): bigint | undefined => {
+  const found = /^(-?)(\d+)(?:\.(\d{1,36}))?$/.exec(text)
+  if (found === null) return undefined
+  const [, sign, whole, fraction = ""] = found
   return BigInt(`${sign}${whole}${fraction.padEnd(36, "0")}`)
 }
 
-const product = (one: string, other: string): bigint => (exact(one) * exact(other)) / 10n ** 36n
+const isProduct = (one: string | undefined, other: string | undefined, result: string | undefined): boolean => {
+  const [a, b, c] = [exact(one), exact(other), exact(result)]
+  return a !== undefined && b !== undefined && c !== undefined && a * b === c * 10n ** 36n
+}
 
 /** Names the rules for a header that it breaks. */
 export const headerFaults = (header: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -170,9 +183,9 @@ const rules: Readonly<Record<string, (row: FocusRow) => boolean>> = {
   // It must be 0 where a third party receives the payment, as on a marketplace.
   "the provider issues the invoice": (row) => row["ProviderName"] === row["InvoiceIssuerName"],
   "list cost = list price × quantity": (row) =>
-    product(row["ListUnitPrice"]!, row["PricingQuantity"]!) === exact(row["ListCost"]!),
+    isProduct(row["ListUnitPrice"], row["PricingQuantity"], row["ListCost"]),
   "contracted cost = contracted price × quantity": (row) =>
-    product(row["ContractedUnitPrice"]!, row["PricingQuantity"]!) === exact(row["ContractedCost"]!),
+    isProduct(row["ContractedUnitPrice"], row["PricingQuantity"], row["ContractedCost"]),
   "the effective cost of usage without commitments is the billed cost": (row) =>
     row["EffectiveCost"] === row["BilledCost"],
   "usage without a correction has a category of pricing": (row) => row["PricingCategory"] === "Standard",

@@ -191,14 +191,7 @@ describe("rows of FOCUS", () => {
       ["PricingUnit", "tokens", "PricingUnit is no unit: tokens"],
       ["Tags", '{"a":{}}', "Tags is no object"]
     ] as const) {
-      const faults = ((): ReadonlyArray<string> => {
-        try {
-          return rowFaults({ ...row!, [name]: text })
-        } catch (error) {
-          return [`${name} is no ${String(error)}`]
-        }
-      })()
-      expect(faults.join("; ")).toContain(fault)
+      expect(rowFaults({ ...row!, [name]: text }).join("; ")).toContain(fault)
     }
   })
 
@@ -242,9 +235,12 @@ describe("rows of FOCUS", () => {
   })
 
   it("have one line per call if its price does not explain the charge", () => {
-    for (const call of [{ ...plain, lines: [] }, { ...plain, charge: 1_051n }]) {
+    for (const [call, cost] of [
+      [{ ...plain, lines: [] }, "0.00000105"],
+      [{ ...plain, charge: 1_051n }, "0.000001051"]
+    ] as const) {
       expect(rowsIn(focusFormat(head), [call])).toMatchObject([
-        { SkuId: "small/call", PricingQuantity: "1", PricingUnit: "Requests", ListCost: `0.00000${call.charge}` }
+        { SkuId: "small/call", PricingQuantity: "1", PricingUnit: "Requests", ListCost: cost, BilledCost: cost }
       ])
     }
   })
