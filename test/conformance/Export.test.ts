@@ -111,7 +111,9 @@ describe("an export", () => {
     })
     expect(sent.status).toBe(201)
     const token = await linkTo(service, bob.email)
-    expect((await service.call(`/v1/tenant-invites/${token}/accept`, { token: bob.token, method: "POST" })).status).toBe(200)
+    expect(
+      (await service.call(`/v1/tenant-invites/${token}/accept`, { token: bob.token, method: "POST" })).status
+    ).toBe(200)
     const { body } = await service.call(`/v1/me/billing-sources`, { token: bob.token })
     const pool = (body.result.sources as ReadonlyArray<{ kind: string; billing_account_id: string }>).find(
       ({ kind }) => kind === "team"
@@ -139,10 +141,7 @@ describe("an export", () => {
 
   it("belongs to the tenant of the token", async () => {
     const foreign = await exportOf(bob, "", ada.tenant_id)
-    expect([foreign.status, foreign.body.error]).toEqual([
-      403,
-      "tenant ID in path does not match authenticated tenant"
-    ])
+    expect([foreign.status, foreign.body.error]).toEqual([403, "tenant ID in path does not match authenticated tenant"])
     const key = await service.key(ada)
     const keyed = await service.call(`/v1/tenants/${ada.tenant_id}/billing/export`, { token: key })
     expect(keyed.status).toBe(401)

@@ -69,11 +69,14 @@ describe("a response of pages", () => {
     // The sockets' buffers take some pages.
     let before = -1
     await expect
-      .poll(() => {
-        const isStill = before === watched.reads
-        before = watched.reads
-        return isStill
-      }, { interval: 200, timeout: 20_000 })
+      .poll(
+        () => {
+          const isStill = before === watched.reads
+          before = watched.reads
+          return isStill
+        },
+        { interval: 200, timeout: 20_000 }
+      )
       .toBe(true)
     expect(watched.reads).toBeLessThan(40)
     expect(watched.closed).toBe(0)

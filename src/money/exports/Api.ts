@@ -24,5 +24,8 @@ export class ExportsApi extends HttpApiGroup.make("exports").add(
     .middleware(TenantBillingToken)
     .annotate(NoHead, true)
     .annotate(Example, { query: { format: "focus", from: "2026-01-01", to: "2026-02-01" } })
-    .annotate(OpenApi.Summary, "Download the calls that the tenant's billing account paid for as CSV, oldest first (owner or admin)")
+    .annotate(
+      OpenApi.Summary,
+      "Download the calls that the tenant's billing account paid for as CSV, oldest first (owner or admin)"
+    )
 ) {}

@@ -122,12 +122,7 @@ const began = Effect.fnUntraced(function* (
 })
 
 /** Finds the numbers of the period's entries. `entries` is the number of all entries. */
-const rangeOf = Effect.fnUntraced(function* (
-  sql: SqlClient,
-  account: string,
-  { end, start }: Window,
-  entries: number
-) {
+const rangeOf = Effect.fnUntraced(function* (sql: SqlClient, account: string, { end, start }: Window, entries: number) {
   const from = start === null ? 1 : yield* firstEntryAt(sql, account, start)
   const to = end === null ? entries + 1 : yield* firstEntryAt(sql, account, end)
   return { from, to: Math.max(from, to) } satisfies Range
@@ -192,20 +187,18 @@ const described = Effect.fnUntraced(function* (
   const keys = yield* keyNames(sql, [...new Set(rows.map(({ application_id }) => application_id))])
   const prices = new Map<string, ReadonlyArray<PriceLine>>()
   for (const version of new Set(rows.map(({ price }) => price))) prices.set(version, yield* linesOf(version))
-  return rows.map(
-    (row): ExportedCall => ({
-      ...row,
-      entry_id: entryId({ billing_account_id, number: row.number }),
-      charge: fromRow(row.charge),
-      uncollected: fromRow(row.uncollected),
-      token_details: row.token_details === null ? undefined : (JSON.parse(row.token_details) as TokenDetails),
-      tags: row.tags === "" ? "" : JSON.stringify(tagsOf(row.tags)),
-      success: row.success === 1,
-      request_id: row.request_id ?? "",
-      account_name: callers.get(row.account_id)?.name ?? "",
-      account_email: callers.get(row.account_id)?.email ?? "",
-      application_name: keys.get(row.application_id) ?? "",
-      lines: prices.get(row.price) ?? []
-    })
-  )
+  return rows.map((row): ExportedCall => ({
+    ...row,
+    entry_id: entryId({ billing_account_id, number: row.number }),
+    charge: fromRow(row.charge),
+    uncollected: fromRow(row.uncollected),
+    token_details: row.token_details === null ? undefined : (JSON.parse(row.token_details) as TokenDetails),
+    tags: row.tags === "" ? "" : JSON.stringify(tagsOf(row.tags)),
+    success: row.success === 1,
+    request_id: row.request_id ?? "",
+    account_name: callers.get(row.account_id)?.name ?? "",
+    account_email: callers.get(row.account_id)?.email ?? "",
+    application_name: keys.get(row.application_id) ?? "",
+    lines: prices.get(row.price) ?? []
+  }))
 })

@@ -42,15 +42,16 @@ const managers = Layer.effect(
         fails = false
         return Effect.dieMessage("no database")
       }),
-    mayManage: ({ account_id, tenant_id }) =>
-      account_id === ada ? Effect.void : new InsufficientRole({ tenant_id })
+    mayManage: ({ account_id, tenant_id }) => (account_id === ada ? Effect.void : new InsufficientRole({ tenant_id }))
   }))
 )
 
 const layer = Exports.layer.pipe(
   Layer.provide(managers),
   Layer.provideMerge(PriceVersions.layer),
-  Layer.provide(ServiceInfo.layer({ service_name: "Tollgate", key_prefix: "svc", public_url: "http://127.0.0.1:8787" })),
+  Layer.provide(
+    ServiceInfo.layer({ service_name: "Tollgate", key_prefix: "svc", public_url: "http://127.0.0.1:8787" })
+  ),
   Layer.provideMerge(Scene.layerOf(13))
 )
 
@@ -124,7 +125,9 @@ const read = Effect.fnUntraced(function* (tenant_id: TenantId, format: ExportFor
   }
   expect(yield* next).toBeUndefined()
   close()
-  const rows = parse(text, { columns: true, record_delimiter: "\r\n" }) as ReadonlyArray<Readonly<Record<string, string>>>
+  const rows = parse(text, { columns: true, record_delimiter: "\r\n" }) as ReadonlyArray<
+    Readonly<Record<string, string>>
+  >
   return { text, pages, rows }
 })
 
@@ -138,7 +141,9 @@ const debits = Effect.fnUntraced(function* (tenant: TenantId, { end, start }: Wi
     if (page >= found.total_pages) break
   }
   return all
-    .filter(({ at, source, type }) => type === "debit" && source === null && at >= (start ?? 0) && at < (end ?? Infinity))
+    .filter(
+      ({ at, source, type }) => type === "debit" && source === null && at >= (start ?? 0) && at < (end ?? Infinity)
+    )
     .toReversed()
 })
 
@@ -230,7 +235,9 @@ describe("an export", () => {
               )
               const focus = yield* read(tenant, "focus", window)
               expect(sumOf(focus.rows.map((row) => row["BilledCost"]))).toBe(total)
-              expect([...new Set(focus.rows.map((row) => row["x_UsageId"]))]).toEqual(due.map((one) => one.reference_id))
+              expect([...new Set(focus.rows.map((row) => row["x_UsageId"]))]).toEqual(
+                due.map((one) => one.reference_id)
+              )
               expect(focus.rows.flatMap(rowFaults)).toEqual([])
               expect(datasetFaults(focus.rows)).toEqual([])
             }

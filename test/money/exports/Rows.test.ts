@@ -82,9 +82,7 @@ const priceLines = fc
     const lines: ReadonlyArray<PriceLine> = [
       { quantity: "prompt_tokens", unit: "token", price: prompt as UnitPrice },
       { quantity: "completion_tokens", unit: "token", price: completion as UnitPrice },
-      ...(cached === null
-        ? []
-        : [{ quantity: "cached_tokens", unit: "token", price: cached as UnitPrice } as const]),
+      ...(cached === null ? [] : [{ quantity: "cached_tokens", unit: "token", price: cached as UnitPrice } as const]),
       ...(request === null ? [] : [{ quantity: "requests", unit: "request", price: request as UnitPrice } as const]),
       ...(above === null
         ? []
@@ -135,7 +133,7 @@ const calls = fc
     run_id: fc.constantFrom("", "run_1"),
     tags
   })
-  .map(({ cached, covered, isTool, odd, ...one }, ): ExportedCall => {
+  .map(({ cached, covered, isTool, odd, ...one }): ExportedCall => {
     const token_details = { cached_tokens: Math.min(cached, one.prompt_tokens) }
     const figures = { ...one, requests: 1, token_details }
     const cost = charge(billed(one.lines, figures)) + (odd === 0 ? 7n : 0n)
@@ -172,7 +170,9 @@ describe("rows of FOCUS", () => {
     fc.assert(
       fc.property(fc.array(calls, { maxLength: 30 }), (some) => {
         // A model's meter has one unit.
-        const alike = some.filter(({ lines, usage_type }) => (lines[0]?.quantity === "units") === (usage_type === "tool"))
+        const alike = some.filter(
+          ({ lines, usage_type }) => (lines[0]?.quantity === "units") === (usage_type === "tool")
+        )
         const named = alike.map((call) => ({ ...call, model: `${call.model}-${call.lines[0]?.unit ?? "call"}` }))
         expect(datasetFaults(rowsIn(focusFormat(head), named))).toEqual([])
       })
@@ -201,13 +201,27 @@ describe("rows of FOCUS", () => {
       ...plain,
       prompt_tokens: 10,
       token_details: { cached_tokens: 4 },
-      lines: [...plain.lines.map((line) => ({ ...line, price: times(line.price, { text: "1.15", millionths: 1_150_000n }), factors: ["1.15"] })), cached],
+      lines: [
+        ...plain.lines.map((line) => ({
+          ...line,
+          price: times(line.price, { text: "1.15", millionths: 1_150_000n }),
+          factors: ["1.15"]
+        })),
+        cached
+      ],
       // 6 × 172.5 + 1 × 690 + 4 × 86 = 2,069 nano-USD
       charge: 2_069n
     }
     const rows = rowsIn(focusFormat(head), [call])
     expect(
-      rows.map((row) => [row["SkuId"], row["PricingQuantity"], row["PricingUnit"], row["ListUnitPrice"], row["ContractedUnitPrice"], row["BilledCost"]])
+      rows.map((row) => [
+        row["SkuId"],
+        row["PricingQuantity"],
+        row["PricingUnit"],
+        row["ListUnitPrice"],
+        row["ContractedUnitPrice"],
+        row["BilledCost"]
+      ])
     ).toEqual([
       ["small/prompt_tokens", "6", "Tokens", "0.00000015", "0.0000001725", "0.000001035"],
       ["small/completion_tokens", "1", "Tokens", "0.0000006", "0.00000069", "0.00000069"],
@@ -259,7 +273,13 @@ describe("rows of FOCUS", () => {
 
 describe("rows of our own format", () => {
   it("contain each value of a call", () => {
-    const tagged = { ...plain, tags: '{"project":"a,b"}', end_user: "user-7", application_id: "app_1", application_name: "key" }
+    const tagged = {
+      ...plain,
+      tags: '{"project":"a,b"}',
+      end_user: "user-7",
+      application_id: "app_1",
+      application_name: "key"
+    }
     const [row] = rowsIn(csvFormat(head), [{ ...tagged, token_details: { cached_tokens: 2 }, uncollected: 1n }])
     expect(row).toEqual({
       time: "2026-01-31T23:59:59.999Z",
