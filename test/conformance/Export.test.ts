@@ -71,7 +71,7 @@ describe("an export", () => {
     expect(Object.keys(lines[0]!).slice(0, Object.keys(focusColumns).length)).toEqual(Object.keys(focusColumns))
     expect(lines.find((row) => row["x_UsageId"] === ids[0])).toMatchObject({
       SkuId: "sandbox-fraction/prompt_tokens",
-      PricingQuantity: "2",
+      PricingQuantity: "2.0",
       ListUnitPrice: "0.0000000375",
       ListCost: "0.000000075",
       ProviderName: "Tollgate",

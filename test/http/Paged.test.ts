@@ -1,6 +1,6 @@
 /** Responses that are read page by page, over a real socket. */
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import { createServer, request as send } from "node:http"
 import type { IncomingMessage, Server } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -30,7 +30,11 @@ const serve = async (next: (watched: Watched) => Effect.Effect<string | undefine
   }).pipe(Effect.onInterrupt(() => Effect.sync(() => void watched.interrupted++)))
   const one = createServer((incoming, response) => {
     const platform = { source: incoming, resolvedResponse: response } as unknown as HttpServerRequest.HttpServerRequest
-    const answer = Effect.runSync(paged(platform, { "content-type": "text/plain" }, page, () => void watched.closed++))
+    const answer = Effect.runSync(
+      paged(platform, { "content-type": "text/plain" }, page, () => void watched.closed++).pipe(
+        Effect.provide(Logger.remove(Logger.defaultLogger))
+      )
+    )
     const { body } = answer.body as unknown as { readonly body: Readable }
     response.writeHead(answer.status, answer.headers)
     pipeline(body, response, () => {})

@@ -18,7 +18,7 @@ import type { ExportedCall } from "./Export.ts"
 
 /** A part of a call's charge. */
 export interface Part {
-  /** The quantity that is priced, such as `prompt_tokens` or `units`; `call` if the price lines do not explain the charge. */
+  /** The priced quantity, such as `prompt_tokens`. For `units`, their name, such as `image`. `call` if the price lines do not explain the charge. */
   readonly meter: string
   /** The name of one unit of the meter, such as `cached prompt token`. */
   readonly word: string
@@ -63,7 +63,7 @@ export const partsOf = (call: ExportedCall): ReadonlyArray<Part> => {
     const before = assigned
     assigned = (call.charge * exact) / total
     return {
-      meter: line.quantity,
+      meter: line.quantity === "units" ? line.unit.replaceAll(" ", "_") : line.quantity,
       word: unitWords[line.quantity] ?? line.unit,
       unit: line.unit,
       above: line.above,

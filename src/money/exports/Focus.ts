@@ -2,15 +2,17 @@
  * The export in the format of FOCUS 1.2 (FinOps Open Cost and Usage Specification, finops.org): a row per call and price line.
  *
  * Where the specification is silent:
+ * - Values that never occur are null: the columns are there because the requirements of other columns refer to them. Columns for capacity reservations
+ *   and other currencies are absent. There are no regions and no invoices.
  * - FOCUS requires the product of quantity and unit price to equal the cost. So `ListCost` and `ContractedCost` are exact products with up to 18
  *   decimal places, while `BilledCost` and `EffectiveCost` are the row's part of the charge in the ledger, in nano-USD (`Billed`). `ListUnitPrice` is
  *   the price without the tenant's factor, `ContractedUnitPrice` includes it.
  * - The deployment is the provider and the invoice issuer, because it sells the calls. The publisher is the upstream that served the call.
- * - The billing period is the calendar month in UTC. A charge period is the second of the charge. There are no invoices, so `InvoiceId` is null.
+ * - The billing period is the calendar month in UTC. A charge period is the second of the charge.
  * - `ServiceName` is `Model inference` or `Tools`, by the call's `usage_type`, because a service must belong to one subcategory.
  * - The resource is the model. The sub account is the account that called. Its name falls back to its address and then to its id.
- * - `SkuId` is the model and the meter (`small/prompt_tokens`), with the threshold of a long-context price. `SkuPriceId` adds the list price, so it is
- *   the same for all tenants. Regions do not exist. Columns for commitments, capacity reservations and other currencies are absent.
+ * - `SkuId` is the model and the meter (`small/prompt_tokens`, `tts-1/character`), with the threshold of a long-context price. `SkuPriceId` adds the list price, so it is
+ *   the same for all tenants.
  * - Columns that begin with `x_` are ours: the usage id, the ledger entry, the exact time, the API key, the run, the end user, and so on.
  */
 import { cell, quoted } from "../../kernel/CsvCell.ts"
@@ -56,7 +58,8 @@ const services = {
 
 const nothing = (): string => ""
 const billedCost = ({ part }: Row): string => toDecimal(part.charge)
-const quantity = ({ part }: Row): string => String(part.quantity)
+/** Quantities are whole numbers. The decimal place keeps readers that infer types from reading the column as integers. */
+const quantity = ({ part }: Row): string => `${part.quantity}.0`
 const unit = ({ part }: Row): string => cell(unitName(part.unit))
 const serviceName = ({ head }: Row): string => cell(head.service_name)
 
@@ -74,6 +77,7 @@ const columns: Readonly<Record<string, (row: Row) => string>> = {
   ChargeFrequency: () => "Usage-Based",
   ChargePeriodEnd: ({ call }) => timeOf(call.at + second),
   ChargePeriodStart: ({ call }) => timeOf(call.at),
+  CommitmentDiscountStatus: nothing,
   ConsumedQuantity: quantity,
   ConsumedUnit: unit,
   ContractedCost: ({ part }) => costOf(part.price, part.quantity),

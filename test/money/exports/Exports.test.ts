@@ -194,7 +194,7 @@ describe("an export", () => {
         credit: fc.constantFrom(1_000_000_000n, 1_000_000n, 20_000n),
         windows: fc.array(fc.tuple(fc.nat(1_000), fc.nat(1_000)), { minLength: 2, maxLength: 4 })
       })
-      for (const story of fc.sample(stories, { numRuns: isPostgres ? 3 : 15, seed: 11 })) {
+      for (const story of fc.sample(stories, { numRuns: isPostgres ? 3 : 10, seed: 11 })) {
         yield* Effect.gen(function* () {
           yield* TestClock.setTime(begin)
           yield* Scene.tenant(acme, story.credit)

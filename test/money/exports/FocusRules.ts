@@ -32,6 +32,7 @@ export const focusColumns: Readonly<Record<string, Column>> = {
   ChargeFrequency: { ...recommended, type: "text", allowed: ["One-Time", "Recurring", "Usage-Based"] },
   ChargePeriodEnd: { ...mandatory, type: "time" },
   ChargePeriodStart: { ...mandatory, type: "time" },
+  CommitmentDiscountStatus: { ...conditional, type: "text", nullable: true, allowed: ["Used", "Unused"] },
   ConsumedQuantity: { ...conditional, type: "decimal" },
   ConsumedUnit: { ...conditional, type: "unit" },
   ContractedCost: { ...mandatory, type: "decimal" },
