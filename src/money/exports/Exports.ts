@@ -24,6 +24,7 @@ import { entryId, Ledger } from "../../books/ledger/Ledger.ts"
 import { chargedCalls } from "../../books/ledger/rows/ChargedCalls.ts"
 import type { ChargedCallRow } from "../../books/ledger/rows/ChargedCalls.ts"
 import { firstEntryAt } from "../../books/ledger/rows/EntriesInOrder.ts"
+import { offsetEvery } from "../../books/ledger/rows/RowLinks.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { keyNames } from "../../people/tenants/KeyNames.ts"
@@ -57,8 +58,11 @@ export class Exports extends Context.Tag("tollgate/exports/Exports")<Exports, Ex
   static readonly layer = Layer.suspend(() => Layer.effect(Exports, make))
 }
 
-/** The number of ledger entries per page. A page takes a millisecond or two, and at most about half a megabyte. */
-export const pageSize = 256
+/**
+ * The number of ledger entries per page. A page takes a few milliseconds, and at most about 150 kB. Pages end at the rows that have an offset, from
+ * which ranges are read backwards.
+ */
+export const pageSize = offsetEvery
 const nodeMax = 32
 const readsMax = 2
 /** The maximum number of price versions that an export holds in memory. */
@@ -147,7 +151,7 @@ const pagesOf = (
     do {
       if (at >= to) break
       yield* turn
-      const range = { from: at, to: Math.min(to, at + pageSize) }
+      const range = { from: at, to: Math.min(to, (Math.floor((at - 1) / pageSize) + 1) * pageSize + 1) }
       const found = yield* parts.reads.withPermits(1)(Effect.orDie(chargedCalls(parts.sql, account, range)))
       for (const call of yield* described(parts, account, found, lines)) text += rows(call)
       at = range.to
