@@ -169,9 +169,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
         if (changed.length === 0) return { changed }
         const unchangeable = fixed.filter((name) => changed.includes(name))
         if (unchangeable.length > 0)
-          return yield* new ConfigProblem({
-            message: `${unchangeable.join(", ")}: restart the service to apply these changes`
-          })
+          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply them` })
         const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
         stopLoops = yield* Effect.onError(next.loops, () =>
