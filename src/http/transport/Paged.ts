@@ -50,7 +50,7 @@ export const paged = Effect.fnUntraced(function* (
   )
   const body = new PagedBody(() => Runtime.runFork(runtime)(Effect.interruptible(page)))
   body.once("close", closed)
-  // An error destroys the body, and whoever reads it is told. Without any reader, it must not end the process.
+  // An error reaches the pipeline that reads the body. Without a pipeline, the error must not end the process.
   body.on("error", () => {})
   const node = Inbound.nodeOf(request)
   if (node !== undefined) {
