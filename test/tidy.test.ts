@@ -345,7 +345,14 @@ describe("the console's page", () => {
   const calculates =
     /\b(?:cost|amount|balance|credits|charged|spent|total_cost)(?:_usd)?\b *[-+*/] *(?!\d+n\b)[\w(]|\.toFixed\(/
 
-  it("imports nothing of the service, and the service nothing of it: the contract is between them", () => {
+  it("imports nothing of the service but the published verifier of receipts, which imports nothing", () => {
+    const published = page.flatMap(namedBy).filter((name) => name.startsWith("tollgate"))
+    expect([...new Set(published)]).toEqual(["tollgate/receipts"])
+    expect(importsOf("app/entry/receipts.ts")).toEqual(["money/receipts/Verifier.ts"])
+    expect(namedBy("money/receipts/Verifier.ts")).toEqual([])
+  })
+
+  it("imports no file of the service, and the service none of it: the contract is between them", () => {
     expect(
       page.flatMap((file) =>
         importsOf(file)
