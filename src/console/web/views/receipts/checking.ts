@@ -82,7 +82,9 @@ const signatureLines = (checkpoint: string): ReadonlyArray<readonly [name: strin
 
 /** A cosignature begins with its time: seconds in 8 bytes, most significant first (C2SP tlog-cosignature). */
 const timeIn = (bytes: string): number | undefined =>
-  bytes.length === 72 ? [...bytes.slice(0, 8)].reduce((sum, char) => sum * 256 + char.charCodeAt(0), 0) * 1000 : undefined
+  bytes.length === 72
+    ? Array.from(bytes.slice(0, 8), (char) => char.charCodeAt(0)).reduce((sum, byte) => sum * 256 + byte, 0) * 1000
+    : undefined
 
 const signaturesOf = (checkpoint: string, { origin, signers }: VerifiedReceipt): Signatures => {
   const others = signatureLines(checkpoint).filter(([name]) => name !== origin)
