@@ -65,7 +65,16 @@ const columns: ReadonlyArray<Column<Difference>> = [
     id: "model",
     title: operatorTexts.field.model,
     card: "title",
-    cell: ({ model }) => <span className="operator-strong">{model}</span>
+    cell: ({ model, vendor_request }) => (
+      <span className="operator-lines">
+        <span className="operator-strong">{model}</span>
+        {vendor_request === null ? null : (
+          <code className="quiet small" data-tip={t.vendorRequest}>
+            {vendor_request}
+          </code>
+        )}
+      </span>
+    )
   },
   { id: "day", title: operatorTexts.field.day, card: "plain", cell: ({ day }) => bookDay(day) },
   {
@@ -87,17 +96,6 @@ const columns: ReadonlyArray<Column<Difference>> = [
     needs: "medium",
     cell: ({ quantity }) =>
       quantity === null ? <span className="quiet">{operatorTexts.ago.none}</span> : count(quantity)
-  },
-  {
-    id: "request",
-    title: t.vendorRequest,
-    needs: "wide",
-    cell: ({ vendor_request }) =>
-      vendor_request === null ? (
-        <span className="quiet">{operatorTexts.ago.none}</span>
-      ) : (
-        <code className="quiet operator-strong">{vendor_request}</code>
-      )
   },
   {
     id: "amount",

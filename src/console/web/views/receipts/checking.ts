@@ -95,7 +95,7 @@ const signaturesOf = (checkpoint: string, { origin, signers }: VerifiedReceipt):
 }
 
 /** Names the first figure that the receipt states differently from the page. */
-const contradiction = ({ states }: Subject, entry: ReceiptEntry): string | undefined =>
+const contradiction = ({ states }: Subject, entry: ReceiptEntry): keyof Subject["states"] | undefined =>
   (Object.keys(states) as ReadonlyArray<keyof Subject["states"]>).find((name) => states[name] !== entry[name])
 
 const verified = async (subject: Subject, { fetchedAt, receipt, trust }: Fetched): Promise<Checked> => {

@@ -21,9 +21,13 @@ export interface Trust {
   readonly since: string
 }
 
+/** The form `<name>+<id>+<base64>` (C2SP signed-note). */
+const isKey = (value: unknown): value is string =>
+  typeof value === "string" && /^[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+$/.test(value)
+
 const isPinned = (value: unknown): value is Pinned => {
   const { keys, since } = (value ?? {}) as Partial<Record<keyof Pinned, unknown>>
-  return Array.isArray(keys) && keys.every((key) => typeof key === "string") && typeof since === "string"
+  return Array.isArray(keys) && keys.every(isKey) && typeof since === "string"
 }
 
 const read = (): Pinned | undefined => {
@@ -38,8 +42,7 @@ const read = (): Pinned | undefined => {
 const write = (keys: ReadonlyArray<string>, since: string): void =>
   localStorage.setItem(stored, JSON.stringify({ keys, since } satisfies Pinned))
 
-/** The part of a verifier key before its id: `<name>+<id>+<base64>`. */
-export const keyName = (key: string): string => key.split("+", 1)[0]!
+const keyName = (key: string): string => key.split("+", 1)[0]!
 
 /** The type that the key's first byte states: a log signs with Ed25519 (1). A witness's key has another type. */
 const isLogKey = (key: string): boolean => {
