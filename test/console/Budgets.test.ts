@@ -98,7 +98,8 @@ describe("a budget of the tenant", () => {
     await dialog.waitFor({ state: "detached" })
     await expect.poll(() => share(page, "requests"), { timeout: 60_000 }).toBe("0.25")
     await page.getByRole("cell", { name: "29%, 50%" }).waitFor()
-    const { budgets } = (await desk.service.call(`/v1/tenants/${ada.tenant_id}/budgets`, { token: ada.token })).body.result
+    const { budgets } = (await desk.service.call(`/v1/tenants/${ada.tenant_id}/budgets`, { token: ada.token })).body
+      .result
     expect(budgets[0].notify_at).toEqual([0.29, 0.5])
     await page.getByRole("button", { name: "Change: the team" }).click()
     await notices.fill("")

@@ -52,6 +52,12 @@ const open = async (before: (page: Page) => Promise<unknown> = async () => {}) =
 
 const inLog = (dialog: Locator) => dialog.getByText("This charge is in the log.")
 
+/** An account may have only a few open tabs, because each has a stream of events. */
+const leave = async (tab: Tab): Promise<void> => {
+  tab.done()
+  await tab.context.close()
+}
+
 const isSound = async (tab: Tab): Promise<void> => {
   for (const colorScheme of ["light", "dark"] as const) {
     await tab.page.emulateMedia({ colorScheme })
@@ -83,7 +89,7 @@ describe("the receipt of a charge", () => {
     await again.press("Enter")
     await asked
     await inLog(dialog).waitFor()
-    tab.done()
+    await leave(tab)
   })
 
   it("is waited for while the log is behind", async () => {
@@ -101,7 +107,7 @@ describe("the receipt of a charge", () => {
     expect(await tab.axe()).toEqual([])
     isBehind = false
     await inLog(dialog).waitFor()
-    tab.done()
+    await leave(tab)
   })
 
   it.each([
@@ -117,7 +123,10 @@ describe("the receipt of a charge", () => {
     ],
     [
       "a checkpoint without a signature of the log",
-      async (receipt: Receipt) => ({ ...receipt, checkpoint: receipt.checkpoint.replace(/^— \S+/m, "— other.example") }),
+      async (receipt: Receipt) => ({
+        ...receipt,
+        checkpoint: receipt.checkpoint.replace(/^— \S+/m, "— other.example")
+      }),
       "The checkpoint is not signed by a key of its log that you trust."
     ]
   ] as const)("with %s is not valid", async (_, change, why) => {
@@ -133,7 +142,7 @@ describe("the receipt of a charge", () => {
     await alert.getByText(why).waitFor()
     expect(await inLog(dialog).count()).toBe(0)
     expect(await tab.axe()).toEqual([])
-    tab.done()
+    await leave(tab)
   })
 
   it("that cannot be loaded says so, and is loaded on request", async () => {
@@ -149,7 +158,7 @@ describe("the receipt of a charge", () => {
     isDown = false
     await dialog.getByRole("button", { name: "Try again" }).click()
     await inLog(dialog).waitFor()
-    tab.done()
+    await leave(tab)
   })
 
   it("of a call that another tenant paid for is refused with the reason", async () => {
@@ -162,12 +171,15 @@ describe("the receipt of a charge", () => {
     await verify()
     await dialog.getByText("There is no receipt").waitFor()
     await dialog.getByText(/^Another tenant paid for this call\./).waitFor()
-    tab.done()
+    await leave(tab)
   })
 })
 
 /** A verifier key (C2SP signed-note) of this type, with the private key. */
-const keyOf = (name: string, type: number): { readonly verifier: string; readonly id: Buffer; readonly secret: KeyObject } => {
+const keyOf = (
+  name: string,
+  type: number
+): { readonly verifier: string; readonly id: Buffer; readonly secret: KeyObject } => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519")
   const typed = Buffer.concat([Buffer.of(type), Buffer.from(publicKey.export({ format: "jwk" }).x!, "base64url")])
   const id = createHash("sha256").update(`${name}\n`).update(typed).digest().subarray(0, 4)
@@ -202,7 +214,7 @@ describe("a cosigned checkpoint", () => {
     await inLog(dialog).waitFor()
     await dialog.getByText(/^Cosigned by witness\.example at 0?2:02:03 PM\.$/).waitFor()
     await dialog.getByText(/^Also signed by other\.example\./).waitFor()
-    tab.done()
+    await leave(tab)
   })
 })
 
@@ -229,7 +241,7 @@ describe("another key of the log", () => {
     await verify()
     await inLog(dialog).waitFor()
     expect(await dialog.getByText("The log's key has changed").count()).toBe(0)
-    tab.done()
+    await leave(tab)
   })
 })
 
@@ -246,6 +258,6 @@ describe("the receipt of a ledger entry", () => {
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "detached" })
     await expect.poll(() => button.evaluate((element) => element === document.activeElement)).toBe(true)
-    tab.done()
+    await leave(tab)
   })
 })

@@ -111,7 +111,10 @@ describe("a compared bill", () => {
       expect([name, await figure(page, name).locator(".sr-only").textContent()]).toEqual([name, amount])
     expect(await figure(page, "Coverage").textContent()).toBe("0%")
     await page.getByText("Every difference has a cause.").waitFor()
-    await page.getByRole("region", { name: "Causes" }).getByRole("row", { name: /Not usage.*\$0\.10/ }).waitFor()
+    await page
+      .getByRole("region", { name: "Causes" })
+      .getByRole("row", { name: /Not usage.*\$0\.10/ })
+      .waitFor()
     await isSound(tab)
 
     const differences = page.getByRole("region", { name: "Differences" })
@@ -147,14 +150,22 @@ describe("a compared bill", () => {
     const tab = await desk.tab()
     const { page } = tab
     const unexplained = { cause: "unexplained", amount: 0.25, lines: 1 }
-    await changed(page, "**/v1/operator/reconciliations/aws?*", ({ days, ...more }: { days: ReadonlyArray<object> }) => ({
-      ...more,
-      days: days.map((day, i) => (i === 0 ? { ...day, causes: [unexplained] } : day))
-    }))
-    await changed(page, "**/v1/operator/reconciliations/aws/differences?*", ({ records }: { records: ReadonlyArray<object> }) => ({
-      records: records.map((one, i) => (i === 0 ? { ...one, usage_id, vendor_request: "gen-17" } : one)),
-      next: null
-    }))
+    await changed(
+      page,
+      "**/v1/operator/reconciliations/aws?*",
+      ({ days, ...more }: { days: ReadonlyArray<object> }) => ({
+        ...more,
+        days: days.map((day, i) => (i === 0 ? { ...day, causes: [unexplained] } : day))
+      })
+    )
+    await changed(
+      page,
+      "**/v1/operator/reconciliations/aws/differences?*",
+      ({ records }: { records: ReadonlyArray<object> }) => ({
+        records: records.map((one, i) => (i === 0 ? { ...one, usage_id, vendor_request: "gen-17" } : one)),
+        next: null
+      })
+    )
     await page.goto(await desk.operatorLink("grace"))
     await page.getByRole("link", { name: "Reconciliations" }).click()
     await page.getByText(/^No cause was found for differences of \$0\.25\./).waitFor()

@@ -114,12 +114,7 @@ const Rows = ({ isStale, rows }: { readonly rows: ReadonlyArray<Difference>; rea
     isActions: true,
     cell: ({ usage_id }) =>
       usage_id === null ? null : (
-        <Button
-          kind="ghost"
-          icon={FileSearch}
-          aria-label={t.openCall(usage_id)}
-          onPress={() => open(usage_id)}
-        />
+        <Button kind="ghost" icon={FileSearch} aria-label={t.openCall(usage_id)} onPress={() => open(usage_id)} />
       )
   }
   const keys = new Map(rows.map((row, index) => [row, String(index)]))

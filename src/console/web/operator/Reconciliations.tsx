@@ -39,7 +39,8 @@ type Change = (change: Search) => void
 
 const useChange = (): Change => {
   const navigate = route.useNavigate()
-  return (change) => void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false })
+  return (change) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false })
 }
 
 /** Reads the search parameters. By default, the period ends with the vendor's last compared day. */
@@ -74,9 +75,7 @@ const Bar = ({ change, shown: { from, last, to, vendor }, vendors }: BarProps) =
         label={t.vendor}
         value={vendor}
         options={vendors.map(({ vendor }) => [vendor, vendor] as const)}
-        onChange={(vendor) =>
-          change({ vendor, from: undefined, to: undefined, cause: undefined, model: undefined })
-        }
+        onChange={(vendor) => change({ vendor, from: undefined, to: undefined, cause: undefined, model: undefined })}
       />
       <Choice
         label={t.window}
@@ -243,9 +242,7 @@ const NoDays = ({ of: { api, vendor } }: { readonly of: Vendor }) => (
     <Empty icon={Scale} title={t.noDays}>
       {api === null ? t.byFile : t.byLoop}
     </Empty>
-    <Code
-      of={`tollgate reconcile --vendor ${vendor} --from DAY --to DAY${api === null ? " --file bill.csv" : ""}`}
-    />
+    <Code of={`tollgate reconcile --vendor ${vendor} --from DAY --to DAY${api === null ? " --file bill.csv" : ""}`} />
   </>
 )
 
@@ -288,11 +285,7 @@ const OfVendor = ({ vendor, vendors }: { readonly vendor: Vendor; readonly vendo
                 <Groups of={of} by={by} />
                 {of.truncated ? <p className="quiet">{t.truncated}</p> : null}
               </Section>
-              <Differences
-                asked={{ vendor: vendor.vendor, from, to, cause, model }}
-                causes={causes}
-                change={change}
-              />
+              <Differences asked={{ vendor: vendor.vendor, from, to, cause, model }} causes={causes} change={change} />
             </>
           )
         }}

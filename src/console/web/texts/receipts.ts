@@ -16,7 +16,8 @@ export const receiptTexts = {
   pendingText: "Entries are added about a second after they are booked. This page tries again every two seconds.",
   none: "There is no receipt",
   free: "The call cost nothing, so the ledger has no entry for it.",
-  paidByAnother: "Another tenant paid for this call. Only that tenant can get the receipt, because it shows the balance.",
+  paidByAnother:
+    "Another tenant paid for this call. Only that tenant can get the receipt, because it shows the balance.",
   unsupported: "This browser cannot verify the receipt",
   insecure: "Browsers offer cryptography only over HTTPS. Open the console with HTTPS, or use the command below.",
   noEd25519: "It does not support Ed25519 signatures. Update the browser, or use the command below.",
