@@ -43,14 +43,14 @@ const Granularities = Schema.optional(Schema.Union(Granularity, Schema.Array(Gra
 /** Rejects unknown fields, because they could change the transcript. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
-/** The fields of OpenAI's path. */
+/** The fields of OpenAI's route, except for the file. */
 export const OpenAiTranscriptionFields = Schema.Struct({
   model: ModelId,
   ...shared,
   language: Language,
   stream: Schema.optional(oneOf("true", "false")),
   timestamp_granularities: Granularities,
-  /** Clients add brackets to the name of an array. */
+  /** Clients append brackets to the name of an array. */
   "timestamp_granularities[]": Granularities
 }).annotations(strictly)
 

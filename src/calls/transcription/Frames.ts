@@ -1,16 +1,16 @@
 /**
  * Counts the duration of audio from its frames. Only formats whose frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC, and
- * Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can lie, so each frame is read as a decoder would read
- * it.
+ * Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can be false, so each frame is read as a decoder would
+ * read it.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
-/** Counts a file's frames while the file is read. */
+/** A counter of a file's frames. It counts while the file is read. */
 export interface Frames {
   /** Reads the next bytes of the file. */
   readonly take: (bytes: Buffer) => void
-  /** The most seconds that the file can have so far, or infinity if that is unknown. */
+  /** Returns the longest possible duration so far, in seconds; infinity if it is unknown. */
   readonly seconds: () => number
 }
 
@@ -82,7 +82,7 @@ const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
       : rate === 12
         ? bytes[rateAt]! * 1_000
         : bytes.readUInt16BE(rateAt) * (rate === 13 ? 1 : 10)
-  // Decoders disagree on which rate to use.
+  // Decoders disagree about which rate to use.
   return samplesOf(size, bytes, sizeAt) / (own === 0 ? usual : Math.min(own, usual))
 }
 
@@ -93,7 +93,7 @@ const samplesOf = (size: number, bytes: Buffer, at: number): number => {
   return size < 6 ? 576 << (size - 2) : 256 << (size - 8)
 }
 
-/** Returns how many bytes a frame number takes, from its first byte; 0 if that byte is invalid. */
+/** Returns the length of a frame number in bytes, from its first byte; 0 if that byte is invalid. */
 const numberBytes = (first: number): number => {
   if (first < 0x80) return 1
   const ones = Math.clz32(~(first << 24))
@@ -103,11 +103,11 @@ const numberBytes = (first: number): number => {
 // ---- Ogg ------------------------------------------------------------------------------------------------------------------------
 
 const pageHead = 27
-/** The maximum number of streams in a file that can be counted. Each stream takes memory, and a 27-byte page can begin one. */
+/** The maximum number of streams in a countable file. Each stream takes memory, and a 27-byte page can begin a stream. */
 const streamsMax = 100
 /** The page flag that marks the beginning of a stream. */
 const beginning = 0x02
-/** How many bytes of a packet to read. They contain the rate and the longest block size of Vorbis. */
+/** The number of bytes to read of a packet. They contain the rate and the longest block size of Vorbis. */
 const packetHead = 30
 
 /** A stream in an Ogg file. */

@@ -1,9 +1,9 @@
 /**
- * Issues receipts, which prove that a ledger entry is in the log of charges (`books/log`).
+ * Issues receipts. A receipt proves that a ledger entry is in the log of charges (`books/log`).
  *
  * Where the specification is silent:
- * - A receipt shows the payer's balance, so only the tenant that paid gets it. A tenant that called on another's credit does not.
- * - An API key of the paying tenant gets it too: a 402 shows the key the same balance.
+ * - A receipt shows the payer's balance, so only the paying tenant can get it. A tenant whose call another tenant paid for cannot.
+ * - An API key of the paying tenant can also get it, because a 402 shows the key that balance as well.
  * - The log's entry bundles are not served, because leaves are private. Tiles and checkpoints are public.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -34,7 +34,7 @@ export class Receipts extends Context.Tag("tollgate/receipts/Receipts")<Receipts
   static readonly layer = Layer.suspend(() => Layer.effect(Receipts, make))
 }
 
-/** After this many seconds, an entry without a receipt is likely to have one. */
+/** The number of seconds after which an entry without a receipt probably has one. */
 const retryAfter = 2
 
 const make = Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { TransferId, TransferStatus } from "./States.ts"
 
-/** A body of the right types that breaks a rule for transfers. `details` names the field and the rule. */
+/** A body with correct types that breaks a rule for transfers. `details` states the field and the rule. */
 export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid", {
   status: 422,
   error: "the transfer is not valid",
@@ -88,12 +88,12 @@ export class TransferResendTooSoon extends Problem<TransferResendTooSoon>()("Tra
   status: 429,
   error: "the invitation was sent again less than 12 hours ago",
   code: "transfer_resend_too_soon",
-  /** `retry_after` states the seconds until the next resend is allowed. */
+  /** `retry_after` is the number of seconds until the next resend is allowed. */
   fields: { transfer_id: TransferId, resent_at: Moment },
   details: {}
 }) {}
 
-/** The token is unknown, or a later letter replaced it. */
+/** The token is unknown, or a later email replaced it. */
 export class TransferInviteNotFound extends Problem<TransferInviteNotFound>()("TransferInviteNotFound", {
   status: 404,
   error: "there is no such invitation",

@@ -18,8 +18,8 @@ import {
 const ofVendor = Schema.Struct({ vendor: Schema.String })
 
 const days = {
-  from: Schema.optional(dayQuery("The first day (UTC); by default the first one that was compared")),
-  to: Schema.optional(dayQuery("The last day (UTC); by default the last one that was compared"))
+  from: Schema.optional(dayQuery("The first day (UTC); by default the first compared day")),
+  to: Schema.optional(dayQuery("The last day (UTC); by default the last compared day"))
 }
 
 export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
@@ -27,14 +27,14 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
     HttpApiEndpoint.get("reconciliations", "/v1/operator/reconciliations")
       .setUrlParams(
         Schema.Struct({
-          vendor: Schema.optional(Schema.String.annotations({ description: "Only this vendor" })),
+          vendor: Schema.optional(Schema.String.annotations({ description: "Return only this vendor" })),
           ...days
         })
       )
       .addSuccess(Envelope(Reconciliations))
       .annotate(
         OpenApi.Summary,
-        "Vendors' bills beside the metered calls, by vendor and day, newest first, with the causes of their differences"
+        "List the comparisons of vendors' bills with the metered calls by vendor and day, newest first, with the causes of differences"
       )
   )
   .add(
@@ -42,7 +42,7 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
       .setPath(ofVendor)
       .setUrlParams(Schema.Struct(days))
       .addSuccess(Envelope(ReconciliationPeriod))
-      .annotate(OpenApi.Summary, "A vendor's bill beside the metered calls, by day and model, newest first")
+      .annotate(OpenApi.Summary, "Compare a vendor's bill with the metered calls by day and model, newest first")
   )
   .add(
     HttpApiEndpoint.get("differences", "/v1/operator/reconciliations/:vendor/differences")
@@ -53,10 +53,10 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
           cause: Schema.optional(
             Schema.Literal(...causeNames).annotations({
               message: () => ({ message: `must be one of ${causeNames.join(", ")}`, override: true }),
-              description: "Only differences with this cause"
+              description: "Return only differences with this cause"
             })
           ),
-          model: Schema.optional(Schema.String.annotations({ description: "Only differences of this model" })),
+          model: Schema.optional(Schema.String.annotations({ description: "Return only differences of this model" })),
           limit: Keyset.limit,
           before: Keyset.before
         })
@@ -64,7 +64,7 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
       .addSuccess(Envelope(Keyset.Keyset(ReconciledDifference)))
       .annotate(
         OpenApi.Summary,
-        "A vendor's differences, with the call of each if the vendor lists calls: newest day first, the largest of a day first"
+        "List a vendor's differences, newest day first, the largest of a day first; each with its call if the vendor lists calls"
       )
   )
   .add(
@@ -72,7 +72,7 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
       .setPath(Schema.Struct({ vendor: Schema.String, day: dayQuery("The UTC day") }))
       .addSuccess(Envelope(ReconciliationDetail))
       .addError(ReconciliationNotFound)
-      .annotate(OpenApi.Summary, "A vendor's day with its models and differences, the largest first")
+      .annotate(OpenApi.Summary, "Get a vendor's day with its models and differences, the largest first")
   )
   .addError(InvalidRequest)
   .middleware(OperatorToken) {}

@@ -1,4 +1,4 @@
-/** The writer for a SQLite file, on a separate thread that is restarted if it ends. */
+/** The writer for a SQLite file, on a separate thread. The thread is restarted if it stops. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect, Runtime } from "effect"
 import { MessageChannel } from "node:worker_threads"
@@ -13,7 +13,7 @@ import { batchMax, CommitLimit, patience, resolve } from "./Submitting.ts"
 import type { Submitted } from "./Submitting.ts"
 import * as Thread from "./Thread.ts"
 
-/** A message to the thread, with transactions that arrived close together and the time at which it was sent. */
+/** A message to the thread: transactions that arrived close together, and the time of sending. */
 export interface Submission {
   readonly now: number
   /** Encoded by `Codec.transactionSender`. */
@@ -33,7 +33,7 @@ interface Connected {
   readonly receiver: Receiver<Answered>
 }
 
-/** The pause before a thread that ended is restarted, in milliseconds. It doubles from the first value to the last. */
+/** The pause before a stopped thread is restarted, in milliseconds. It doubles from the first value to the last. */
 const restartFirst = 100
 const restartLast = 5_000
 
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // The callers stay in the queue, because the replies may still arrive.
+      // The callers remain in the queue, because the replies may still arrive.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       void thread?.worker.terminate()
@@ -108,12 +108,12 @@ export const make = Effect.fnUntraced(function* (file: string) {
     try {
       post(thread, transactions, resumes)
     } catch {
-      // One of the transactions cannot be encoded, so send them one by one.
+      // One of the transactions cannot be encoded, so they are sent one by one.
       for (const [i, transaction] of transactions.entries()) {
         try {
           post(thread, [transaction], [resumes[i]!])
         } catch (error) {
-          resumes[i]!(Effect.dieMessage(`a transaction cannot be written down: ${String(error)}`))
+          resumes[i]!(Effect.dieMessage(`a transaction cannot be encoded: ${String(error)}`))
         }
       }
     }
@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }
   }
 
-  /** Starts a thread. `onReady` is called when the thread is ready, and `onEnd` with the reason when it has ended. */
+  /** Starts a thread. `onReady` is called when the thread is ready. `onEnd` is called with the reason when the thread has stopped. */
   const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
     const { port1: port, port2 } = new MessageChannel()
     const worker = Thread.open({ file, port: port2, batchMax, patience, tailMax })
@@ -141,7 +141,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     let opened = false
     port.on("message", (answer: Answer) => {
       const outcomes = connected.receiver.decode(answer)
-      // The first message only means that the file is open. Ignore replies from a thread that has ended, because its callers have already failed.
+      // The first message only means that the file is open. Replies from a stopped thread are ignored, because its callers have already failed.
       if (opened && thread === connected) heard(outcomes)
       if (!opened) onReady()
       opened = true
@@ -149,7 +149,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // Under load, `exit` arrives before the last replies, so the thread counts as ended only after both `exit` and the port's `close`.
+    // Under load, `exit` arrives before the last replies, so the thread counts as stopped only after both `exit` and the port's `close`.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)
@@ -167,7 +167,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     }, ended)
   }
 
-  /** Handles the end of a thread, whose open transactions may have been written. Another thread replaces it. */
+  /** Handles the end of a thread and starts another. The open transactions may have been written. */
   const ended = (reason: string) => {
     thread = undefined
     tellAll(new BooksUnavailable({ maybe_written: true }))
@@ -176,7 +176,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
     watch.stop()
     onClosed?.()
     if (closing) return
-    log(Effect.logFatal(`the writer's thread ended and is restarted in ${restartPause} ms`, reason))
+    log(Effect.logFatal(`the writer's thread stopped and will be restarted in ${restartPause} ms`, reason))
     restart = setTimeout(begin, restartPause)
     restartPause = Math.min(2 * restartPause, restartLast)
   }
@@ -185,8 +185,8 @@ export const make = Effect.fnUntraced(function* (file: string) {
     Effect.async((resume) => {
       if (thread === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
-      // One message carries the transactions of this iteration of the event loop and the next. Iterations are short while there is little load. Under
-      // high load, a larger commit saves a sixth of every call.
+      // One message contains the transactions of this iteration of the event loop and the next. Iterations are short while there is little load.
+      // Under high load, larger commits save a sixth of the time of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
@@ -202,7 +202,7 @@ export const make = Effect.fnUntraced(function* (file: string) {
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
     )
   })
-  // Commit earlier transactions before the thread ends, unless it stays silent for longer than a commit may take.
+  // Earlier transactions are committed before the thread stops, unless the thread is silent for longer than a commit may take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()
