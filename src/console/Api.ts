@@ -18,12 +18,12 @@ const Providers = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether browsers offer passkeys at this address. */
   passkeys: Schema.Boolean,
-  /** Whether this is a sandbox, which signs in whatever user `login_hint` names. */
+  /** Whether this is a sandbox. A sandbox signs in the user that `login_hint` names. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
 /**
- * `tenant_id` must be one of the user's tenants and defaults to the one in the previous request. `code` comes from a single-use console link.
+ * `tenant_id` must be one of the user's tenants. It defaults to the tenant of the previous request. `code` is the code of a single-use console link.
  */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
@@ -47,7 +47,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
   .add(
     HttpApiEndpoint.get("providers", "/console/providers")
       .addSuccess(Envelope(Providers))
-      .annotate(OpenApi.Summary, "List the identity providers that can sign in to the console")
+      .annotate(OpenApi.Summary, "List the console's sign-in methods")
   )
   .add(
     HttpApiEndpoint.get("signIn", "/console/sign-in/:provider")
@@ -61,7 +61,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
           ),
           login_hint: Schema.optional(
             Schema.String.annotations({
-              description: "The person to sign in; only from a link on the console's own page"
+              description: "The user to sign in; accepted only from a link on the console's own page"
             })
           )
         })
