@@ -125,7 +125,7 @@ const Rows = ({ isStale, rows }: { readonly rows: ReadonlyArray<Difference>; rea
         isStale={isStale}
         rows={rows}
         rowKey={(row) => keys.get(row)!}
-        columns={[...columns, actions]}
+        columns={rows.some(({ usage_id }) => usage_id !== null) ? [...columns, actions] : columns}
       />
       <CallDialog id={opened} explain={explain} onClose={() => open(undefined)} />
     </>

@@ -14,6 +14,7 @@ import { Money } from "../parts/Money.tsx"
 import { Page, Section } from "../parts/Page.tsx"
 import { Answer, Empty } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
+import type { Column } from "../parts/Table.tsx"
 import { useNow, When } from "../parts/When.tsx"
 import { operatorTexts } from "../texts/operator.ts"
 import { reconciliationTexts as t } from "../texts/reconciliations.ts"
@@ -194,6 +195,18 @@ const GroupName = ({ of }: { readonly of: Group }) => {
   )
 }
 
+/** The column of the days' coverage. The service knows no coverage of a model. */
+const coverageColumn = ({ days }: Period, total: Group, causes: ReadonlyArray<CauseSum>): Column<Group> => {
+  const shares = new Map(days.map(({ coverage, day }) => [day, coverage]))
+  return {
+    id: "coverage",
+    title: t.coverage,
+    align: "end",
+    needs: "medium",
+    cell: (group) => percent(group === total ? coverageOf(total.billed, causes) : (shares.get(group.key) ?? 1))
+  }
+}
+
 const Groups = ({ by, of }: { readonly of: Period; readonly by: By }) => {
   const total: Group = { ...totalOf(of), key: "", name: t.total, day: undefined, model: undefined }
   return (
@@ -225,6 +238,7 @@ const Groups = ({ by, of }: { readonly of: Period; readonly by: By }) => {
           needs: "medium",
           cell: ({ expected }) => <Money of={expected} as="aligned" />
         },
+        ...(by === "day" ? [coverageColumn(of, total, causesOf(of.days))] : []),
         {
           id: "drift",
           title: t.drift,

@@ -2,6 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { CircleAlert, Clock, ShieldCheck, TriangleAlert } from "lucide-react"
 import type { LucideIcon } from "lucide-react"
+import { useEffect, useRef } from "react"
 import type { ReactNode } from "react"
 import { tenantId } from "../../app/Client.ts"
 import { count, day, time } from "../../moments.ts"
@@ -174,8 +175,17 @@ const Result = ({ of }: { readonly of: ReturnType<typeof useChecked> }) => {
   )
 }
 
-export const ReceiptOf = ({ of }: { readonly of: Subject }) => (
-  <div className="receipt" aria-live="polite">
-    <Result of={useChecked(of)} />
-  </div>
-)
+export const ReceiptOf = ({ of }: { readonly of: Subject }) => {
+  const checked = useChecked(of)
+  const box = useRef<HTMLDivElement>(null)
+  const kind = checked.isError ? "error" : checked.data?.kind
+  // The result is below the button, possibly below the end of the dialog.
+  useEffect(() => {
+    if (kind !== undefined) box.current?.scrollIntoView({ block: "nearest" })
+  }, [kind])
+  return (
+    <div ref={box} className="receipt" aria-live="polite">
+      <Result of={checked} />
+    </div>
+  )
+}
