@@ -1,4 +1,4 @@
-/** The console's session routes, where the page signs in and gets access tokens for all other routes. */
+/** The console's session routes. The page uses them to sign in and to get access tokens for all other routes. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { SessionEnded } from "../people/auth/Problems.ts"
@@ -14,7 +14,7 @@ import { AccountSuspended, NotAMember } from "../people/tenants/Problems.ts"
 
 const Providers = Schema.Struct({
   service_name: Schema.String,
-  /** The sign-in methods that are configured. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
+  /** The configured sign-in methods. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether browsers offer passkeys at this address. */
   passkeys: Schema.Boolean,
@@ -56,7 +56,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
         Schema.Struct({
           to: Schema.optional(
             Schema.String.annotations({
-              description: "The console page to return to, as a path below /console/"
+              description: "The console page to return to, as a path under /console/"
             })
           ),
           login_hint: Schema.optional(
@@ -99,7 +99,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeysUnavailable)
       .annotate(
         OpenApi.Summary,
-        "Start a passkey sign-in: returns options for the browser, with a challenge in its cookie that is valid for five minutes (only for the console's own page)"
+        "Start a passkey sign-in: returns options with a challenge that is valid for five minutes, and a cookie that ties it to the browser (only for the console's own page)"
       )
   )
   .add(
@@ -111,7 +111,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeyRejected)
       .addError(AccountSuspended)
       .addError(UnsupportedMediaType)
-      .annotate(OpenApi.Summary, "Open a session with the passkey's signature (only for the console's own page)")
+      .annotate(OpenApi.Summary, "Open a session with a passkey's signature (only for the console's own page)")
   )
   .addError(CrossOrigin)
   .addError(RateLimited)

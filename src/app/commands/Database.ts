@@ -8,15 +8,15 @@ import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Applies the missing migrations and returns them. Requires exclusive use of the database, because an earlier version that is still running would
- * write to the tables that the upgrade changes.
+ * Applies the missing migrations and returns them. Requires exclusive use of the database if any are missing, because an earlier version that is
+ * still running would write to the tables that they change.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
     if (applied < Engine.newest(facts.database)) {
       yield* Effect.catchTag(Engine.lock(facts.database), "AlreadyServed", () =>
         refuse(
-          `${facts.database.shown} must be upgraded first, but an earlier version is using it; stop that version, or run the command of that version`
+          `${facts.database.shown} must be upgraded first, but an earlier version is using it; stop that version, or run its own copy of this command`
         )
       )
     }
@@ -49,7 +49,8 @@ export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
     : refuse(`${database.shown} is not a file; use ${instead} or your provider's backup tool`)
 
 /**
- * States when a running service applies a change: on SQLite when its cache expires, on PostgreSQL after a notification (`storage/engine/Signals`).
+ * Returns a sentence that says when a running service applies a change: on SQLite when its cache expires, on PostgreSQL when it is notified
+ * (`storage/engine/Signals`).
  */
 export const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"

@@ -24,7 +24,7 @@ const options = {
     Options.optional
   ),
   config: Options.text("config").pipe(
-    Options.withDescription("the service's configuration file, for its mail server and public_url")
+    Options.withDescription("the service's configuration file, which sets the mail server and public_url")
   ),
   json
 }
@@ -50,7 +50,7 @@ export const command = Command.make("invite", options, ({ config, email, json, n
     const expires_at = toIso(sent.expires_at)
     if (json) return yield* printed({ ...sent, expires_at })
     yield* Console.log(
-      `queued the email to ${sent.email}, and the running service sends it within a minute; the link in it works until ${expires_at}`
+      `queued the email to ${sent.email}; the running service will send it within a minute, and its link works until ${expires_at}`
     )
   })
 ).pipe(Command.withDescription("Email a person a link that opens their console or lets them join a tenant"))

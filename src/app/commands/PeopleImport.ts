@@ -122,7 +122,7 @@ const options = {
     Options.optional
   ),
   config: Options.text("config").pipe(
-    Options.withDescription("the service's configuration file, for its mail server and public_url"),
+    Options.withDescription("the service's configuration file, which sets the mail server and public_url"),
     Options.optional
   ),
   json

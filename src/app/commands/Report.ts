@@ -26,7 +26,7 @@ const logging = (level: LogLevel.LogLevel) =>
 /** Runs a command with its log on stderr. Prints an error to stderr in one or two lines and fails with `refused`. */
 export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
   Effect.gen(function* () {
-    // Ignores an invalid environment here, because a command that needs it reports that error itself.
+    // An invalid environment is ignored here, because a command that needs it reports the error itself.
     const facts = Option.getOrUndefined(yield* Effect.option(environment))
     yield* command.pipe(
       Effect.catchAllCause((cause) => {
@@ -46,7 +46,7 @@ export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effec
     CommandLine.plainly
   )
 
-/** Describes an error in one sentence: returns its own message, or explains a database error. `LOG_LEVEL=debug` shows the stack. */
+/** Returns the error's own message, or an explanation of a database error. The stack is logged only at `LOG_LEVEL=debug`. */
 const wordsOf = (error: unknown, database: Location | undefined): string => {
   if (database !== undefined && Engine.isFault(database, error) && !isWorded(error))
     return Engine.wordsOf(database, error)

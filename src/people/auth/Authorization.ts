@@ -116,9 +116,9 @@ export interface AuthorizationContract {
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
   /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
-  /** Finds the device that is waiting with this user code. Returns `undefined` if no device is waiting. */
+  /** Finds the device that is waiting for this user code. Returns `undefined` if no device is waiting. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
-  /** Stores the user's decision. Returns `false` if no device is waiting with this code. */
+  /** Stores the user's decision. Returns `false` if no device is waiting for this code. */
   readonly decideDevice: (
     person: Pick<Caller, "account_id" | "tenant_id">,
     user_code: string,

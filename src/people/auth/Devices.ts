@@ -1,14 +1,14 @@
 /**
- * The device flow (RFC 8628). An application without a browser shows a short user code and polls. In any browser, the user types the code on a page
- * of this service and decides. The next poll returns the tokens, only once. The database stores codes as hashes.
+ * The device flow (RFC 8628). An application without a browser shows a short user code and polls. In any browser, the user enters the code on a
+ * page of this service and allows or denies access. The next poll then returns the tokens, but only once. The database stores codes as hashes.
  *
  * Where the specification is silent:
- * - Only clients registered with `device` may start the device flow. Otherwise, an attacker could show a user a code in the name of an application
- *   that never uses this flow.
- * - Both codes expire after ten minutes. A poll that arrives too early lengthens the interval by five seconds (`slow_down`).
+ * - Only clients registered with `device` may start the device flow. Otherwise, an attacker could obtain a code in the name of an application that
+ *   never uses this flow, and show it to a user.
+ * - Both codes expire after ten minutes. Each poll that arrives too early increases the interval by five seconds (`slow_down`).
  * - A user code consists of eight consonants, so that it spells no word. Case, spaces and dashes do not matter. Only signed-in users can find out
- *   whether a code exists, within the rate limit `authorize`.
- * - Unused codes are deleted ten minutes after they expire, and used codes after an hour. The rate limit `authorize` per address bounds their number.
+ *   whether a code exists, and only within the rate limit `authorize`.
+ * - Unused codes are deleted ten minutes after they expire, and used codes after an hour. The per-address rate limit `authorize` bounds their number.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -27,13 +27,13 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** The time for which an expired used code is kept, so that a replay is detected. */
+/** The time that a used code is kept after it expires, so that a replay is detected. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
-/** The time for which an expired unused code is kept. Until then, polls return `expired_token`. */
+/** The time that an unused code is kept after it expires. During this time, polls return `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
 /** The initial poll interval, and its increase after each poll that arrives too early. */
 export const pause = Duration.seconds(5)
-/** The tolerance for early polls in milliseconds. It allows for varying network delays. */
+/** The tolerance for early polls, in milliseconds. It allows for variable network delays. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"
@@ -75,9 +75,9 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   const dependencies: Dependencies = { sql, writer, secret }
   return {
     begin: (client_id: string, grant: Grant) => begin(dependencies, client_id, grant),
-    /** Finds the undecided, unexpired device that is waiting with this user code. */
+    /** Finds the undecided, unexpired device that is waiting for this user code. */
     waiting: (user_code: string) => waiting(dependencies, user_code),
-    /** Stores a decision. Returns `false` if no device is waiting with this code. */
+    /** Stores a decision. Returns `false` if no device is waiting for this code. */
     decide: (user_code: string, person: Pick<Caller, "account_id" | "tenant_id">, decision: "allow" | "deny") =>
       decide(dependencies, user_code, person, decision),
     find: (device_code: string) => find(dependencies, device_code),
@@ -110,7 +110,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
     const expired = sql`DELETE FROM tollgate_auth_device_codes
       WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
     const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-    // There are about 25 billion user codes, so another device may already use this one. In that case, the function tries another code.
+    // There are about 25 billion user codes, so another device may already use this one. In that case, try another code.
     return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
   })
   return attempt
@@ -172,7 +172,7 @@ export const shownUserCode = (user_code: string): string => {
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 
-/** The ending of device codes: codes issued under the old secret become invalid. */
+/** Ends device codes when the secret changes: codes issued under the old secret become invalid. */
 export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,

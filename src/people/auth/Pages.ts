@@ -54,7 +54,7 @@ export const consent = (options: {
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
-  /** The sentence about the step after the decision. */
+  /** A sentence that tells the user about the next step. */
   readonly then: string
   /** The address that the form is posted to. */
   readonly action: string
@@ -88,7 +88,7 @@ ${hidden(options.fields)}
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
-  /** The entered user code, if no device is waiting with it. */
+  /** The entered user code, if no device is waiting for it. */
   readonly unknown?: string
 }): string =>
   page(
@@ -97,7 +97,7 @@ export const deviceCode = (options: {
       options.unknown === undefined
         ? ""
         : `
-<p role="alert">No device is waiting with the code ${escape(options.unknown)}. It may have expired. Start again on the device.</p>`
+<p role="alert">No device is waiting for the code ${escape(options.unknown)}. It may have expired. Start again on the device.</p>`
     }
 <form method="get" action="${escape(options.action)}">
 <p><label for="user_code">The code that your device or command line shows:</label></p>
@@ -125,19 +125,19 @@ export const linkForm = (options: {
     }
 <form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
-<p><label for="email">Your email address. You will receive a link that signs you in; you need no password.</label></p>
+<p><label for="email">Your email address. We will send you a link that signs you in, so you do not need a password.</label></p>
 <p><input id="email" name="email" type="email" required autofocus autocomplete="email" maxlength="254"></p>
 <button class="yes">Send the link</button>
 </form>`
   )
 
-/** Renders the page after that form is submitted. It is identical for every address. */
+/** Renders the page that follows `linkForm`. It is the same for every address. */
 export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
   page(
     "Check your email",
     `<h1>Check your email</h1>
 <p>If <strong>${escape(options.email)}</strong> may sign in to ${escape(options.service)}, an email with a link is on its way. Open the link in this
-browser within 15 minutes; it works once.</p>`
+browser within 15 minutes. It works only once.</p>`
   )
 
 /** Renders the last page of the device flow. */

@@ -1,6 +1,6 @@
 /**
- * Sign-ins and their tokens. A refresh token works once and is then replaced. A second use means that the token was copied, and invalidates the
- * sign-in and all its tokens.
+ * Sign-ins and their tokens. A refresh token works once and is then replaced. A second use means that the token was copied, so it ends the
+ * sign-in and invalidates all its tokens.
  *
  * Where the specification is silent:
  * - If two concurrent refreshes use the same token, the second counts as theft and the sign-in ends.
@@ -66,7 +66,7 @@ export interface OpenSignIn {
 /** The id of a sign-in is the id of its token family. */
 export interface SessionsContract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair, BooksUnavailable>
-  /** Opens a sign-in in one transaction with `beside`. `beside` receives the sign-in's id. Returns `undefined` if `beside` failed. */
+  /** Opens a sign-in in the same transaction as `beside`. `beside` receives the sign-in's id. Returns `undefined` if `beside` failed. */
   readonly openBeside: (
     signIn: SignIn,
     beside: (family: string) => Statement
@@ -78,7 +78,7 @@ export interface SessionsContract {
   /** Lists up to 100 of the account's sign-ins that can still be refreshed, newest first. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
   /**
-   * Ends all of an account's sign-ins, open codes and console links, in one transaction with `beside`. `beside` receives the number of sign-ins.
+   * Ends all of an account's sign-ins, open codes and console links in the same transaction as `beside`. `beside` receives the number of sign-ins.
    * Returns that number.
    */
   readonly endAll: (
@@ -95,7 +95,7 @@ export interface SessionsContract {
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in of a refresh token. An unknown token, or a token of another client than `client_id`, has no effect. */
+  /** Ends the sign-in of a refresh token. Does nothing if the token is unknown or belongs to a client other than `client_id`. */
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
@@ -171,7 +171,7 @@ const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
     ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 }
 
-/** Selects the account's sign-ins that no token or API key needs any longer. */
+/** Selects the account's sign-ins that no token or API key depends on any longer. */
 const idle = (sql: SqlClient, account: AccountId, now: number): Fragment =>
   sql`${ofAccount(sql, account)} AND signed_in_at <= ${now - Duration.toMillis(idleAfter)}
     AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
@@ -248,7 +248,7 @@ const refreshing = (
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new NotAMember({ tenant_id })
     const { stored, token } = refreshTokens.replace(refresh_token, found, tenant_id, now)
     if (!(yield* Statements.tryWrite(writer, ...stored))) {
-      // The second of two concurrent requests with one token also counts as a copy.
+      // The second of two concurrent requests with the same token also counts as theft.
       yield* end(account_id, family_id)
       return yield* new InvalidGrant()
     }
@@ -292,7 +292,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
     return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
   }, Effect.orDie)
 
-/** The ending of sign-ins: all of them end, because refresh tokens issued under the old secret are invalid. */
+/** Ends all sign-ins when the secret changes, because refresh tokens issued under the old secret become invalid. */
 export const sessionsEnd: Ending = {
   // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL

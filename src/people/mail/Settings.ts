@@ -28,7 +28,7 @@ const MailServer = Schema.Struct({
 /** The price of an email to oneself, in USD. */
 export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<LetterPrice, UnitPrice>() {
   static readonly layer = (price: UnitPrice) => Layer.succeed(LetterPrice, price)
-  /** A price of 0, for a service that does not charge for emails. */
+  /** A price of 0, for a service that does not charge for emails to oneself. */
   static readonly layerFree = Layer.succeed(LetterPrice, 0n as UnitPrice)
 }
 
@@ -40,7 +40,7 @@ export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitF
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
-/** The maximum number of emails that an account may cause through invitations and transfers, per hour and per day to one address. */
+/** The maximum number of emails that an account may trigger through invitations and transfers: per hour, and per day to one address. */
 export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
   defaultValue: () => presets
 }) {}
