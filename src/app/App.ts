@@ -210,7 +210,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
-/** The background loops of `domains`. Among several nodes, only the leader runs them. */
+/** The background loops of `domains`. Among several nodes, only the leader runs them, except those that run on every node. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,

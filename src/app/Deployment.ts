@@ -49,7 +49,7 @@ interface Running {
   readonly end: Effect.Effect<void>
 }
 
-/** Creates a registry in which loops register `takeOver`. After replaced services have closed, `tell` runs every registered `takeOver`. */
+/** Creates a registry for the loops' `takeOver` callbacks. `tell` runs all of them after replaced services have closed. */
 const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {
@@ -122,7 +122,7 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries that only the start reads, for the HTTP server and the telemetry export. */
+/** Entries that are read only at startup, for the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
@@ -169,9 +169,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
         if (changed.length === 0) return { changed }
         const unchangeable = fixed.filter((name) => changed.includes(name))
         if (unchangeable.length > 0)
-          return yield* new ConfigProblem({
-            message: `${unchangeable.join(", ")}: restart the service to apply these changes`
-          })
+          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply them` })
         const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
         stopLoops = yield* Effect.onError(next.loops, () =>

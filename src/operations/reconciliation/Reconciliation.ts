@@ -7,10 +7,10 @@ import type { BilledKind } from "../../upstream/billing/Bill.ts"
 
 /** The causes of a difference, each with an explanation. */
 export const causes = {
-  coverage: "The vendor billed calls that this service does not know.",
+  coverage: "The vendor billed calls that this service has no record of.",
   not_billed: "The service has calls that the vendor did not bill.",
   failed_here: "The vendor billed calls that failed here.",
-  cut_stream: "The vendor billed the remainder of a stream that was cut here.",
+  cut_stream: "The vendor billed the remainder of a stream that ended early here.",
   retry: "The vendor billed an attempt before the one that served the call.",
   quantity: "The vendor counted more or fewer tokens.",
   price: "The vendor's price differs from the configured price.",
@@ -23,7 +23,7 @@ export const causes = {
 export type Cause = keyof typeof causes
 export const causeNames = Object.keys(causes) as ReadonlyArray<Cause>
 
-/** 10^-18 USD, the unit in which prices are exact. */
+/** The number of atto-USD (10^-18 USD, the unit of exact prices) in a nano-USD. */
 export const attoInNano = 1_000_000_000n
 
 /** Rounds half away from zero. */
@@ -47,7 +47,7 @@ export interface Metered {
   readonly requests: number
   /** Calls that failed and cost nothing. */
   readonly failed: number
-  /** Calls whose stream was cut. */
+  /** Calls whose stream ended early. */
   readonly cut: number
   /** Attempts before the one that served the call. */
   readonly retries: number
@@ -123,7 +123,7 @@ const sums = {
   charged: Usd,
   /** The billed amount minus the expected amount. */
   drift: Usd,
-  /** The part of the bill whose calls the service knows, from 0 to 1. */
+  /** The part of the bill that known calls account for, from 0 to 1. */
   coverage: Schema.Number,
   causes: Schema.Array(CauseSums)
 } as const

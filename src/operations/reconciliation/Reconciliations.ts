@@ -282,7 +282,7 @@ const replacing = (
 
 // ---- the loop -------------------------------------------------------------------------------------------------------------
 
-/** Returns the days to compare now. Returns `undefined` if the last closed day was already compared after it closed. */
+/** Returns the days to compare now. Returns `undefined` if the last closed day was already compared. */
 const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) {
   const now = yield* Clock.currentTimeMillis
   const last = lastClosed(vendor, now)

@@ -111,7 +111,7 @@ const fields = {
   tags: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   expires_at: Moment,
-  /** The time at which the run ended; null while the run's key is accepted. */
+  /** When the run ended; null while the run's key is accepted. */
   ended_at: Schema.NullOr(Moment)
 } as const
 

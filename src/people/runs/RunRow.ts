@@ -84,7 +84,7 @@ export const shown = (row: Row, budget: Budget, now: number): Run => {
   }
 }
 
-/** The ending of runs: keys issued under the old secret become invalid. */
+/** Ends runs whose keys were issued under the old secret. */
 export const runKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_runs WHERE ended_at IS NULL`,
   statements: (sql, now) => [statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL`)],

@@ -121,7 +121,7 @@ export const operatorTexts = {
       autoreload: "charges cards and sends alerts when a balance falls",
       "media jobs": "polls vendors for open media jobs and settles them",
       "abandoned media jobs": "ends jobs whose process stopped during submission",
-      "idempotency keys": "deletes old responses kept for retried requests",
+      "idempotency keys": "deletes old responses stored for retried requests",
       outbox: "sends waiting emails",
       "signing keys": "rotates the signing keys of access tokens",
       sorter: "builds sorted indexes for tenants with many calls",

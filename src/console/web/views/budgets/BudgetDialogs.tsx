@@ -137,7 +137,7 @@ const Conditions = ({ field }: { readonly field: FieldOf }) =>
     />
   ))
 
-/** The actions that the dialogs take when they are submitted. */
+/** The requests that the dialogs send when they are submitted. */
 export interface Ways {
   readonly create: (body: NewBudget, draft: Draft) => Promise<unknown>
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>
@@ -176,7 +176,7 @@ const useDraft = (first: Draft): readonly [Draft, FieldOf] => {
 
 interface MakeProps extends DialogOf {
   readonly first?: Partial<Draft>
-  /** The fields that decide whose calls the budget counts. */
+  /** Renders the fields that decide whose calls the budget counts. */
   readonly owners: (field: FieldOf, draft: Draft) => ReactNode
 }
 

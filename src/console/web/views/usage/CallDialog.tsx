@@ -79,7 +79,7 @@ const pairsOf = (tags: NonNullable<Explanation["tags"]>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Links to the run to which the user's call belongs. */
+/** Links to the run that the user's call belongs to. */
 const linkToRun = (run_id: string): ReactNode => (
   <Link key="run" to="/runs/$run_id" params={{ run_id }}>
     {run_id}
