@@ -79,6 +79,8 @@ import { RoutingLog } from "../operations/ops/RoutingLog.ts"
 import { PaymentsHttp, WebhooksHttp } from "../money/payments/Http.ts"
 import { Purchases } from "../money/payments/Purchases.ts"
 import { PoolingHttp } from "../money/pooling/Http.ts"
+import { Exports } from "../money/exports/Exports.ts"
+import { ExportsHttp } from "../money/exports/Http.ts"
 import { ReceiptsHttp } from "../money/receipts/Http.ts"
 import { LogHttp } from "../money/receipts/LogHttp.ts"
 import { Receipts } from "../money/receipts/Receipts.ts"
@@ -152,6 +154,7 @@ export const domains = Layer.mergeAll(
   Explanations.layer,
   Receipts.layer,
   Layer.provide(Witnesses.layer, Cosigning.layer),
+  Exports.layer,
   HeldKeys.layer,
   TeamUsage.layer,
   Credentials.layer,
@@ -267,6 +270,7 @@ export const handlers = Layer.mergeAll(
   BillingHttp,
   ContactHttp,
   EventsHttp,
+  ExportsHttp,
   NotificationsHttp,
   PasskeysHttp,
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),

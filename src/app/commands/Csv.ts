@@ -1,4 +1,5 @@
 /** Reads and writes CSV (RFC 4180) for commands. */
+import { cell } from "../../kernel/CsvCell.ts"
 
 /** The cells of a row, and the number of the row's first line. */
 export interface Row {
@@ -62,12 +63,6 @@ export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
     line++
     endRow()
   }
-}
-
-/** Escapes a cell so that no spreadsheet treats it as a formula. */
-export const cell = (text: string): string => {
-  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 
 export const line = (cells: ReadonlyArray<string>): string => `${cells.map(cell).join(",")}\n`

@@ -211,6 +211,12 @@ export const texts = {
     from: "From",
     to: "To",
     inUtc: "Days and hours are in UTC.",
+    exportShort: { csv: "CSV", focus: "FOCUS" },
+    exportAs: {
+      csv: "Export the charges of this window as CSV",
+      focus: "Export the charges of this window as FOCUS 1.2"
+    },
+    exportFile: { csv: "usage", focus: "focus" },
     records: "Calls",
     noRecords: "No calls in this time range",
     noneNarrowed: "No calls match the filter.",

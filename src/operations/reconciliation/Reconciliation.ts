@@ -94,6 +94,19 @@ export interface Joined {
   readonly differences: ReadonlyArray<Difference>
 }
 
+/** Sums the differences of a cause. */
+export interface CauseSum {
+  readonly cause: Cause
+  readonly amount: Nano
+  readonly lines: number
+}
+
+/** Returns the part of a bill whose calls are known, from 0 to 1. Returns 1 if nothing was billed. */
+export const coverageOf = (billed: Nano, causes: ReadonlyArray<CauseSum>): number => {
+  const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
+  return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
+}
+
 // ---- over HTTP ----------------------------------------------------------------------------------------------------------
 
 const CauseSums = Schema.Struct({ cause: Schema.Literal(...causeNames), amount: Usd, lines: Schema.Int })
@@ -118,27 +131,60 @@ const sums = {
 export interface ReconciliationLine extends Schema.Schema.Type<typeof ReconciliationLine> {}
 export const ReconciliationLine = Schema.Struct(sums).annotations({ identifier: "Reconciliation" })
 
+/** A vendor that is configured or has results. */
+export const ReconciledVendor = Schema.Struct({
+  vendor: Schema.String,
+  /** The billing API that the loop reads. Null if bills are given as files, or if the vendor is not configured any more. */
+  api: Schema.NullOr(Schema.String),
+  /** The first and the last compared day. Null if no day was compared. */
+  first_day: Schema.NullOr(Schema.String),
+  last_day: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "ReconciledVendor" })
+export interface ReconciledVendor extends Schema.Schema.Type<typeof ReconciledVendor> {}
+
 export const Reconciliations = Schema.Struct({
+  vendors: Schema.Array(ReconciledVendor),
   reconciliations: Schema.Array(ReconciliationLine),
   truncated: Schema.Boolean
 }).annotations({ identifier: "Reconciliations" })
 
-export interface ReconciliationDetail extends Schema.Schema.Type<typeof ReconciliationDetail> {}
+const comparedFields = {
+  model: Schema.String,
+  billed: Usd,
+  expected: Usd,
+  charged: Usd,
+  requests: Schema.Int
+} as const
+
+const differenceFields = {
+  model: Schema.String,
+  kind: Schema.Literal(...billedKinds),
+  cause: Schema.Literal(...causeNames),
+  amount: Usd,
+  quantity: Schema.NullOr(Schema.Int),
+  note: Schema.NullOr(Schema.String),
+  vendor_request: Schema.NullOr(Schema.String),
+  usage_id: Schema.NullOr(Schema.String)
+} as const
+
 export const ReconciliationDetail = Schema.Struct({
   ...sums,
-  models: Schema.Array(
-    Schema.Struct({ model: Schema.String, billed: Usd, expected: Usd, charged: Usd, requests: Schema.Int })
-  ),
-  differences: Schema.Array(
-    Schema.Struct({
-      model: Schema.String,
-      kind: Schema.Literal(...billedKinds),
-      cause: Schema.Literal(...causeNames),
-      amount: Usd,
-      quantity: Schema.NullOr(Schema.Int),
-      note: Schema.NullOr(Schema.String),
-      vendor_request: Schema.NullOr(Schema.String),
-      usage_id: Schema.NullOr(Schema.String)
-    })
-  )
+  models: Schema.Array(Schema.Struct(comparedFields)),
+  differences: Schema.Array(Schema.Struct(differenceFields))
 }).annotations({ identifier: "ReconciliationDetail" })
+export interface ReconciliationDetail extends Schema.Schema.Type<typeof ReconciliationDetail> {}
+
+/** A vendor's days and models in a period, newest day first. */
+export const ReconciliationPeriod = Schema.Struct({
+  days: Schema.Array(ReconciliationLine),
+  rows: Schema.Array(Schema.Struct({ day: Schema.String, ...comparedFields })),
+  /** Whether the period has more days or rows. */
+  truncated: Schema.Boolean
+}).annotations({ identifier: "ReconciliationPeriod" })
+export interface ReconciliationPeriod extends Schema.Schema.Type<typeof ReconciliationPeriod> {}
+
+/** A stored difference with its day. `amount` is billed less expected. */
+export const ReconciledDifference = Schema.Struct({ day: Schema.String, ...differenceFields }).annotations({
+  identifier: "ReconciledDifference"
+})
+export interface ReconciledDifference extends Schema.Schema.Type<typeof ReconciledDifference> {}

@@ -19,6 +19,7 @@ export const operatorTexts = {
     upstreams: "Upstreams",
     costs: "Costs",
     drift: "Drift",
+    reconciliations: "Reconciliations",
     reservations: "Reservations",
     owed: "Owed",
     audit: "Audit log",
