@@ -17,6 +17,14 @@ const partly: ReadonlyArray<Replacement> = [
     /node_modules\/undici\//,
     `module.exports = () => { throw new Error("HTTP/2 is not in the bundle") }`
   ],
+  // The service has no WebSockets, serves its files itself, and attaches no traces to its metrics.
+  [
+    /^ws$/,
+    /@effect\/platform-node\/.*\/httpServer\.js$/,
+    `export class WebSocketServer { constructor() { throw new Error("WebSocket is not in the bundle") } }`
+  ],
+  [/^mime$/, /@effect\/platform-node\/.*\/httpPlatform\.js$/, "export default { getType: () => null }"],
+  [/^@opentelemetry\/api$/, /node_modules\/prom-client\//, "module.exports = {}"],
   // `Schema` uses fast-check only to generate arbitrary values in tests.
   [/^fast-check$/, /node_modules\/effect\//, ""]
 ]
