@@ -88,7 +88,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Renames the finished copy, unless its name has been taken in the meantime. */
+/** Renames the finished copy, unless another file has taken its name in the meantime. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {

@@ -22,7 +22,7 @@ import { speakerLookup } from "../../upstream/models/Upstreams.ts"
 export interface SingleCall<Request> {
   readonly caller: Caller
   readonly request: Request
-  /** The request's JSON, if the caller has it. Its long member is then copied instead of being serialized again. */
+  /** The request's JSON, if available. The long member is then copied instead of being serialized again. */
   readonly json?: Buffer | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
@@ -40,7 +40,7 @@ type Json = Readonly<Record<string, unknown>>
 export interface SingleAnswer {
   /** The upstream's response. */
   readonly answer: Json
-  /** The response's bytes: the upstream's own, unless the service added parts. */
+  /** The response's bytes: the upstream's own, unless the service has added parts. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
@@ -231,7 +231,7 @@ const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   return { ...outline, [items.list]: list } as Json
 })
 
-/** A long response that is parsed only when it is first read. */
+/** A long response. It is parsed only when it is first read. */
 class LongAnswer implements SingleAnswer {
   readonly bytes: Buffer
   readonly receipt: Receipt

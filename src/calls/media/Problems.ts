@@ -41,7 +41,7 @@ export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCom
   details: {}
 }) {}
 
-/** The vendor accepts no jobs at the moment. `retry_after` is in seconds; it is absent if the vendor sends none. */
+/** The vendor currently accepts no jobs. `retry_after` is in seconds and is absent if the vendor sends none. */
 export class MediaRateLimited extends Problem<MediaRateLimited>()("MediaRateLimited", {
   status: 429,
   error: "the generation service is busy, retry shortly",

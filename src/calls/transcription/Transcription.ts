@@ -54,7 +54,7 @@ export interface TranscriptionCall extends TranscriptionChoice {
   readonly caller: Caller
   /** The audio, up to 25 MiB. */
   readonly audio: Audio
-  /** The language, as an ISO-639-1 code. */
+  /** The language, as an ISO 639-1 code. */
   readonly language?: string | undefined
   readonly prompt?: string | undefined
   /** The temperature, from 0 to 2. */

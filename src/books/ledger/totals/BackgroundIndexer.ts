@@ -30,8 +30,8 @@ const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * The longest duration of a batch, in milliseconds. If there are several writers, one may commit records with lower numbers than those already
- * checked, so a range is checked again after this time.
+ * The longest duration of a batch, in milliseconds. If there are several writers, one may commit records with numbers below those already checked, so
+ * a range is checked again after this time.
  */
 const batchMillis = 60_000
 

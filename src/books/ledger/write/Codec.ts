@@ -116,7 +116,7 @@ class Decoder {
   private readonly terms: Array<Term> = []
 
   put(tape: Tape): void {
-    if (tape.first > this.terms.length) throw new Error("a message went missing")
+    if (tape.first > this.terms.length) throw new Error("a message is missing")
     this.terms.length = tape.first
     if (tape.terms !== "") for (const term of JSON.parse(tape.terms) as ReadonlyArray<Term>) this.terms.push(term)
     this.tape = tape

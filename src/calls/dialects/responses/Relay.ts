@@ -14,7 +14,7 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
-/** Returns the end of a stream that broke after these events. */
+/** Returns the events that close a stream that broke after these events. */
 export const broken = (events: string): string => {
   const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
   const sequence_number = lastNumber(events) + 1
