@@ -1,4 +1,4 @@
-/** An amount in a request. It must be above 0 and at most `amountMax`, and it is never rounded. */
+/** An amount in a request. It must be above 0 and at most `amountMax`. It is never rounded. */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
 import { amountMax, fromDecimal, toDecimal, toJson } from "./Money.ts"

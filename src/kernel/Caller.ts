@@ -37,7 +37,7 @@ export const mayCall = ({ allowed_models }: Pick<Caller, "allowed_models">, mode
   allowed_models === undefined || allowed_models.includes(model)
 
 /**
- * Returns the holder that owns whatever this caller creates, within an account and tenant: the application, the OAuth client, or the user's own
+ * Returns the holder of everything that this caller creates, within an account and tenant: the application, the OAuth client, or the user's own
  * sign-ins. The holder stays the same when a token is refreshed or the user signs in again.
  */
 export const holderOf = ({ application_id, oauth_client }: Pick<Caller, "application_id" | "oauth_client">): string => {

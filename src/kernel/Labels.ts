@@ -7,11 +7,11 @@
  *   `A-Z a-z 0-9 _ . -`. A value must consist of 1 to 128 printable characters, and in `X-Tags` these must be ASCII without commas. A value may
  *   contain `=`. Spaces around a pair are ignored.
  * - In OpenAI's `metadata`, an entry is a tag if its name is a valid tag name and its value is a string. Other entries are passed on without becoming
- *   tags, because vendors allow them. Too many tags or a value that is too long are refused with 400, as in `X-Tags`.
+ *   tags, because vendors allow them. Too many tags, or a value that is too long, are refused with 400, as in `X-Tags`.
  * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word becomes the tag `word=true`, so an array may contain several
  *   words.
  * - The end user is the first of `safety_identifier`, `user` and Anthropic's `metadata.user_id` that is not empty. A string with more than 128
- *   characters or with control characters is recorded as its hash (`sha256:…`), because vendors accept such strings. Requests for images, speech and
+ *   characters or with control characters is accepted, as vendors do, but recorded as its hash (`sha256:…`). Requests for images, speech and
  *   transcriptions also accept `safety_identifier` and `user`, in JSON and in forms, and do not pass them on. Claude Code writes a device, an account
  *   and a session into `metadata.user_id`. The end user is then the account, or the device if there is no account.
  * - Attribution headers become tags only if they are valid tags and there is room for them. `session` is the session of Claude Code or Codex. `agent`

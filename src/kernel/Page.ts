@@ -20,11 +20,15 @@ export const positive = (description: string) =>
 export const PageQuery = {
   page: Schema.optionalWith(positive("The number of the page, from 1"), { default: () => 1 }),
   per_page: Schema.optionalWith(
-    Schema.transform(positive(`How many records a page has: ${perPageDefault}, at most ${perPageMax}`), Schema.Int, {
-      strict: true,
-      decode: (count) => Math.min(count, perPageMax),
-      encode: (count) => count
-    }),
+    Schema.transform(
+      positive(`The number of records per page: ${perPageDefault} by default, up to ${perPageMax}`),
+      Schema.Int,
+      {
+        strict: true,
+        decode: (count) => Math.min(count, perPageMax),
+        encode: (count) => count
+      }
+    ),
     { default: () => perPageDefault }
   )
 } as const

@@ -1,6 +1,6 @@
 /**
- * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows it.
- * Its prompt cache writes the text before the last cache point on first use and reads it after that.
+ * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows
+ * thoughts. Its prompt cache writes the text before the last cache point on first use and reads it afterwards.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"

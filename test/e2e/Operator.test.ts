@@ -420,7 +420,7 @@ describeSqlite("a file that cannot be used", () => {
       ])
     }
     chmodSync(join(DATA_DIR, "tollgate.db"), 0o000)
-    expect(bound(["verify"]).stderr).toMatch(/may not be read by this user/)
+    expect(bound(["verify"]).stderr).toMatch(/is not readable by this user/)
   })
 
   it("is named by a scheme or a path, never by a bare word", async () => {

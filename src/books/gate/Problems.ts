@@ -80,7 +80,7 @@ const shortage = {
 /** A budget in USD, or one with a period of more than an hour, has too little left for the call. */
 export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
   status: 402,
-  error: "a budget leaves too little for this call",
+  error: "a budget has too little left for this call",
   code: "budget_exceeded",
   fields: shortage
 }) {}
@@ -91,7 +91,7 @@ const shortageAt = { ...shortage, at: Schema.Number } as const
 /** A limit on open calls is reached, or a budget per minute or hour has too few tokens or requests left. */
 export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReached", {
   status: 429,
-  error: "a budget admits no more calls at the moment",
+  error: "a budget currently admits no more calls",
   code: "rate_limited",
   fields: shortageAt,
   details: Schema.transform(Schema.Struct(shortage), Schema.typeSchema(Schema.Struct(shortageAt)), {

@@ -146,7 +146,7 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   return {
     /**
      * Ties the key to the call, in the transaction that admits the call. If another process has taken over the key, the call is refused, because that
-     * process may have made it. This can happen if this node was frozen and presumed dead.
+     * process may have made the call. Another process takes over a key if this node was frozen and presumed dead.
      */
     beside: (call: string): ReadonlyArray<Statement> => [
       statement(

@@ -35,7 +35,7 @@ const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFile
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-    // Paths are exact. A request with an overlong id still reaches its route, and the route finds no matching id.
+    // Paths are exact. A request with an overlong id still reaches its route, where no id matches.
     caseSensitive: true,
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY

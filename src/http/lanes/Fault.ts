@@ -28,7 +28,7 @@ export const problemOf = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
   const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
   if (isProblem(error)) return Effect.succeed(error)
-  // The database cannot serve a read right now. Writes do not get here, because the writer refuses them and logs the fault once.
+  // The database cannot be read. Failed writes are handled elsewhere: the writer refuses them and logs the fault once.
   if (error instanceof SqlError && isStorageFault(error))
     return Effect.as(Effect.logDebug("the database cannot be read", cause), new BooksUnavailable())
   if (error instanceof PlatformRouteNotFound) {

@@ -50,7 +50,7 @@ export const layer = (options: Address) =>
 export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
   Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
 
-/** The requests of a port are served by services that can be replaced. */
+/** Serves the requests of a port with services that can be replaced. */
 export interface Serving {
   readonly request: RequestListener
   /** Calls `then` each time the services are replaced. */

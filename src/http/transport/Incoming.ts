@@ -14,7 +14,7 @@ import type { Budget, Share } from "./Bytes.ts"
 import { BodyTooSlow, PayloadTooLarge, UnsupportedEncoding } from "../contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** The reason why a body was not read completely. */
+/** The reasons why a body cannot be read completely. */
 export type BodyProblem = InvalidRequest | PayloadTooLarge | UnsupportedEncoding | BodyTooSlow | Busy
 
 /** The source of a body, with its share of the budget. */

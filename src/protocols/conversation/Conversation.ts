@@ -1,5 +1,5 @@
 /**
- * A request to a model, in a form that is common to all protocols. Each protocol is read into it and written from it.
+ * A request to a model, in a form common to all protocols. Each protocol is read into it and written from it.
  *
  * Names are those that several protocols share. Each part records its path in the client's body (`at`), because a refusal must identify the field
  * that the client sent.

@@ -1,5 +1,5 @@
 /**
- * One step of a streamed answer, in a form that is common to all protocols.
+ * One step of a streamed answer, in a form common to all protocols.
  *
  * A stream consists of `start`, then parts, then `stop`, then `end`. `usage` may occur anywhere and reports all figures so far. A part begins with
  * its `*_start`, continues with `piece` deltas, and ends with `part_end`. Parts are numbered from 0 in the order in which they start. Several may be
@@ -20,7 +20,7 @@ export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "ven
 
 export interface Failure {
   readonly kind: FailureKind
-  /** The message of the vendor or of the service. An operator may see it. The caller decides whether a client does. */
+  /** The message of the vendor or of the service, for the operator. The caller decides whether a client may see it. */
   readonly message: string
 }
 

@@ -162,7 +162,7 @@ interface CallItem {
   readonly custom: boolean
 }
 
-/** Writes a tool call as an item. `request` is the client's request. It may define the tool in a namespace. */
+/** Writes a tool call as an item. `request` is the client's request, where the tool may be in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
   const named = ownName(request, call.name)

@@ -27,7 +27,7 @@ export interface Connections {
   readonly writers: number
   /** How long to wait for a reading connection, in milliseconds. */
   readonly connectMillis: number
-  /** How long a reading statement may take, in milliseconds. The statements of `verify` take longest. */
+  /** The timeout of a reading statement, in milliseconds. The statements of `verify` take longest. */
   readonly statementMillis: number
 }
 
@@ -70,7 +70,7 @@ const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", 
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
-/** Returns the rule that a PostgreSQL URL's TLS options break (`postgres/Target`), if any. */
+/** Returns the rule that the TLS options in a PostgreSQL URL break (`postgres/Target`), if any. */
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")

@@ -11,7 +11,7 @@ export interface PaymentSettings {
   readonly return_url: string
 }
 
-/** The processor did not respond, or its response leaves the outcome unknown. */
+/** The processor did not respond, or its response does not reveal the outcome. */
 export class ProcessorSilent extends Data.TaggedError("ProcessorSilent")<{ readonly reason: string }> {}
 
 /** The processor refused, for example because the card was declined or the payment method was deleted. The message is for the customer. */
@@ -39,7 +39,7 @@ export interface Paid {
   readonly charged_at?: number | undefined
 }
 
-/** Money that later left a payment or returned to it. */
+/** A later movement of a payment's money: a refund, a dispute or a reversal. */
 export interface Moved {
   /** The id of the refund or dispute, or of the payment for a `total`. */
   readonly id: string

@@ -188,7 +188,7 @@ const outcomeOf = (
 }
 
 const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<string, ProcessorSilent> =>
-  url === null ? new ProcessorSilent({ reason: "it returned no URL" }) : Effect.succeed(url)
+  url === null ? new ProcessorSilent({ reason: "the response contains no URL" }) : Effect.succeed(url)
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 

@@ -39,7 +39,7 @@ export interface Question {
   readonly candidates: ReadonlyArray<Candidate>
   /** The upstream that last served the conversation. */
   readonly last?: string | undefined
-  /** Returns a number above 0 and at most 1, for each upstream. */
+  /** Returns a random number above 0 and at most 1 for an upstream. */
   readonly chance: (upstream: string) => number
 }
 

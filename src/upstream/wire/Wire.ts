@@ -5,7 +5,7 @@
  * If a fiber is interrupted before its call is sent, the call is never sent. A call that was sent may be charged, so its response is still read
  * (`kernel/ReadOn`). It is read to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, and otherwise for up to
  * ten seconds. A caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in an
- * uninterruptible region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this
+ * uninterruptible region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits until then
  * unless it uses `Effect.disconnect`.
  */
 import { Data, Effect } from "effect"
@@ -75,12 +75,12 @@ export interface Wire {
 export interface WireOptions {
   readonly base_url: string
   /**
-   * How long the upstream may send nothing, in milliseconds, before the head and between two chunks of the body. Informational heads (1xx) do not
-   * count. The final head must arrive within this time after the first informational one.
+   * How long the upstream may be silent, in milliseconds, before the head and between two chunks of the body. Informational heads (1xx) do not count.
+   * The final head must arrive within this time after the first informational one.
    */
   readonly silence_ms_max: number
   /**
-   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. A stream that takes longer is cut short.
+   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. A stream that takes longer is truncated.
    * Any other response that takes longer is a failure.
    */
   readonly total_ms_max?: number | undefined

@@ -8,7 +8,7 @@ import type { Posting, Refusal } from "./Transaction.ts"
 /** The database is not writable, because another process holds its lock or the disk is full or failing. The caller may retry later. */
 export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavailable", {
   status: 503,
-  error: "the books cannot be written at the moment, try again shortly",
+  error: "the books are not writable; try again shortly",
   code: "books_unavailable",
   fields: {
     /**

@@ -34,7 +34,7 @@ const isDone = /^data: ?\[DONE\]\s*$/
 export const done = "data: [DONE]\n\n"
 /** The end of a broken stream. */
 const brokenOff = `data: ${JSON.stringify({
-  error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
+  error: { message: "the model's stream ended early", type: "upstream_error", code: "upstream_error" }
 })}\n\n${done}`
 export const broken = (): string => brokenOff
 

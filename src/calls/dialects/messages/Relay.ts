@@ -17,7 +17,7 @@ import { noUsage } from "../../../protocols/conversation/Usage.ts"
 const stop = `event: message_stop\ndata: {"type":"message_stop"}${blankLine}`
 const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
-  error: { type: "api_error", message: "the model broke off", code: "upstream_error" }
+  error: { type: "api_error", message: "the model's stream ended early", code: "upstream_error" }
 })}${blankLine}`
 /** Returns the events that close a broken stream. */
 export const broken = (): string => brokenOff
