@@ -94,7 +94,7 @@ const fetched = (spec: string): string => {
   const file = join(cache, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
   if (found !== integrity[spec])
-    throw new Error(`${spec} has changed: its hash is ${found}, but must be ${integrity[spec]}`)
+    throw new Error(`${spec} has changed: its hash is ${found} but must be ${integrity[spec]}`)
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })
   execFileSync("tar", ["-xzf", file, "-C", fresh, "--strip-components=1"])

@@ -61,7 +61,7 @@ const vendors: Readonly<Record<string, string | undefined>> = {
   zai: "zai"
 }
 
-/** The vendors for which models are also included that only the second package lists. (For routers, it lists many models that no longer exist.) */
+/** The vendors whose models are included even if only the second package lists them. (For routers, it lists many models that no longer exist.) */
 const makers: ReadonlySet<string> = new Set(["anthropic", "cohere", "deepseek", "google", "mistral", "openai", "xai"])
 
 // ---- the packages' data -------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ interface Limits {
   readonly compat?: { readonly maxTokensField?: "max_tokens" | "max_completion_tokens" }
   readonly cost: Costs & { readonly tiers?: ReadonlyArray<Costs & { readonly inputTokensAbove: number }> }
 }
-/** Prices in USD per million. 0 can also mean that the package does not know the price. */
+/** Prices in USD per million. 0 can also mean that the price is unknown. */
 interface Costs {
   readonly input: number
   readonly output: number
@@ -123,7 +123,7 @@ const fetched = ({ integrity, name, version }: (typeof packages)["limits"]): str
   const file = join(folder, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
   if (found !== integrity)
-    throw new Error(`${name}@${version} has changed: its hash is ${found}, but must be ${integrity}`)
+    throw new Error(`${name}@${version} has changed: its hash is ${found} but must be ${integrity}`)
   execFileSync("tar", ["-xzf", file, "-C", folder, "--strip-components=1"])
   return folder
 }

@@ -32,7 +32,7 @@ const oneLanguage: Plugin = {
 }
 
 /**
- * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. No file therefore has to import its styles.
+ * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. Files therefore need not import their styles.
  */
 const allStyles: Plugin = {
   name: "all styles",

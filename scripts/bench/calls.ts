@@ -37,7 +37,7 @@ const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', respo
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
 
-/** A prompt that contains this string makes the upstream pause mid-stream. A gateway that holds back the first byte then becomes visible. */
+/** A prompt that contains this string makes the upstream pause mid-stream. This reveals a gateway that holds back the first byte. */
 export const paced = "at your own pace"
 /** The length of that pause in milliseconds. */
 export const pause = 250

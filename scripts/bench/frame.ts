@@ -44,7 +44,7 @@ export interface Part {
 
 // ---- contenders ---------------------------------------------------------------------------------------------------------
 
-/** The address to which calls are sent. */
+/** The target of calls: its address and credentials. */
 export interface Target {
   readonly name: string
   readonly port: number

@@ -1,6 +1,6 @@
 // The load generator, in a separate process. It uses keep-alive connections on bare sockets and therefore spends less than the system under test. In
-// a closed loop, each connection sends its next call once it has received a response. In an open loop, calls arrive at a fixed rate, regardless of
-// responses.
+// a closed loop, each connection sends its next call once it has received the response to the previous one. In an open loop, calls arrive at a fixed
+// rate, regardless of responses.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
@@ -23,7 +23,7 @@ export interface Order {
   readonly seconds: number
   /** The calls per second. If set, the loop is open. */
   readonly rate?: number
-  /** How long to wait for open calls after the end, in seconds. The default is 10. */
+  /** How long to wait for open calls after the measured time, in seconds; 10 by default. */
   readonly patience?: number
   /** The maximum number of calls. The run ends once they have completed. */
   readonly calls?: number

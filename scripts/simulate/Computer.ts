@@ -1,4 +1,4 @@
-/** A computer that runs the service, with the world around it. It may lose power at any moment, and it then starts again. */
+/** A computer that runs the service, with the world around it. It may lose power at any moment and then starts again. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"

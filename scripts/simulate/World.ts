@@ -641,7 +641,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** Returns the amount in USD that the person may send, or has, according to the service. */
+  /** Returns the amount in USD that the person may send, or the person's balance, according to the service. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined

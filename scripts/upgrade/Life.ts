@@ -5,7 +5,7 @@
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
-/** The time at which this happens. A test sets its clock to that day. */
+/** The time of this use. A test sets its clock to that day. */
 export const year = Date.UTC(2050, 5, 15, 12)
 
 export interface Figures {
