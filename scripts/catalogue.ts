@@ -281,8 +281,8 @@ const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, 
 type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachment_tokens">
 
 /**
- * The most tokens that vendors add to a prompt, by model family. The first expression that matches the id applies. The figures come from the vendors'
- * documentation on images and tools. For fields that a family does not set, the configuration's default applies.
+ * The maximum number of tokens that vendors add to a prompt, by model family. The first expression that matches the id applies. The figures come from
+ * the vendors' documentation on images and tools. For fields that a family does not set, the configuration's default applies.
  *
  * OpenAI counts an image in tiles (a base, plus up to eight tiles of 512 pixels) or in patches of 32 pixels times a factor, up to 1,536 patches and,
  * for newer models, up to 10,000. Anthropic scales an image down to about 1,600 tokens, or 4,784 for newer models. Google counts 258 tokens for each

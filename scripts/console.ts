@@ -99,7 +99,7 @@ const options = (outdir: string) =>
     define: { "process.env.NODE_ENV": '"production"' }
   }) as const satisfies BuildOptions
 
-/** Builds the page into `folder`, which need not exist. */
+/** Builds the page into `folder`. The folder need not exist. */
 export const buildConsole = async (folder: string): Promise<Built> => {
   const assets = join(folder, "assets")
   await mkdir(assets, { recursive: true })

@@ -56,7 +56,7 @@ export const trickleEvery = 2_000
 interface Chat {
   readonly model?: string
   readonly stream?: boolean
-  /** A string for the upstream to act on, such as `paced`. */
+  /** An instruction to the upstream, such as `paced`. */
   readonly manner?: string
   /** The minimum length of the body. A shorter body is padded. */
   readonly bytes?: number

@@ -19,7 +19,7 @@ export interface Options {
   readonly calls: number
   /** The number of different tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
-  /** The folder in which `growth` leaves its database for the next run. */
+  /** The folder where `growth` stores its database for the next run. */
   readonly keep: string | undefined
 }
 

@@ -220,7 +220,7 @@ const run = (order: Order): Promise<Outcome> =>
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** The size from which a body is stored once and shared by all callers. A shorter body is sent in the same buffer as its head. */
+/** The minimum size of a body that is stored once and shared by all callers. A shorter body is sent in the same buffer as its head. */
 const longBody = 4_000
 
 /** Builds the bytes of each possible call, indexed by `callSequence`. */

@@ -427,7 +427,7 @@ export class Auditor {
   }
 
   /**
-   * Checks that only the account and the key to which a job or a stored response belongs can access it. The service must refuse all other requests.
+   * Checks that only the owning account and key can access a job or a stored response. The service must refuse all other requests.
    */
   private async strangers(): Promise<void> {
     let done = false

@@ -46,7 +46,7 @@ const interval = isShort ? 10 : 60
 /** The share of the run that each life gets. In a long run, the middle life gets half of the time, to reveal slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** The interval of a life in which the database is locked. The next constant is the duration of the lock, in milliseconds. */
+/** The interval of a life during which the database is locked. The next constant is the duration of the lock, in milliseconds. */
 const lockedIn = 2
 const locked_ms = 3_000
 

@@ -102,7 +102,7 @@ export class JsonOutline {
     this.before += chunk.length
   }
 
-  /** Returns the outline's bytes, which may not be valid JSON. */
+  /** Returns the outline's bytes. They may not be valid JSON. */
   get bytes(): Buffer {
     return Buffer.concat(this.pieces)
   }

@@ -67,7 +67,7 @@ const textOf = (block: unknown): string => {
 }
 
 interface Prompt {
-  /** The last message, which the model repeats. */
+  /** The last message. The model repeats it. */
   readonly said: string
   readonly words: number
   /** The text that the request marks for caching. */

@@ -71,21 +71,21 @@ export interface Claim {
   readonly least: Nano
   /** The first payer who can afford this amount pays, otherwise the first who can afford `least`. The default is `least`. */
   readonly enough?: Nano | undefined
-  /** The capability, which budgets may match. */
+  /** The capability, for budgets that apply only to some capabilities. */
   readonly capability?: Capability | undefined
   /**
    * The models and providers that may serve the call, beginning with `model` and `provider`. Equal claims share one array. It is absent if no others
    * may serve the call.
    */
   readonly ways?: ReadonlyArray<Way> | undefined
-  /** The tokens that the call may use, which token budgets limit. An admitted call gets at least `least`. */
+  /** The tokens that the call may use within its token budgets. An admitted call gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
   /** The request's tags and end user. The caller's own labels take precedence. */
   readonly labels?: Labels | undefined
   /** The version of the call's price. */
   readonly price?: string | undefined
   /**
-   * Statements that commit or fail with the call's admission. If one of them does not match its rows, the gate refuses the call with
+   * Returns statements that commit or fail with the call's admission. If one of them does not match its rows, the gate refuses the call with
    * `BooksUnavailable`.
    */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
@@ -595,7 +595,7 @@ const make = Effect.gen(function* () {
 const kindsMax = 1_000
 
 /**
- * Creates a function that returns a claim's facts. Equal facts share one object, which is sent to the writer's thread only once
+ * Creates a function that returns a claim's facts. Equal facts share one object, so that they are sent to the writer's thread only once
  * (`books/ledger/write/Codec`).
  */
 const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
@@ -980,7 +980,7 @@ const short = (
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
 
-/** The outcome of a failed call, which costs nothing. */
+/** Builds the outcome of a failed call. It costs nothing. */
 export const failure = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,

@@ -51,6 +51,6 @@ export interface PriceFactorsContract {
 }
 
 export class PriceFactors extends Context.Tag("tollgate/prices/PriceFactors")<PriceFactors, PriceFactorsContract>() {
-  /** All tenants pay list prices. */
+  /** Provides no factors: all tenants pay list prices. */
   static readonly layerNone = Layer.succeed(PriceFactors, { of: () => undefined, all: [] })
 }

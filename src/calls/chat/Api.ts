@@ -65,7 +65,7 @@ export const ModelEntry = Schema.Struct({
   }),
   top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
   pricing: Pricing,
-  /** The client protocols in which the model can be called. */
+  /** The client protocols that can be used to call the model. */
   protocols: Schema.Array(ClientProtocol),
   /** The protocols of the model's first upstream. Requests in other protocols are translated. */
   native_protocols: Schema.Array(ClientProtocol),

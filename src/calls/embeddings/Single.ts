@@ -47,7 +47,7 @@ export interface SingleAnswer {
 
 export type SingleProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
-/** A model with its routes, in the order in which they are tried. */
+/** A model with its routes, in the order they are tried. */
 interface Routed {
   readonly id: string
   readonly routes: ReadonlyArray<{ readonly upstream: string; readonly model: string }>

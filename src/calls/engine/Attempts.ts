@@ -30,7 +30,7 @@ export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | Invalid
 /** The failure of a call after all attempts. */
 export type CallProblem = AttemptProblem | Barred
 
-/** The routes that may serve a call with one model, in the order in which they are tried. */
+/** The routes that may serve a call with one model, in the order they are tried. */
 export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
   /** The maximum number of tokens in each answer. */

@@ -172,7 +172,7 @@ export interface EngineContract {
   readonly least: Nano
 }
 
-/** The client protocols in which a model can be called. */
+/** The client protocols that can be used to call a model. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
   /** The protocols of the model's first upstream. It receives requests in these protocols unchanged. */
@@ -202,7 +202,7 @@ interface Way {
   readonly upstream: Upstream
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** The protocol in which the upstream is called. */
+  /** The protocol of the request to the upstream. */
   readonly speaks: Spoken
   /** The translation, or `undefined` if the request is sent unchanged. */
   readonly pair: Pair | undefined
@@ -357,7 +357,7 @@ const offerAt = (
   return offer(versions, factor === undefined ? model : withFactor(model, factor))
 }
 
-/** Returns the routes that can serve clients of this protocol with a model, in the order in which they are tried. */
+/** Returns the routes that can serve clients of this protocol with a model, in the order they are tried. */
 const waysFor = (
   { catalogue, upstreamOf }: Setup,
   protocol: Protocol,
@@ -928,7 +928,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Returns whether the stream has produced bytes for the client or a charge. If not, the next upstream may be tried. */
+/** Returns whether the stream has produced bytes for the client or a charge. Otherwise, the next upstream may be tried. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
   // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>

@@ -199,12 +199,12 @@ class LongEvent {
     this.gist = new Gist(reader.generated)
   }
 
-  /** The number of tokens so far. */
+  /** Returns the number of tokens so far. */
   get tokens(): number {
     return Math.round(this.gist.generated / bytesAToken)
   }
 
-  /** Whether all data has arrived. */
+  /** Returns whether all data has arrived. */
   get isWhole(): boolean {
     return this.gist.isWhole
   }
@@ -262,7 +262,7 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** The functions with which a reader handles events. */
+/** A reader's functions for handling events. */
 export interface Looking {
   /** Counts plain events from `at` and returns the position after them. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number

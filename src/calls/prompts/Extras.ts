@@ -14,7 +14,7 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** A request field for which a model has a price. */
+/** A request field with a price. */
 export interface Extra {
   readonly field: string
   /** The values or tool types to allow, or `undefined` to allow all. */
@@ -105,7 +105,7 @@ export const billed: Billed = new Map<string, Rule>([
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 
-/** Returns the fields for which the configuration may state a price. */
+/** Returns the fields that may have a price in the configuration. */
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 

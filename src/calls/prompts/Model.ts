@@ -87,7 +87,7 @@ export interface Model {
   readonly extras: ReadonlyArray<Extra>
   /** Whether requests may refer to files, containers and audio answers by the vendor's ids. The service does not check who owns them. */
   readonly vendor_files?: boolean | undefined
-  /** The routes, in the order in which they are tried unless `routing` states otherwise. */
+  /** The routes, in the order they are tried unless `routing` states otherwise. */
   readonly routes: ReadonlyArray<ModelRoute>
   readonly routing?: Routing | undefined
   readonly retries?: Retries | undefined

@@ -85,7 +85,7 @@ const ofAttachments: ReadonlySet<TokenDetail> = new Set([
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ])
-/** The counts in which vendors include audio tokens read from a cache. */
+/** The counts that include audio tokens read from a cache. */
 const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
 /** The plausible part of the reported figures for separately billed tokens. */

@@ -51,7 +51,7 @@ const id3v1Bytes = 128
 
 /**
  * Counts MP3. Only zeros and an ID3v1 tag may follow the frames. Any other bytes could contain denser audio, such as free-format frames. Some
- * decoders find and play those.
+ * decoders find and play such frames.
  */
 export class Mp3 extends Walk {
   private frames = 0

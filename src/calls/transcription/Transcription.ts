@@ -41,7 +41,7 @@ import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** The task; `transcribe` by default. Models that can translate also accept `translate`, which returns English text. */
+  /** The task; `transcribe` by default. Models that can translate also accept `translate`, for English text. */
   readonly task?: "transcribe" | "translate" | undefined
   /**
    * The detail to return in addition to the text, if the model supports it: the provider's `verbose` response, or a response with timed `segments`.

@@ -33,7 +33,7 @@ export interface Shape {
    * details in an `error` object, where `problemBodyIn` looks for them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
-  /** The protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
+  /** Builds the protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
   readonly rateHeaders?: (rates: RatesAt) => Readonly<Record<string, string>>
   /** The name in the OpenAPI document, and the JSON schema. */
   readonly identifier: string

@@ -30,7 +30,7 @@ export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>(
     )
 }
 
-/** The services of `NodeHttpServer.layerContext`, except processes, terminals and workers, which requests do not use. */
+/** The services of `NodeHttpServer.layerContext`, except processes, terminals and workers. Requests do not use them. */
 const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFileSystem.layer, NodePath.layer)
 
 const app = Effect.gen(function* () {

@@ -25,7 +25,7 @@ import { endUnread, Unread } from "./Unread.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The URL at which the service can be reached. */
+/** The URL of the service. */
 export class Listening extends Context.Tag("tollgate/Listening")<
   Listening,
   { readonly host: string; readonly port: number; readonly url: string }

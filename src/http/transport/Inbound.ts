@@ -222,7 +222,7 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. No fiber has to wait for the body, which
+ * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. No fiber has to wait for the body. This
  * saves 5 % of a call. For all other bodies, for requests without a credential, and while many bodies are held, it calls back immediately. The
  * credential is then checked before the body is read.
  */

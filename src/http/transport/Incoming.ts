@@ -341,8 +341,8 @@ export const discard = (request: IncomingMessage, { window_ms }: Budget): void =
 }
 
 /**
- * Calls back once the response can be sent. If the connection closes after the response, this is when the request has arrived completely or has
- * stopped. Closing the connection while the client is still sending would reset it, and the client might never read the response.
+ * Calls back once the response can be sent. If the connection closes after the response, the callback waits until the request has arrived completely
+ * or has stopped. Closing the connection while the client is still sending would reset it, and the client might never read the response.
  */
 export const whenAnswerable = (
   request: IncomingMessage,

@@ -41,7 +41,7 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
 
 /** The maximum length of a body that is parsed in one step. */
 const atOnce = 1024 * 1024
-/** The approximate length of the chunks in which long strings are read. */
+/** The approximate length of the chunks of long strings. */
 const pieceOfString = 256 * 1024
 
 /** Works like `parse`, for a body that may contain long strings, such as images. The event loop runs between their chunks. */

@@ -104,8 +104,8 @@ export const senderOf = (
 }
 
 /**
- * Returns the key under which an address is counted: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many
- * addresses. A port is dropped, and any other string is used unchanged.
+ * Returns the counter's key for an address: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many addresses.
+ * A port is dropped, and any other string is used unchanged.
  */
 export const networkOf = (address: string): string => {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address

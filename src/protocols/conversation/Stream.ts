@@ -152,11 +152,11 @@ export const stopWith = (reason: StopReason | undefined, calls: boolean): StopRe
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Creates a function that reorders interleaved deltas, for protocols in which only one part can be open at a time. Deltas of a later part wait until
- * the earlier parts have ended.
+ * Creates a function that reorders interleaved deltas, for protocols that allow only one open part at a time. Deltas of a later part wait until the
+ * earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The index of the open part. `waiting` contains the deltas of other parts, in the order in which those parts began. */
+  /** The index of the open part. `waiting` contains the deltas of other parts, in the order those parts began. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

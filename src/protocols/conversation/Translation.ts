@@ -14,9 +14,9 @@ import type { Usage } from "./Usage.ts"
 export interface RequestOptions {
   /** The vendor's name for the model. In Google's and Bedrock's protocols, it belongs in the path instead of the body. */
   readonly model: string
-  /** The token limit of the answer, which replaces the client's limit, or `undefined` if the upstream accepts none. Messages requires a limit. */
+  /** The token limit of the answer, or `undefined` if the upstream accepts none. It replaces the client's limit. Messages requires a limit. */
   readonly limit: number | undefined
-  /** The field in which chat sends the limit. */
+  /** Chat's field for the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"
   /** Whether to stream. In Google's and Bedrock's protocols, the path states this instead of the body. Chat also requests the usage. */
   readonly stream: boolean

@@ -37,7 +37,7 @@ export const source = (
 
 type Cell = string | number | null
 
-/** Replaces NUL characters, which PostgreSQL cannot store, with U+FFFD. */
+/** Replaces NUL characters with U+FFFD, because PostgreSQL cannot store them. */
 const withoutNul =
   (replaced: Map<string, number>) =>
   (table: Table, place: number, value: Cell): Cell => {

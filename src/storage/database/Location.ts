@@ -19,7 +19,7 @@ export interface PostgresDatabase {
   readonly shown: string
 }
 
-/** A node's connections to a PostgreSQL server, and the time limits of those that read. */
+/** A node's connections to a PostgreSQL server, and the read timeouts. */
 export interface Connections {
   /** The maximum number of reading connections. */
   readonly readers: number

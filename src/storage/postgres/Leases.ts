@@ -49,7 +49,7 @@ interface Parts {
 
 interface State {
   client: Client | undefined
-  /** The time at which this thread's last successful renewal began. */
+  /** When this thread's last successful renewal began. */
   renewedAt: number
   renewal: Renewal.Renewal | undefined
   /** The connection that holds the leader's lock. */

@@ -19,7 +19,7 @@ const beatEvery = 1_000
 const restartPause = 5_000
 
 export interface Renewal {
-  /** Returns the time at which the thread's last successful renewal began, by `LeaseTask.now`; 0 before the first one. */
+  /** Returns the start of the thread's last successful renewal, by `LeaseTask.now`; 0 before the first one. */
   readonly renewedAt: () => number
   readonly stop: () => Promise<unknown>
 }

@@ -19,7 +19,7 @@ type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "user
 
 interface Known {
   readonly document: Deferred.Deferred<Document>
-  /** The time at which the next request is due; infinite while a request is running. */
+  /** When the next request is due; infinite while a request is running. */
   until: number
   /** The last document that the issuer returned. */
   last: Document

@@ -53,15 +53,15 @@ const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
-/** The minimum age at which a rejected token is dropped, in milliseconds. */
+/** How old a rejected token must be before it is dropped, in milliseconds. */
 const refusedAfter = 60_000
-/** The longest time before its expiry at which a token is replaced, in milliseconds. */
+/** How long before its expiry a token is replaced at the earliest, in milliseconds. */
 const aheadMax = 300_000
 
 interface Token {
   readonly text: string
   readonly given_at: number
-  /** The time at which the next request starts to fetch a new token. */
+  /** When the next request starts to fetch a new token. */
   readonly replace_at: number
   readonly expires_at: number
 }

@@ -66,7 +66,7 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The connection itself sends the host and the length. Their values are the same as those that were signed.
+    // The connection itself sends the host and the length, with the signed values.
     const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }

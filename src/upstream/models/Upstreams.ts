@@ -48,7 +48,7 @@ export interface Upstream {
   readonly health: Health
   /** Returns the wire that sends metered requests. It requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
-  /** Sends free requests that are not metered, such as those that count tokens. */
+  /** Sends free, unmetered requests, such as token counts. */
   readonly unbilled: Wire.Wire
   /** Returns the headers for JSON requests, with the credential in the format of the protocol's vendor. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>

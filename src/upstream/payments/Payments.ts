@@ -7,7 +7,7 @@ export interface PaymentSettings {
   readonly webhook_secret: Redacted.Redacted
   /** A base URL that replaces Stripe's own, such as `http://127.0.0.1:9000`. */
   readonly base_url: string | undefined
-  /** The URL to which the processor's pages return. */
+  /** The URL that the processor's pages return to. */
   readonly return_url: string
 }
 
@@ -26,7 +26,7 @@ export interface PaymentMethod {
   readonly exp_year: number | null
 }
 
-/** A successful payment. `tenant_id` comes from the payment's metadata, which the service sets. */
+/** A successful payment. The service sets `tenant_id` in the payment's metadata. */
 export interface Paid {
   readonly payment_id: string
   readonly tenant_id: string

@@ -59,7 +59,7 @@ export const reasons = [
 export type Reason = (typeof reasons)[number]
 
 export interface Order {
-  /** The indexes of the candidates, in the order in which to try them. */
+  /** The indexes of the candidates, in the order to try them. */
   readonly places: ReadonlyArray<number>
   readonly reason: Reason
 }

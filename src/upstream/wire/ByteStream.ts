@@ -59,7 +59,7 @@ export interface Options {
   readonly read_on: ToItsEnd | number
 }
 
-/** The number of bytes in the reader's buffer at which the source is paused. */
+/** The number of bytes in the reader's buffer before the source is paused. */
 const highWaterMark = 64 * 1024
 
 const nothing = () => {}
@@ -72,7 +72,7 @@ export class ByteStream {
   private how: StreamEnd | undefined
   private gone = false
   private any = false
-  /** The time at which the current pause began. */
+  /** When the current pause began. */
   private paused: number | undefined
   /** The total duration of earlier pauses, in milliseconds. */
   private held = 0

@@ -73,7 +73,7 @@ const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   Array.isArray(body.error.details) &&
   body.error.details.some((one) => isObject(one) && one.reason === "API_KEY_INVALID")
 
-/** Reads the seconds of a `Retry-After`, which may also be a date, as a field of a problem. */
+/** Reads a `Retry-After`, in seconds or as a date, as a field of a problem. */
 export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const retry_after = retryAfterIn(headers, now)

@@ -317,7 +317,7 @@ export const collect = (
     })
   })
 
-/** The headers in which vendors state the id of a request, most reliable first. `cf-ray` is Cloudflare's id, and many vendors use Cloudflare. */
+/** The vendors' headers for the id of a request, most reliable first. `cf-ray` is Cloudflare's id, and many vendors use Cloudflare. */
 const requestNames = [
   "x-generation-id",
   "x-request-id",

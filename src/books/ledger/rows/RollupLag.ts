@@ -10,8 +10,8 @@ import { tables } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
- * The length at which a tail is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this length by
- * the number of calls that the tenant settled in the batch.
+ * The maximum length of a tail before it is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this
+ * length by the number of calls that the tenant settled in the batch.
  */
 export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/ledger/TailMax", {
   defaultValue: () => 256

@@ -389,7 +389,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const within = smaller(availableOf(account), most)
   const limit = usdWithin(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
-  // A call is reserved only once, which the database's primary key enforces as well.
+  // A call is reserved only once. The database's primary key also enforces this rule.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   const { entries, giftable, granted, reserved } = account
   draft.accounts.set(account.id, moved(account, giftable, granted, reserved + amount, entries))
@@ -525,7 +525,7 @@ const noIds: ReadonlyArray<string> = []
 const noBudgets: ReadonlyMap<string, never> = new Map<string, never>()
 const noAnchors: ReadonlyMap<string, never> = new Map<string, never>()
 
-/** Changes on top of the books or of another draft, which can adopt them. */
+/** Changes on top of the books or of another draft. The draft below can adopt them. */
 export class Draft {
   readonly accounts = new Map<string, Account>()
   readonly entries: Array<Entry> = []
@@ -546,12 +546,12 @@ export class Draft {
     this.below = below
   }
 
-  /** The budgets that changed; `undefined` for one that was removed. */
+  /** Returns the budgets that changed, with `undefined` for those that were removed. */
   get budgets(): ReadonlyMap<string, Budget | undefined> {
     return this.#budgets ?? noBudgets
   }
 
-  /** The anchors whose budgets changed, with the ids of those budgets. */
+  /** Returns the anchors whose budgets changed, with the ids of those budgets. */
   get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
     return this.#anchors ?? noAnchors
   }
@@ -568,7 +568,7 @@ export class Draft {
     )
   }
 
-  /** The number of the tenant's usage records. */
+  /** Returns the number of the tenant's usage records. */
   recordsOf(tenant: string): number {
     return (
       this.records.get(tenant) ??
@@ -617,7 +617,7 @@ export class Draft {
     this.#anchors.set(anchor, ids)
   }
 
-  /** The application's charges and reservations, including the changes in this draft and those below it. */
+  /** Returns the application's charges and reservations, including the changes in this draft and in the drafts below it. */
   spendingOf(application: string): Spending {
     const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
     let { month, reserved, total } = before

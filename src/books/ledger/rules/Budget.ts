@@ -19,7 +19,7 @@ import type { ClaimedFacts, Way } from "./Transaction.ts"
 
 export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
 
-/** The units that a limit may have, in the order in which they are checked. */
+/** The units that a limit may have, in the order they are checked. */
 export const units = ["usd", "tokens", "requests", "concurrent"] as const
 export type BudgetUnit = (typeof units)[number]
 
@@ -60,7 +60,7 @@ export interface BudgetTerms {
   /** The notification thresholds, as fractions of the limit in ascending order. */
   readonly notify_at: ReadonlyArray<number>
   readonly raises: ReadonlyArray<Raise>
-  /** Whether the operator created the budget. The tenant cannot change such a budget. */
+  /** Whether the operator created the budget. If so, the tenant cannot change it. */
   readonly by_operator: boolean
   readonly created_by: string
   readonly created_at: number
@@ -217,7 +217,7 @@ export interface Needs {
   readonly tokens: number
 }
 
-/** Returns the first unit in which the budget has too little left for a call, or `undefined` if it admits the call. */
+/** Returns the first unit with too little left for a call, or `undefined` if the budget admits the call. */
 export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): BudgetUnit | undefined => {
   const { limit, mode } = budget.terms
   if (mode === "notify") return undefined

@@ -31,7 +31,7 @@ import type {
 /** Access to the budgets that a transaction may touch. */
 export interface BudgetsAtHand {
   readonly budget: (id: string) => Budget | undefined
-  /** The ids of all budgets at an anchor, of every kind. */
+  /** Returns the ids of all budgets at an anchor, of every kind. */
   readonly budgetsAt: (anchor: string) => ReadonlyArray<string>
   readonly setBudget: (id: string, budget: Budget) => void
 }
@@ -107,7 +107,7 @@ export const admit = (
   return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
 }
 
-/** Excludes the models and providers for which a budget has too little left. */
+/** Excludes the models and providers whose budgets have too little left. */
 const admitWays = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
@@ -220,8 +220,8 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
 }
 
 /**
- * Returns whether a budget with a reservation for a call also counts the charge. A budget for another model or provider than the one that served the
- * call does not.
+ * Returns whether a budget with a reservation for a call also counts the charge. A budget for a model or provider that did not serve the call does
+ * not count it.
  */
 export const countsServed = (budget: Budget, served: Dimensions): boolean =>
   !isOfWays(budget) || countsWay(budget, served)

@@ -123,8 +123,8 @@ export interface Source {
 }
 
 /**
- * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, which serves as a
- * cache key.
+ * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, so it can serve as
+ * a cache key.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
@@ -139,7 +139,7 @@ export interface Reservation {
   readonly id: string
   readonly dimensions: Dimensions
   readonly amount: Nano
-  /** The time at which the call was admitted. */
+  /** When the call was admitted. */
   readonly at: number
   /** The run of the process that admitted the call. A later run releases the reservations of runs that have ended. */
   readonly run: string
@@ -236,8 +236,8 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Ends a transfer's escrow. The credit either goes to the recipient (`transfer_release`), which may be the sender's own account, or returns to the
-   * sender (`transfer_return`). The statement submitted with this posting must ensure that a transfer ends only once.
+   * Ends a transfer's escrow. The credit goes to the recipient (`transfer_release`) or returns to the sender (`transfer_return`). The recipient may
+   * be the sender's own account. The statement submitted with this posting must ensure that a transfer ends only once.
    */
   | {
       readonly _tag: "EndEscrow"
@@ -315,7 +315,7 @@ export type Posting =
       readonly most: Nano
       readonly run: string
       readonly facts: ClaimedFacts
-      /** The tokens that the call may use, which token budgets limit. Absent if it uses none. */
+      /** The tokens that the call may use within its token budgets. Absent if it uses none. */
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
@@ -341,7 +341,7 @@ export interface Statement {
   readonly rows?: number
 }
 
-/** A transaction. Its type lists the postings, which determine the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
+/** A transaction. Its type lists the postings and so determines the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
 export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Posting>> {
   readonly postings: P
   readonly statements: ReadonlyArray<Statement>

@@ -95,7 +95,7 @@ const writeOf = (parts: Parts): BackgroundIndexerContract["write"] =>
     return most - left
   })
 
-/** Finds the tenants for which a run may have become due since the last check. */
+/** Finds the tenants that may have a newly due run since the last check. */
 const find = Effect.fnUntraced(function* (parts: Parts) {
   const { hasCompany, sql, state } = parts
   const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
@@ -127,7 +127,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
   }
 })
 
-/** Finds the tenants for which one of these records completes a run. */
+/** Finds the tenants with a run that one of these records completes. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
   inPieces(
     { from: from + 1, to: last + 1 },
