@@ -27,7 +27,7 @@ export interface Books {
 export interface BooksWanted {
   /** The number of people in the first tenant who make calls, each with a key. */
   readonly members: number
-  /** The numbers of calls at which the database is copied, in addition to the copy at the end. By default, it is not copied. */
+  /** The numbers of calls at which the database is copied, in addition to a copy at the end. By default, no copies are made. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 

@@ -1,5 +1,6 @@
 /**
- * Splits long work on the main thread into slices, so that other work waits for at most one slice. Busy other work gets as much time as the slices.
+ * Splits long work on the main thread into slices, so that other work waits for at most one slice. If other work needs the time, it gets as much as
+ * the slices.
  */
 import { Effect } from "effect"
 

@@ -155,7 +155,7 @@ export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
  *
  * Interrupting a call means that the caller has disconnected. No further upstream is called. If a stream has begun, the service reads it for up to
  * ten more seconds; otherwise, it waits for the upstream's complete answer. The answer is charged. If none arrives, the call is free and recorded as
- * `client_disconnected`. The interrupting fiber waits until then unless it uses `Effect.disconnect`.
+ * `client_disconnected`. The interrupting fiber waits for the end of the call unless it uses `Effect.disconnect`.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>

@@ -174,7 +174,7 @@ class Held implements Share {
     return leave
   }
 
-  /** Sets the total to this many bytes if the budget allows it. Returns whether it did. */
+  /** Holds this many bytes in total if the budget allows it. Returns whether the bytes are held. */
   hold(bytes: number): boolean {
     const { held } = this
     this.giveBack()

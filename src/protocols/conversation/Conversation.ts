@@ -1,8 +1,8 @@
 /**
  * A request to a model, in a form common to all protocols. Each protocol is read into this form and written from it.
  *
- * Names are shared by several protocols. Each part records its path in the client's body (`at`), because a refusal must identify the field that the
- * client sent.
+ * Its names are common to several protocols. Each part records its path in the client's body (`at`), because a refusal must identify the field that
+ * the client sent.
  */
 
 /** A wire protocol of models. The configuration of upstreams uses the same names. */

@@ -4,8 +4,7 @@
  * Where the specification is silent:
  * - A provider's invalid response is a failure and costs nothing unless it reports its usage. Audio that ends early costs nothing, and its response
  *   is aborted, so that no client mistakes it for complete audio. It is charged only if its client had delayed it for ten seconds in total. If the
- *   client of a
- *   speech request disconnects, the audio is read to its end and charged as usual.
+ *   client of a speech request disconnects, the audio is read to its end and charged as usual.
  */
 import { Clock, Effect } from "effect"
 import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"

@@ -5,8 +5,8 @@
  * If a fiber is interrupted before its call is sent, the call is never sent. A call that was sent may be charged, so its response is still read
  * (`kernel/ReadOn`). It is read to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, and otherwise for up to
  * ten seconds. A caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in an
- * uninterruptible region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits until then
- * unless it uses `Effect.disconnect`.
+ * uninterruptible region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for the end of
+ * the call unless it uses `Effect.disconnect`.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"

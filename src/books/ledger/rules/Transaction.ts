@@ -1,6 +1,6 @@
 /**
- * The operations on the books: postings that move or reserve credit, and other modules' statements that commit or fail with them. A
- * transaction is plain data, so it can be sent to a thread. It either commits as a whole or has no effect.
+ * The operations on the books: postings that move or reserve credit, and other modules' statements that commit or fail with them. A transaction is
+ * plain data, so it can be sent to a thread. It either commits as a whole or has no effect.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../../kernel/Money.ts"
