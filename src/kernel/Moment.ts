@@ -29,7 +29,7 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
   decode: (text, _, ast) => {
     const millis = parse(text)
     return millis === undefined
-      ? ParseResult.fail(new ParseResult.Type(ast, text, "not an RFC 3339 date and time"))
+      ? ParseResult.fail(new ParseResult.Type(ast, text, "must be an RFC 3339 date and time"))
       : ParseResult.succeed(millis)
   },
   encode: (millis) => ParseResult.succeed(toIso(millis))

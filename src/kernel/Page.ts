@@ -12,7 +12,7 @@ export const positive = (description: string) =>
     decode: (text, _, ast) =>
       /^0*[1-9]\d{0,14}$/.test(text)
         ? ParseResult.succeed(Number(text))
-        : ParseResult.fail(new ParseResult.Type(ast, text, "a positive whole number")),
+        : ParseResult.fail(new ParseResult.Type(ast, text, "must be a positive whole number")),
     encode: (number) => ParseResult.succeed(String(number))
   })
 

@@ -9,10 +9,10 @@
  * - The bound is too low only if an upstream does more than requested. The charge is then limited to the available balance, and the record states the
  *   remainder as `uncollected`.
  * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
- * reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are accepted
- * up to the request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by its counted
- * length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a
- *   charge as estimated.
+ *   reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are
+ *   accepted up to the request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by
+ *   its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as
+ *   estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, identity, Layer, Option } from "effect"
 import type { Capability } from "../../kernel/Capabilities.ts"

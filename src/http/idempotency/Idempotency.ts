@@ -11,8 +11,8 @@
  *
  * Where the specification is silent:
  * - A key belongs to a tenant, an account and a holder. The holder is the application of an API key, the OAuth client of a token, or the user's own
- * sign-ins. An application can neither read another application's response nor block its keys. The holder does not change when a token is refreshed
- * or the user signs in again, so a later retry is not charged again. A retry with another application's key is a different call. Keys from earlier
+ *   sign-ins. An application can neither read another application's response nor block its keys. The holder does not change when a token is refreshed
+ *   or the user signs in again, so a later retry is not charged again. A retry with another application's key is a different call. Keys from earlier
  *   versions have no holder, and every credential of their account may use them until they are deleted.
  * - Keys are stored for seven days, and longer while their call is open. Responses are stored exactly as sent, and streams as their bytes. A response
  *   that is longer than 8 MiB or ended early is not stored. The key then gets 409 `idempotency_answer_lost`, and the usage record identified by

@@ -38,7 +38,11 @@ export const problemOf = (
   // The recursion is as deep as the input's nesting.
   return error instanceof Error && error.message.includes("Maximum call stack size exceeded")
     ? Effect.succeed(
-        new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })
+        new InvalidRequest({
+          message: "the request is nested too deeply",
+          field: "",
+          rule: "must be nested less deeply"
+        })
       )
     : Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
 }

@@ -144,7 +144,7 @@ const underWay = (socket: Socket): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 const notHttp = () =>
-  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "an HTTP/1.1 request" })
+  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "must be an HTTP/1.1 request" })
 
 const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
   HPE_HEADER_OVERFLOW: () => new HeadTooLong(),

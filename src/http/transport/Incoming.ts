@@ -31,7 +31,7 @@ export interface Source {
 
 /** Converts an error of a body's stream to a problem. */
 export const bodyProblemOf = (error: unknown): BodyProblem =>
-  isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a complete body")
+  isProblem(error) ? (error as unknown as BodyProblem) : unreadable("must be complete")
 
 const unreadable = (rule: string) =>
   new InvalidRequest({ message: "the request body could not be read", field: "", rule })
@@ -129,7 +129,7 @@ abstract class Intake {
     this.end()
   }
 
-  private readonly onLost = () => this.fail(unreadable("a complete body"))
+  private readonly onLost = () => this.fail(unreadable("must be complete"))
 
   private readonly onIncoming = (chunk: Buffer) => {
     this.came += chunk.length
@@ -160,7 +160,7 @@ abstract class Intake {
     if (this.decoder === undefined) {
       this.decoder = decoderOf(this.encoding, chunk[0]!)
       this.decoder.on("data", (decoded: Buffer) => this.onBytes(decoded)).once("end", () => this.finish())
-      this.decoder.on("error", () => this.fail(unreadable(`${this.encoding} data`)))
+      this.decoder.on("error", () => this.fail(unreadable(`must be valid ${this.encoding} data`)))
     }
     if (this.decoder.write(chunk)) return
     incoming.pause()

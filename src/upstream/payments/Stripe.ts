@@ -257,7 +257,7 @@ const eventOf = (body: string): ProcessorEvent => {
   try {
     json = JSON.parse(body)
   } catch {
-    return { _tag: "Unreadable", field: "", rule: "a JSON document" }
+    return { _tag: "Unreadable", field: "", rule: "must be a JSON document" }
   }
   return Schema.decodeUnknownEither(Event)(json).pipe(
     Either.flatMap(({ data: { object }, id, type }): Read => {
