@@ -197,7 +197,7 @@ describe("a secret", () => {
     writeFileSync(join(DATA_DIR, "secret"), "", { mode: 0o600 })
     expect(await noStart(DATA_DIR)).toContain("secret is empty")
     writeFileSync(join(DATA_DIR, "secret"), "abcdef", { mode: 0o600 })
-    expect(await noStart(DATA_DIR)).toContain("secret is cut short")
+    expect(await noStart(DATA_DIR)).toContain("secret is truncated")
     // Moved to the environment as it stood in the file.
     const TOLLGATE_SECRET = readFileSync(join(DATA_DIR, "kept"), "utf8")
     const service = await begin({ folder: DATA_DIR, env: { TOLLGATE_SECRET } })
