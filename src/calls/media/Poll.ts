@@ -69,7 +69,7 @@ const pollNow = Effect.fnUntraced(function* (
   const upstream = parts.upstreams.get(row.upstream)
   const now = yield* Clock.currentTimeMillis
   if (upstream === undefined) {
-    return yield* fail(parts, row, admission, "media_unavailable", "its vendor is no longer configured")
+    return yield* fail(parts, row, admission, "media_unavailable", "the vendor is no longer configured")
   }
   if (now - row.created_at > Duration.toMillis(lifetime)) {
     yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))

@@ -115,7 +115,7 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
       return `${shown}: the database does not exist; create it with CREATE DATABASE`
     case "42P01":
     case "42703":
-      return `${shown} is not in the state in which this service left it (${message}): restore a backup of it, or use an empty database`
+      return `${shown} is not as this service left it (${message}): restore a backup of it, or use an empty database`
     case "42501":
       return `${shown}: this user lacks a required permission (${message})`
     case "53300":

@@ -187,7 +187,7 @@ export const wordsOf = (file: string, error: unknown): string => {
     case "EIO":
       return `${file} could not be used: its disk is failing (${fault.code})`
     case "ERROR":
-      return `${file} is not in the state in which this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
+      return `${file} is not as this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
     default:
       return `${file} could not be used: ${fault.message} (${fault.code})`
   }
