@@ -152,7 +152,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
     const name = basename(path)
-    // Names are not minified. Otherwise, `keepNames` would set each function's name at runtime, which costs time and memory.
+    // Names are not minified. Otherwise, `keepNames` would set each function's name at runtime, at a cost in time and memory.
     const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
       format: "cjs",
       platform: "node",

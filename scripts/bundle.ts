@@ -55,8 +55,9 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * Corrects `Effect.forEach` with concurrency (effect 3.22), which builds layers. If it is interrupted before its own fiber starts, it waits for that
- * fiber forever. Without this correction, the service would neither start nor exit if one of several concurrently built layers fails.
+ * Corrects `Effect.forEach` with concurrency (effect 3.22). Layers are built with it. If the combined effect is interrupted before its own fiber
+ * starts, it waits for that fiber forever. Without this correction, the service would neither start nor exit if one of several concurrently built
+ * layers fails.
  */
 const corrected: Plugin = {
   name: "corrections of packages",
