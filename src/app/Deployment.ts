@@ -31,6 +31,11 @@ import type { Reloaded } from "../operations/operator/Reload.ts"
 /** Reads the configuration again. */
 export type Read = Effect.Effect<ConfigFile, ConfigProblem>
 
+/** Extends a reload to other processes: takes this process's own reload and returns the one for signals and operators (`app/workers`). */
+export type Together = (
+  own: Effect.Effect<Reloaded, ReloadRefused>
+) => Effect.Effect<Effect.Effect<Reloaded, ReloadRefused>>
+
 const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
   face("").pipe(Layer.provideMerge(domains), Layer.provideMerge(Config.layer(facts, file)))
 
@@ -152,7 +157,12 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
 >() {}
 
 /** Starts the services. The layer also provides the services of the first configuration. */
-export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | undefined) =>
+export const layer = (
+  facts: EnvironmentFacts,
+  first: ConfigFile,
+  read: Read | undefined,
+  together: Together = Effect.succeed
+) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
@@ -185,18 +195,18 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
       })
 
       const runtime = yield* Effect.runtime<Layer.Layer.Context<ReturnType<typeof servicesOf>>>()
+      const ownReload = (read: Read): Effect.Effect<Reloaded, ReloadRefused> =>
+        Effect.flatMap(read, replace).pipe(
+          Effect.catchAllCause((cause) => refused(cause)),
+          Effect.tapErrorTag("ReloadRefused", ({ message }) =>
+            Effect.logError(`the configuration was not reloaded, and nothing has changed: ${message}`)
+          ),
+          turn.withPermits(1),
+          // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.
+          (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
+        )
       const reload: Effect.Effect<Reloaded, ReloadRefused> =
-        read === undefined
-          ? yield* Reload
-          : Effect.flatMap(read, replace).pipe(
-              Effect.catchAllCause((cause) => refused(cause)),
-              Effect.tapErrorTag("ReloadRefused", ({ message }) =>
-                Effect.logError(`the configuration was not reloaded, and nothing has changed: ${message}`)
-              ),
-              turn.withPermits(1),
-              // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.
-              (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
-            )
+        read === undefined ? yield* Reload : yield* together(ownReload(read))
 
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() =>

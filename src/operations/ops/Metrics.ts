@@ -1,10 +1,11 @@
 /** Prometheus metrics for requests by route, exchanges with upstreams, settled calls, the state of the books and loops, and the process. */
-import { Context, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
 import { callMetrics } from "./CallMetrics.ts"
 import type { BillDrift, Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
 import type { NodeFigures } from "./Node.ts"
+import { Siblings } from "./Siblings.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
 export interface MetricsContract {
@@ -17,22 +18,27 @@ export interface MetricsContract {
   readonly setWork: (work: Work) => void
   /** Sets the gauges for vendors' bills, from the newest day compared for each. */
   readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
-  /** Returns the metrics in the Prometheus text format. `content_type` is their content type. */
-  readonly text: () => Promise<string>
+  /** Returns this process's own metrics in the Prometheus text format, without those of the books and of bills, which all processes share. */
+  readonly ownText: () => Promise<string>
+  /** Returns all metrics, with the own metrics of other processes (`ownText`). `content_type` is their content type. */
+  readonly text: (others?: ReadonlyArray<string>) => Promise<string>
   readonly content_type: string
 }
 
 export interface Work {
   readonly unsettled: number
   readonly loops: ReadonlyArray<LoopFigures>
-  /** `undefined` on SQLite, which has no other nodes. */
+  /** `undefined` on SQLite, where nodes have no leases. */
   readonly node: NodeFigures | undefined
   /** `undefined` on SQLite, where migrations build the indexes. */
   readonly missing_indexes: number | undefined
 }
 
 export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, MetricsContract>() {
-  static readonly layer = Layer.sync(Metrics, () => make())
+  static readonly layer = Layer.effect(
+    Metrics,
+    Effect.map(Siblings, (siblings) => make(siblings?.name))
+  )
 }
 
 /**
@@ -54,20 +60,38 @@ class LabelCounts<Label extends string | number> {
   }
 }
 
-const make = (): MetricsContract => {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  const { observe, observeUpstream } = requestMetrics(registry)
+/** `name` labels the metrics of one of several processes. */
+const make = (name: string | undefined): MetricsContract => {
+  const own = new Registry()
+  const shared = new Registry()
+  if (name !== undefined) own.setDefaultLabels({ process: name })
+  collectDefaultMetrics({ register: own })
+  const { observe, observeUpstream } = requestMetrics(own)
   return {
     observe,
     observeUpstream,
-    observeCall: callMetrics(registry),
-    setGauges: booksMetrics(registry),
-    setWork: workMetrics(registry),
-    setDrifts: driftMetrics(registry),
-    text: () => registry.metrics(),
-    content_type: registry.contentType
+    observeCall: callMetrics(own),
+    setGauges: booksMetrics(shared),
+    setWork: workMetrics(own),
+    setDrifts: driftMetrics(shared),
+    ownText: () => own.metrics(),
+    text: async (others = []) => `${await shared.metrics()}\n${joined([await own.metrics(), ...others])}`,
+    content_type: own.contentType
   }
+}
+
+/** Joins texts of the same metrics with different labels. The format requires that all samples of a metric follow its head. */
+const joined = (texts: ReadonlyArray<string>): string => {
+  if (texts.length === 1) return texts[0]!
+  const metrics = new Map<string, Array<string>>()
+  for (const part of texts.flatMap((text) => text.trimEnd().split("\n\n"))) {
+    const [help = "", type = "", ...samples] = part.split("\n")
+    const head = `${help}\n${type}`
+    const known = metrics.get(head)
+    if (known === undefined) metrics.set(head, samples)
+    else known.push(...samples)
+  }
+  return `${[...metrics].map(([head, samples]) => [head, ...samples].join("\n")).join("\n\n")}\n`
 }
 
 const gaugesIn = (registry: Registry) => (name: string, help: string) =>

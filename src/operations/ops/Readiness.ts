@@ -11,6 +11,7 @@ import { Runs } from "../../storage/engine/Runs.ts"
 import { figuresOf } from "./Node.ts"
 import type { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
+import { Siblings } from "./Siblings.ts"
 
 export interface ReadinessContract {
   /** Anyone may call this, so it probes at most once a second. Concurrent checks share one result. */
@@ -57,10 +58,21 @@ const make = Effect.gen(function* () {
   )
   const database = yield* Effect.cachedWithTTL(probe, resultLifetime)
 
+  const siblings = yield* Siblings
+  /** The loops of the other processes, because the owner, which runs most loops, answers no requests. */
+  const elsewhere =
+    siblings === undefined
+      ? Effect.succeed([])
+      : yield* Effect.cachedWithTTL(
+          Effect.map(siblings.others, (others) => others.flatMap((one) => one.loops)),
+          resultLifetime
+        )
+
   const check = Effect.gen(function* () {
-    const troubled = loops.figures().filter(({ trouble }) => trouble !== undefined)
+    const troubled = [...loops.figures(), ...(yield* elsewhere)].filter(({ trouble }) => trouble !== undefined)
     const found = yield* database
-    const lapsed = node !== undefined && node.leaseLeft() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
+    const lapsed =
+      node?.lease !== undefined && node.lease.left() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
     if (found === undefined && troubled.length === 0 && lapsed === undefined) return
     return yield* new NotReady({
       database: found,
@@ -74,6 +86,6 @@ const make = Effect.gen(function* () {
 
   return {
     check,
-    node: Effect.sync(() => (node === undefined ? undefined : figuresOf(node)))
+    node: Effect.sync(() => (node?.lease === undefined ? undefined : figuresOf(node, node.lease)))
   } satisfies ReadinessContract
 })

@@ -1,0 +1,115 @@
+/** The owner's connections to its workers. Signals, limits and figures go through the owner. */
+import { Effect } from "effect"
+import * as Counts from "../../kernel/Counts.ts"
+import type { SiblingsContract } from "../../operations/ops/Siblings.ts"
+import type { Figures } from "../../operations/ops/Siblings.ts"
+import type { PeersContract } from "../../storage/engine/Peers.ts"
+import type { Channel, Handler } from "./Channel.ts"
+import * as Local from "./Local.ts"
+import * as Subjects from "./Subjects.ts"
+
+export interface Hub {
+  readonly peers: PeersContract
+  readonly siblings: SiblingsContract
+  readonly counts: Counts.CountsContract
+  /** The open channels, by worker number. */
+  readonly channels: Map<number, Channel>
+  /** Handlers of further subjects, called with the worker's number. */
+  readonly handlers: Map<string, (value: unknown, worker: number) => unknown>
+  readonly handlerOf: (worker: number) => (subject: string) => Handler | undefined
+  /** Sends a request to all workers, or to all but one. Returns the replies. A worker that does not reply is logged and left out. */
+  readonly askAll: (request: Request) => Promise<ReadonlyArray<unknown>>
+  /** Tells all processes that a worker has ended. */
+  readonly lapsed: () => void
+}
+
+interface Request {
+  readonly subject: string
+  readonly value: unknown
+  readonly patience: number
+  readonly except?: number | undefined
+}
+
+/** `warn` logs that a worker does not respond. */
+export const make = (warn: (worker: number, error: unknown) => void): Hub => {
+  const local = Local.make()
+  const counters = Counts.make()
+  const channels = new Map<number, Channel>()
+  const handlers: Hub["handlers"] = new Map()
+
+  const askAll: Hub["askAll"] = async ({ except, patience, subject, value }) => {
+    const replies = await Promise.all(
+      [...channels]
+        .filter(([worker]) => worker !== except)
+        .map(([worker, channel]) =>
+          channel.ask(subject, value, patience).then(
+            (reply) => ({ reply }),
+            (error: unknown) => warn(worker, error)
+          )
+        )
+    )
+    return replies.flatMap((one) => (one === undefined ? [] : [one.reply]))
+  }
+
+  const relay = (value: Subjects.SignalSent, except?: number) =>
+    askAll({ subject: Subjects.signal, value, patience: Subjects.patience.brief, except })
+  const figuresOfWorkers = async (except?: number) =>
+    (await askAll({
+      subject: Subjects.figures,
+      value: null,
+      patience: Subjects.patience.brief,
+      except
+    })) as ReadonlyArray<Figures>
+
+  handlers.set(Subjects.signal, async (value, worker) => {
+    const { ids, topic } = value as Subjects.SignalSent
+    local.tell(topic, ids)
+    await relay({ topic, ids }, worker)
+    return null
+  })
+  handlers.set(Subjects.count, (value) => {
+    const { key, now, period_ms } = value as Subjects.Counted
+    return counters.add(key, period_ms, now)
+  })
+  handlers.set(Subjects.figures, async (_, worker) => [
+    ...(await local.figures().then(
+      (own) => [own],
+      () => []
+    )),
+    ...(await figuresOfWorkers(worker))
+  ])
+
+  return {
+    channels,
+    handlers,
+    handlerOf: (worker) => (subject) => {
+      const handler = handlers.get(subject)
+      return handler && ((value) => handler(value, worker))
+    },
+    askAll,
+    lapsed: () => {
+      local.tellLapse()
+      void askAll({ subject: Subjects.lapse, value: null, patience: Subjects.patience.brief })
+    },
+    peers: {
+      node: {
+        name: "owner",
+        lease: undefined,
+        leads: () => true,
+        leader: () => "owner",
+        nodes: () => channels.size + 1,
+        on: local.on
+      },
+      signals: {
+        publish: (topic, ids) => Effect.asVoid(Effect.promise(() => relay({ topic, ids }))),
+        subscribe: local.subscribe
+      }
+    },
+    siblings: {
+      name: "owner",
+      answer: local.answer,
+      others: Effect.promise(() => figuresOfWorkers())
+    },
+    counts: { add: (key, period_ms, now) => Effect.sync(() => counters.add(key, period_ms, now)) }
+  }
+}
