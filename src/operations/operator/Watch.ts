@@ -66,7 +66,6 @@ const make = (load: LoadChecks) =>
       gate: yield* Gate,
       purchases: yield* Purchases,
       verifier: yield* Verifier,
-      loops: yield* Loops,
       readiness: yield* Readiness,
       log: yield* AuditLog
     }
@@ -84,11 +83,10 @@ const make = (load: LoadChecks) =>
 
 interface WorkParts {
   readonly sql: SqlClient
-  readonly loops: LoopsContract
   readonly readiness: ReadinessContract
 }
 
-const work = ({ loops, readiness, sql }: WorkParts): OperatorWatchContract["work"] =>
+const work = ({ readiness, sql }: WorkParts): OperatorWatchContract["work"] =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const jobs = yield* openJobs(sql)
@@ -96,7 +94,7 @@ const work = ({ loops, readiness, sql }: WorkParts): OperatorWatchContract["work
       seconds === undefined ? null : Math.round(now + seconds * 1_000)
     return {
       node: (yield* readiness.node) ?? null,
-      loops: loops.figures().map(({ seconds_since_turn, seconds_until_turn, ...loop }) => ({
+      loops: (yield* readiness.loops).map(({ seconds_since_turn, seconds_until_turn, ...loop }) => ({
         loop: loop.loop,
         running: loop.running,
         last_turn_at: instant(seconds_since_turn === undefined ? undefined : -seconds_since_turn),
@@ -114,10 +112,10 @@ interface LiveParts {
   readonly sql: SqlClient
   readonly ledger: LedgerContract
   readonly gate: GateContract
-  readonly loops: LoopsContract
+  readonly readiness: ReadinessContract
 }
 
-const liveFigures = ({ gate, ledger, loops, sql }: LiveParts): Effect.Effect<LiveFigures> => {
+const liveFigures = ({ gate, ledger, readiness, sql }: LiveParts): Effect.Effect<LiveFigures> => {
   let before: { readonly at: number; readonly record: number } | undefined
   return Effect.gen(function* () {
     const at = yield* Clock.currentTimeMillis
@@ -133,7 +131,7 @@ const liveFigures = ({ gate, ledger, loops, sql }: LiveParts): Effect.Effect<Liv
       open_calls: totals.open_calls,
       escrowed: totals.escrowed,
       unsettled: yield* gate.unsettled,
-      loops: loops.figures().map(({ loop, trouble }) => ({ loop, trouble: trouble ?? null }))
+      loops: (yield* readiness.loops).map(({ loop, trouble }) => ({ loop, trouble: trouble ?? null }))
     }
   })
 }

@@ -7,6 +7,7 @@ import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import { Loops } from "./Loops.ts"
+import type { LoopFigures } from "./Loops.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import { figuresOf } from "./Node.ts"
 import type { NodeFigures } from "./Node.ts"
@@ -18,6 +19,10 @@ export interface ReadinessContract {
   readonly check: Effect.Effect<void, NotReady>
   /** This node's figures. `undefined` on SQLite. */
   readonly node: Effect.Effect<NodeFigures | undefined>
+  /** This process's name among those that serve the database; `undefined` if it serves a SQLite file alone. */
+  readonly name: string | undefined
+  /** The loops of this process and of the others on this machine (`Siblings`). */
+  readonly loops: Effect.Effect<ReadonlyArray<LoopFigures>>
 }
 
 /** The timeout of the probe. */
@@ -68,8 +73,10 @@ const make = Effect.gen(function* () {
           resultLifetime
         )
 
+  const all = Effect.map(elsewhere, (others) => [...loops.figures(), ...others])
+
   const check = Effect.gen(function* () {
-    const troubled = [...loops.figures(), ...(yield* elsewhere)].filter(({ trouble }) => trouble !== undefined)
+    const troubled = (yield* all).filter(({ trouble }) => trouble !== undefined)
     const found = yield* database
     const lapsed =
       node?.lease !== undefined && node.lease.left() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
@@ -86,6 +93,8 @@ const make = Effect.gen(function* () {
 
   return {
     check,
+    name: node?.name,
+    loops: all,
     node: Effect.sync(() => (node?.lease === undefined ? undefined : figuresOf(node, node.lease)))
   } satisfies ReadinessContract
 })
