@@ -2,7 +2,7 @@
  * Starts the workers of `serve --workers` and replaces those that end. Node's cluster module gives each new connection to the next worker in turn. If
  * the owner ends, so do its workers: they lose their channel, and no new connection reaches them.
  */
-import { Data, Effect, Layer, Runtime } from "effect"
+import { Data, Deferred, Effect, Layer, Option, Runtime } from "effect"
 import cluster from "node:cluster"
 import type { Worker } from "node:cluster"
 import { Listening } from "../../http/server/NodeServer.ts"
@@ -21,13 +21,19 @@ const pauseLast = 5_000
 /** How long stopping waits for the workers' open calls, in milliseconds. It is longer than a worker's own limits together. */
 const stopLimit = 60_000
 
-interface Parts {
+interface Fleet {
   readonly hub: Hub
+  readonly workers: number
   readonly log: (message: Effect.Effect<void>) => void
+  /** Completes once all workers accept requests, or fails when one ends before that. */
+  readonly ready: Deferred.Deferred<Subjects.At, WorkerFailed>
   readonly running: Map<number, Worker>
-  /** Called with each worker that serves, and with each that ended. */
-  readonly onListening: (at: Subjects.At, worker: number) => void
-  readonly onExit: (how: string, worker: number) => void
+  /** The workers that accept requests. */
+  readonly serving: Set<number>
+  /** The pauses before the next start, by worker, and the timers of those that wait for it. */
+  readonly pauses: Map<number, number>
+  readonly timers: Set<NodeJS.Timeout>
+  closing: boolean
 }
 
 /** Serves through this many workers. Provides their address once all of them accept requests. */
@@ -36,46 +42,25 @@ export const layer = (workers: number, hub: Hub) =>
     Listening,
     Effect.gen(function* () {
       const runtime = yield* Effect.runtime<never>()
-      const log = (message: Effect.Effect<void>) => void Runtime.runFork(runtime)(message)
-      const running = new Map<number, Worker>()
-      const timers = new Set<NodeJS.Timeout>()
-      const pauses = new Map<number, number>()
-      const state = { closing: false, begun: false }
-      setUp()
-
-      const at = yield* Effect.acquireRelease(
-        Effect.async<Subjects.At, WorkerFailed>((resume) => {
-          const serving = new Set<number>()
-          const parts: Parts = {
-            hub,
-            log,
-            running,
-            onListening: (at, worker) => {
-              pauses.delete(worker)
-              if (serving.add(worker).size < workers || state.begun) return
-              state.begun = true
-              resume(Effect.succeed(at))
-            },
-            onExit: (how, worker) => {
-              hub.lapsed()
-              if (state.closing) return
-              if (!state.begun)
-                return resume(new WorkerFailed({ message: `worker ${worker} ended ${how} before it served` }))
-              const pause = pauses.get(worker) ?? pauseFirst
-              pauses.set(worker, Math.min(2 * pause, pauseLast))
-              log(Effect.logError(`worker ${worker} ended ${how} and is replaced in ${pause} ms`))
-              const timer = setTimeout(() => {
-                timers.delete(timer)
-                start(parts, worker)
-              }, pause)
-              timers.add(timer)
-            }
-          }
-          for (let worker = 1; worker <= workers; worker++) start(parts, worker)
-        }).pipe(Effect.onError(() => stopAll(running, state, timers))),
-        () => stopAll(running, state, timers)
+      const fleet: Fleet = {
+        hub,
+        workers,
+        log: (message) => void Runtime.runFork(runtime)(message),
+        ready: yield* Deferred.make<Subjects.At, WorkerFailed>(),
+        running: new Map(),
+        serving: new Set(),
+        pauses: new Map(),
+        timers: new Set(),
+        closing: false
+      }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          setUp()
+          for (let number = 1; number <= workers; number++) start(fleet, number)
+        }),
+        () => stopAll(fleet)
       )
-      return at
+      return yield* Deferred.await(fleet.ready)
     })
   )
 
@@ -89,13 +74,14 @@ const setUp = (): void => {
   cluster.schedulingPolicy = cluster.SCHED_RR
 }
 
-const start = ({ hub, onExit, onListening, running }: Parts, number: number): void => {
+const start = (fleet: Fleet, number: number): void => {
+  const { hub, running } = fleet
   const worker = cluster.fork({ [workerVariable]: String(number) })
   const further = hub.handlerOf(number)
   const channel = Channel.make(
     (message) => void worker.send(message),
     (subject) =>
-      subject === Subjects.listening ? (value) => (onListening(value as Subjects.At, number), null) : further(subject)
+      subject === Subjects.listening ? (value) => accepts(fleet, number, value as Subjects.At) : further(subject)
   )
   running.set(number, worker)
   hub.channels.set(number, channel)
@@ -105,26 +91,49 @@ const start = ({ hub, onExit, onListening, running }: Parts, number: number): vo
   worker.once("exit", (code, signal) => {
     channel.close()
     running.delete(number)
+    fleet.serving.delete(number)
     hub.channels.delete(number)
-    onExit(signal === null ? `with code ${code}` : `by ${signal}`, number)
+    hub.lapsed()
+    ended(fleet, number, signal === null ? `with code ${code}` : `by ${signal}`)
   })
 }
 
+const accepts = ({ pauses, ready, serving, workers }: Fleet, number: number, at: Subjects.At): null => {
+  pauses.delete(number)
+  if (serving.add(number).size === workers) Deferred.unsafeDone(ready, Effect.succeed(at))
+  return null
+}
+
+/** Replaces a worker, unless the first workers cannot serve. */
+const ended = (fleet: Fleet, number: number, how: string): void => {
+  const { closing, log, pauses, ready, timers } = fleet
+  if (closing) return
+  const failure = new WorkerFailed({ message: `worker ${number} ended ${how} before it served` })
+  if (!isDone(ready)) return Deferred.unsafeDone(ready, failure)
+  const pause = pauses.get(number) ?? pauseFirst
+  pauses.set(number, Math.min(2 * pause, pauseLast))
+  log(Effect.logError(`worker ${number} ended ${how} and is replaced in ${pause} ms`))
+  const timer = setTimeout(() => {
+    timers.delete(timer)
+    start(fleet, number)
+  }, pause)
+  timers.add(timer)
+}
+
+const isDone = (ready: Fleet["ready"]): boolean => Option.isSome(Effect.runSync(Deferred.poll(ready)))
+
 /** Lets the workers finish their open calls, and waits for them. */
-const stopAll = (
-  running: ReadonlyMap<number, Worker>,
-  state: { closing: boolean },
-  timers: ReadonlySet<NodeJS.Timeout>
-): Effect.Effect<void> =>
+const stopAll = (fleet: Fleet): Effect.Effect<void> =>
   Effect.async((resume) => {
-    state.closing = true
-    for (const timer of timers) clearTimeout(timer)
-    let left = running.size
+    fleet.closing = true
+    for (const timer of fleet.timers) clearTimeout(timer)
+    const workers = [...fleet.running.values()]
+    let left = workers.length
     if (left === 0) return resume(Effect.void)
     const limit = setTimeout(() => {
-      for (const worker of running.values()) worker.process.kill("SIGKILL")
+      for (const worker of workers) worker.process.kill("SIGKILL")
     }, stopLimit)
-    for (const worker of running.values()) {
+    for (const worker of workers) {
       worker.once("exit", () => {
         if (--left > 0) return
         clearTimeout(limit)
