@@ -229,6 +229,7 @@ const references: Readonly<Record<string, string>> = {
   KnownModels: "absent, a list of models may have any name: it only ever narrows a key",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Handovers: "absent, services are never replaced, and no loop of theirs has work to take over",
+  Holds: "a limit: what an account has open at a time, counted by each process alone if absent",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
   Siblings: "absent, the process shows its own metrics and loops",
   StoredAnswersConfig: "a limit: stored answers of an account",

@@ -93,7 +93,7 @@ const start = (fleet: Fleet, number: number): void => {
     running.delete(number)
     fleet.serving.delete(number)
     hub.channels.delete(number)
-    hub.lapsed()
+    hub.lapsed(number)
     ended(fleet, number, signal === null ? `with code ${code}` : `by ${signal}`)
   })
 }

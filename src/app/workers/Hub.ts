@@ -1,8 +1,9 @@
 /** The owner's connections to its workers. Signals, limits and figures go through the owner. */
 import { Effect } from "effect"
 import * as Counts from "../../kernel/Counts.ts"
-import type { SiblingsContract } from "../../operations/ops/Siblings.ts"
-import type { Figures } from "../../operations/ops/Siblings.ts"
+import { once, Taken } from "../../kernel/Holds.ts"
+import type { HoldsContract } from "../../kernel/Holds.ts"
+import type { Figures, SiblingsContract } from "../../operations/ops/Siblings.ts"
 import type { PeersContract } from "../../storage/engine/Peers.ts"
 import type { Channel, Handler } from "./Channel.ts"
 import * as Local from "./Local.ts"
@@ -12,6 +13,7 @@ export interface Hub {
   readonly peers: PeersContract
   readonly siblings: SiblingsContract
   readonly counts: Counts.CountsContract
+  readonly holds: HoldsContract
   /** The open channels, by worker number. */
   readonly channels: Map<number, Channel>
   /** Handlers of further subjects, called with the worker's number. */
@@ -19,8 +21,8 @@ export interface Hub {
   readonly handlerOf: (worker: number) => (subject: string) => Handler | undefined
   /** Sends a request to all workers, or to all but one. Returns the replies. A worker that does not reply is logged and left out. */
   readonly askAll: (request: Request) => Promise<ReadonlyArray<unknown>>
-  /** Tells all processes that a worker has ended. */
-  readonly lapsed: () => void
+  /** Gives back the places of a worker that has ended, and tells all processes. */
+  readonly lapsed: (worker: number) => void
 }
 
 interface Request {
@@ -34,6 +36,7 @@ interface Request {
 export const make = (warn: (worker: number, error: unknown) => void): Hub => {
   const local = Local.make()
   const counters = Counts.make()
+  const places = placesOf()
   const channels = new Map<number, Channel>()
   const handlers: Hub["handlers"] = new Map()
 
@@ -71,6 +74,14 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
     const { key, now, period_ms } = value as Subjects.Counted
     return counters.add(key, period_ms, now)
   })
+  handlers.set(Subjects.hold, (value, worker) => {
+    const { key, most } = value as Subjects.Held
+    return places.take(worker, key, most)
+  })
+  handlers.set(Subjects.release, (value, worker) => {
+    places.release(worker, value as string)
+    return null
+  })
   handlers.set(Subjects.figures, async (_, worker) => [
     ...(await local.figures().then(
       (own) => [own],
@@ -87,7 +98,8 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
       return handler && ((value) => handler(value, worker))
     },
     askAll,
-    lapsed: () => {
+    lapsed: (worker) => {
+      places.ended(worker)
       local.tellLapse()
       void askAll({ subject: Subjects.lapse, value: null, patience: Subjects.patience.brief })
     },
@@ -110,6 +122,36 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
       answer: local.answer,
       others: Effect.promise(() => figuresOfWorkers())
     },
+    holds: {
+      take: (key, most) =>
+        Effect.sync(() => (places.take(0, key, most) ? once(() => places.release(0, key)) : undefined))
+    },
     counts: { add: (key, period_ms, now) => Effect.sync(() => counters.add(key, period_ms, now)) }
+  }
+}
+
+/** The places that processes hold. The owner's number is 0. */
+const placesOf = () => {
+  const all = new Taken()
+  const byProcess = new Map<number, Array<string>>()
+  return {
+    take: (number: number, key: string, most: number): boolean => {
+      if (all.of(key) >= most) return false
+      all.add(key)
+      byProcess.set(number, [...(byProcess.get(number) ?? []), key])
+      return true
+    },
+    release: (number: number, key: string): void => {
+      const own = byProcess.get(number) ?? []
+      const at = own.indexOf(key)
+      // A place that was never taken, because the request for it came too late.
+      if (at === -1) return
+      own.splice(at, 1)
+      all.remove(key)
+    },
+    ended: (number: number): void => {
+      for (const key of byProcess.get(number) ?? []) all.remove(key)
+      byProcess.delete(number)
+    }
   }
 }

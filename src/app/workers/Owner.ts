@@ -10,6 +10,7 @@ import { dirname, join, resolve } from "node:path"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { Door } from "../../books/ledger/write/Thread.ts"
 import { Counts } from "../../kernel/Counts.ts"
+import { Holds } from "../../kernel/Holds.ts"
 import type { ConfigProblem } from "../../kernel/Setting.ts"
 import { Siblings } from "../../operations/ops/Siblings.ts"
 import { ReloadRefused } from "../../operations/operator/Problems.ts"
@@ -82,7 +83,8 @@ export const make = Effect.fnUntraced(function* (database: string, workers: numb
         Layer.mergeAll(
           Layer.succeed(Peers, hub.peers),
           Layer.succeed(Siblings, hub.siblings),
-          Layer.succeed(Counts, hub.counts)
+          Layer.succeed(Counts, hub.counts),
+          Layer.succeed(Holds, hub.holds)
         )
       )
     ),

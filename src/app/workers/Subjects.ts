@@ -33,6 +33,14 @@ export interface Counted {
   readonly now: number
 }
 
+/** A worker takes one of a key's places, or gives one back. The reply says whether there was one. */
+export const hold = "hold"
+export interface Held {
+  readonly key: string
+  readonly most: number
+}
+export const release = "release"
+
 /** To the owner: read the configuration and reload all processes. To a worker: take this text. */
 export const reload = "reload"
 export interface Reloading {

@@ -3,6 +3,8 @@ import { Effect, Layer, Runtime } from "effect"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import { Listening } from "../../http/server/NodeServer.ts"
 import * as Counts from "../../kernel/Counts.ts"
+import { Holds, once } from "../../kernel/Holds.ts"
+import type { HoldsContract } from "../../kernel/Holds.ts"
 import type { ConfigProblem } from "../../kernel/Setting.ts"
 import { Siblings } from "../../operations/ops/Siblings.ts"
 import type { Figures, SiblingsContract } from "../../operations/ops/Siblings.ts"
@@ -77,7 +79,8 @@ export const make = (office: Office, database: string) => ({
       Layer.mergeAll(
         Layer.succeed(Peers, peersOf(office)),
         Layer.succeed(Siblings, siblingsOf(office)),
-        Layer.succeed(Counts.Counts, countsOf(office))
+        Layer.succeed(Counts.Counts, countsOf(office)),
+        Layer.succeed(Holds, holdsOf(office))
       )
     )
   ),
@@ -131,6 +134,23 @@ const countsOf = ({ ask }: Office): Counts.CountsContract => {
       ).pipe(
         Effect.map(Number),
         Effect.orElse(() => Effect.sync(() => own.add(key, period_ms, now)))
+      )
+  }
+}
+
+/** Takes places at the owner. If the owner does not reply, the limit does not apply, and a place that it may have given is given back. */
+const holdsOf = ({ ask }: Office): HoldsContract => {
+  const release = (key: string) => void ask(Subjects.release, key, Subjects.patience.brief).catch(() => {})
+  return {
+    take: (key, most) =>
+      Effect.promise(() =>
+        ask(Subjects.hold, { key, most } satisfies Subjects.Held, Subjects.patience.brief).then(
+          (isFree) => (isFree === true ? once(() => release(key)) : undefined),
+          () => {
+            release(key)
+            return () => {}
+          }
+        )
       )
   }
 }

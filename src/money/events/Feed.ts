@@ -13,6 +13,8 @@
  * - Notifications are sent in order of their ids. One that commits milliseconds after another with a later id appears only in the list.
  */
 import { Context, Duration, Effect, Layer, Option } from "effect"
+import { holds as holdsOfProcesses } from "../../kernel/Holds.ts"
+import type { HoldsContract } from "../../kernel/Holds.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
@@ -104,6 +106,8 @@ interface Parts {
   readonly notifications: Notifications["Type"]
   readonly records: Records["Type"]
   readonly jobWaker: Loop.Waker
+  /** Counts the streams of each account, among all processes of a deployment on SQLite. */
+  readonly holds: HoldsContract
   readonly streams: Places<Open>
   readonly tenants: Watched<TenantId>
   readonly accounts: Watched<AccountId>
@@ -117,6 +121,7 @@ const make = Effect.gen(function* () {
     notifications: yield* Notifications,
     records: yield* Records,
     jobWaker: yield* Loop.waker,
+    holds: yield* holdsOfProcesses,
     streams: new Places(),
     tenants: new Watched(),
     accounts: new Watched(),
@@ -185,17 +190,21 @@ const isFunded = ({ ledger }: Parts, tenant_id: TenantId) =>
   Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
 
 const open = (parts: Parts): FeedContract["open"] =>
+  // Uninterruptible, so that a place that was taken reaches the caller, who gives it back.
   Effect.fnUntraced(function* (listener) {
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Read this first: the code below does not yield, so no other listener can take the place in between.
+    // Read this first: after the account's place is taken, the code does not yield, so no other listener can take the node's last place in between.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
-    if (streams.of(account_id) >= accountMax)
-      return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
+    const giveBack = yield* parts.holds.take(`events ${account_id}`, accountMax)
+    if (giveBack === undefined) return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
     if (streams.size >= nodeMax) {
       const displaced = streams.givesWayTo({ account_id, paying: () => funded })
-      if (displaced === undefined) return yield* new StreamsBusy({ retry_after: retryAfter })
+      if (displaced === undefined) {
+        giveBack()
+        return yield* new StreamsBusy({ retry_after: retryAfter })
+      }
       displaced.close()
     }
     const ofTenant = tenants.hold(tenant_id)
@@ -209,6 +218,7 @@ const open = (parts: Parts): FeedContract["open"] =>
       close: () => {
         if (one.closed) return
         one.closed = true
+        giveBack()
         streams.delete(one)
         tenants.release(tenant_id)
         accounts.release(account_id)
@@ -223,7 +233,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     // If there are other listeners, the job already polls. One poll per new listener would overload a full node.
     if (streams.size === 1) jobWaker.wakeNow()
     return { run: (options) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
-  })
+  }, Effect.uninterruptible)
 
 const run = Effect.fnUntraced(function* (
   parts: Parts,
