@@ -5,6 +5,7 @@ import * as Config from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import type { Deployment } from "../Deployment.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
+import { prepareFed } from "../../http/server/Listener.ts"
 import type { Listening } from "../../http/server/NodeServer.ts"
 import * as Owner from "../workers/Owner.ts"
 import * as Worker from "../workers/Worker.ts"
@@ -29,7 +30,7 @@ export const serveOwner = (facts: EnvironmentFacts, config: string, workers: num
     const text = yield* Config.readText(config)
     const file = yield* Config.parse(text, config)
     const texts = Owner.textsOf(config, text)
-    const { port, together, ...parts } = yield* Owner.make(fileOf(facts), workers, texts)
+    const { port, together, ...parts } = yield* Owner.make(facts, fileOf(facts), workers, texts)
     const layer = assembled(facts, file, { ...parts, port, together, read: texts.read })
     return yield* Effect.scoped(Effect.provide(run(facts, file, () => Effect.void), layer))
   })
@@ -39,6 +40,7 @@ export const serveWorker = (facts: EnvironmentFacts, config: string, number: num
   Effect.gen(function* () {
     const office = yield* Worker.connect(number)
     const read = Worker.read(office, config)
+    prepareFed(office.feed, facts)
     const parts = Worker.make(office, fileOf(facts))
     const layer = assembled(facts, yield* read, { ...parts, port: server(facts), read })
     return yield* Effect.scoped(Effect.provide(Effect.zipRight(Worker.accept(office), Effect.never), layer))

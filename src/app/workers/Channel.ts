@@ -11,6 +11,13 @@ export interface Channel {
   readonly close: () => void
 }
 
+/** The other process has ended, or ends while the request is open. */
+export class ProcessEnded extends Error {
+  constructor() {
+    super("the other process has ended")
+  }
+}
+
 /** Handles requests on a subject. The returned or resolved value is the reply. */
 export type Handler = (value: unknown) => unknown
 
@@ -67,7 +74,7 @@ export const make = (
   return {
     ask: (subject, value, patience) =>
       new Promise((resolve, reject) => {
-        if (closed) return reject(new Error("the other process has ended"))
+        if (closed) return reject(new ProcessEnded())
         const id = ++last
         const timer = setTimeout(
           () => settle(id, (one) => one.reject(new Error(`no reply about ${subject} within ${patience} ms`))),
@@ -89,7 +96,7 @@ export const make = (
     },
     close: () => {
       closed = true
-      for (const id of open.keys()) settle(id, (one) => one.reject(new Error("the other process has ended")))
+      for (const id of open.keys()) settle(id, (one) => one.reject(new ProcessEnded()))
     }
   }
 }

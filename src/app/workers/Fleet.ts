@@ -1,13 +1,17 @@
 /**
- * Starts the workers of `serve --workers` and replaces those that end. Node's cluster module gives each new connection to the next worker in turn. If
- * the owner ends, so do its workers: they lose their channel, and no new connection reaches them.
+ * Starts the workers of `serve --workers` and replaces those that end. The owner listens, and gives each connection to the next worker in turn
+ * (`Connections`). If the owner ends, so do its workers, because they lose their channel to it.
  */
 import { Data, Deferred, Effect, Layer, Option, Runtime } from "effect"
-import cluster from "node:cluster"
-import type { Worker } from "node:cluster"
-import { Listening } from "../../http/server/NodeServer.ts"
+import { spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { createServer } from "node:net"
+import type { AddressInfo, Server } from "node:net"
+import type { Address } from "../../http/server/Address.ts"
+import { listen, Listening, listeningAt } from "../../http/server/NodeServer.ts"
 import { workerVariable } from "../commands/ServeArguments.ts"
 import * as Channel from "./Channel.ts"
+import { Connections } from "./Connections.ts"
 import type { Hub } from "./Hub.ts"
 import * as Subjects from "./Subjects.ts"
 
@@ -21,13 +25,23 @@ const pauseLast = 5_000
 /** How long stopping waits for the workers' open calls, in milliseconds. It is longer than a worker's own limits together. */
 const stopLimit = 60_000
 
-interface Fleet {
-  readonly hub: Hub
+/** Tells a worker how to serve. `address` is where the owner listens. */
+export type Begin = (address: AddressInfo) => Subjects.Begun
+
+export interface FleetOptions {
+  readonly address: Address
   readonly workers: number
+  readonly hub: Hub
+  readonly begin: Begin
+}
+
+interface Fleet extends Omit<FleetOptions, "begin"> {
+  readonly begun: () => Subjects.Begun
+  readonly connections: Connections
   readonly log: (message: Effect.Effect<void>) => void
   /** Completes once all workers accept requests, or fails when one ends before that. */
-  readonly ready: Deferred.Deferred<Subjects.At, WorkerFailed>
-  readonly running: Map<number, Worker>
+  readonly ready: Deferred.Deferred<void, WorkerFailed>
+  readonly running: Map<number, ChildProcess>
   /** The workers that accept requests. */
   readonly serving: Set<number>
   /** The pauses before the next start, by worker, and the timers of those that wait for it. */
@@ -36,17 +50,28 @@ interface Fleet {
   closing: boolean
 }
 
-/** Serves through this many workers. Provides their address once all of them accept requests. */
-export const layer = (workers: number, hub: Hub) =>
+/** Serves through workers. Provides the address once all of them accept requests. A connection waits until a worker takes it. */
+export const layer = ({ begin, ...options }: FleetOptions) =>
   Layer.scoped(
     Listening,
     Effect.gen(function* () {
       const runtime = yield* Effect.runtime<never>()
+      const connections = new Connections()
+      const server = yield* Effect.acquireRelease(
+        Effect.sync(() => createServer({ pauseOnConnect: true }, (socket) => connections.give(socket))),
+        (server) =>
+          Effect.sync(() => {
+            server.close()
+            connections.close()
+          })
+      )
+      const at = yield* listen(server, options.address)
       const fleet: Fleet = {
-        hub,
-        workers,
+        ...options,
+        begun: () => begin(at),
+        connections,
         log: (message) => void Runtime.runFork(runtime)(message),
-        ready: yield* Deferred.make<Subjects.At, WorkerFailed>(),
+        ready: yield* Deferred.make<void, WorkerFailed>(),
         running: new Map(),
         serving: new Set(),
         pauses: new Map(),
@@ -55,37 +80,37 @@ export const layer = (workers: number, hub: Hub) =>
       }
       yield* Effect.acquireRelease(
         Effect.sync(() => {
-          setUp()
-          for (let number = 1; number <= workers; number++) start(fleet, number)
+          for (let number = 1; number <= options.workers; number++) start(fleet, number)
         }),
-        () => stopAll(fleet)
+        () => stopAll(fleet, server)
       )
-      return yield* Deferred.await(fleet.ready)
+      yield* Deferred.await(fleet.ready)
+      return listeningAt(at)
     })
   )
 
-/** Workers run this program with the same command line and flags. In the executable, Node repeats its path as the script's. */
-const setUp = (): void => {
-  const [, script = "", ...words] = process.argv
-  const isExecutable = script === process.execPath
-  cluster.setupPrimary(
-    isExecutable ? { exec: words[0] ?? "", args: words.slice(1), execArgv: [] } : { exec: script, args: words }
-  )
-  cluster.schedulingPolicy = cluster.SCHED_RR
+/** Runs this program again with the same command line and flags. In the executable, Node repeats its path as the script's. */
+const run = (number: number): ChildProcess => {
+  const [program = "", script = "", ...words] = process.argv
+  const command = script === process.execPath ? words : [...process.execArgv, script, ...words]
+  return spawn(program, command, {
+    env: { ...process.env, [workerVariable]: String(number) },
+    stdio: ["inherit", "inherit", "inherit", "ipc"]
+  })
 }
 
 const start = (fleet: Fleet, number: number): void => {
-  const { hub, running } = fleet
-  const worker = cluster.fork({ [workerVariable]: String(number) })
+  const { connections, hub, running } = fleet
+  const worker = run(number)
   const further = hub.handlerOf(number)
   const channel = Channel.make(
     (message) => void worker.send(message),
-    (subject) =>
-      subject === Subjects.listening ? (value) => accepts(fleet, number, value as Subjects.At) : further(subject)
+    (subject) => handlerOf(fleet, number, worker, subject) ?? further(subject)
   )
   running.set(number, worker)
   hub.channels.set(number, channel)
   worker.on("message", channel.receive)
+  worker.on("message", (message) => connections.receive(number, worker, message))
   // A message to a process that has just ended. Its end is handled below.
   worker.on("error", () => {})
   worker.once("exit", (code, signal) => {
@@ -93,15 +118,37 @@ const start = (fleet: Fleet, number: number): void => {
     running.delete(number)
     fleet.serving.delete(number)
     hub.channels.delete(number)
+    connections.leave(number)
     hub.lapsed(number)
     ended(fleet, number, signal === null ? `with code ${code}` : `by ${signal}`)
   })
 }
 
-const accepts = ({ pauses, ready, serving, workers }: Fleet, number: number, at: Subjects.At): null => {
-  pauses.delete(number)
-  if (serving.add(number).size === workers) Deferred.unsafeDone(ready, Effect.succeed(at))
-  return null
+/** Handles the subjects of a worker's own life. */
+const handlerOf = (
+  { begun, connections, pauses, ready, serving, workers }: Fleet,
+  number: number,
+  worker: ChildProcess,
+  subject: string
+): Channel.Handler | undefined => {
+  switch (subject) {
+    case Subjects.begin:
+      return begun
+    case Subjects.ready:
+      return () => {
+        pauses.delete(number)
+        connections.join(number, worker)
+        if (serving.add(number).size === workers) Deferred.unsafeDone(ready, Effect.void)
+        return null
+      }
+    case Subjects.leaving:
+      return () => {
+        connections.leave(number)
+        return null
+      }
+    default:
+      return undefined
+  }
 }
 
 /** Replaces a worker, unless the first workers cannot serve. */
@@ -123,15 +170,16 @@ const ended = (fleet: Fleet, number: number, how: string): void => {
 const isDone = (ready: Fleet["ready"]): boolean => Option.isSome(Effect.runSync(Deferred.poll(ready)))
 
 /** Lets the workers finish their open calls, and waits for them. */
-const stopAll = (fleet: Fleet): Effect.Effect<void> =>
+const stopAll = (fleet: Fleet, server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     fleet.closing = true
+    server.close()
     for (const timer of fleet.timers) clearTimeout(timer)
     const workers = [...fleet.running.values()]
     let left = workers.length
     if (left === 0) return resume(Effect.void)
     const limit = setTimeout(() => {
-      for (const worker of workers) worker.process.kill("SIGKILL")
+      for (const worker of workers) worker.kill("SIGKILL")
     }, stopLimit)
     for (const worker of workers) {
       worker.once("exit", () => {
@@ -139,6 +187,6 @@ const stopAll = (fleet: Fleet): Effect.Effect<void> =>
         clearTimeout(limit)
         resume(Effect.void)
       })
-      worker.process.kill("SIGTERM")
+      worker.kill("SIGTERM")
     }
   })

@@ -5,6 +5,7 @@ import { once, Taken } from "../../kernel/Holds.ts"
 import type { HoldsContract } from "../../kernel/Holds.ts"
 import type { Figures, SiblingsContract } from "../../operations/ops/Siblings.ts"
 import type { PeersContract } from "../../storage/engine/Peers.ts"
+import { ProcessEnded } from "./Channel.ts"
 import type { Channel, Handler } from "./Channel.ts"
 import * as Local from "./Local.ts"
 import * as Subjects from "./Subjects.ts"
@@ -47,7 +48,8 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
         .map(([worker, channel]) =>
           channel.ask(subject, value, patience).then(
             (reply) => ({ reply }),
-            (error: unknown) => warn(worker, error)
+            // That a worker has ended is logged where it is replaced.
+            (error: unknown) => (error instanceof ProcessEnded ? undefined : warn(worker, error))
           )
         )
     )

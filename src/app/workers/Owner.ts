@@ -9,6 +9,7 @@ import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { Door } from "../../books/ledger/write/Thread.ts"
+import type { Address } from "../../http/server/Address.ts"
 import { Counts } from "../../kernel/Counts.ts"
 import { Holds } from "../../kernel/Holds.ts"
 import type { ConfigProblem } from "../../kernel/Setting.ts"
@@ -66,16 +67,13 @@ export const textsOf = (path: string, first: string): Texts => {
 }
 
 /** The layers of an owner. */
-export const make = Effect.fnUntraced(function* (database: string, workers: number, texts: Texts) {
+export const make = Effect.fnUntraced(function* (address: Address, database: string, workers: number, texts: Texts) {
   const runtime = yield* Effect.runtime<never>()
   const hub = Hub.make((worker, error) =>
     Runtime.runFork(runtime)(Effect.logWarning(`worker ${worker} did not respond`, error))
   )
   const door = yield* doorAt(database)
-  hub.handlers.set(
-    Subjects.begin,
-    (): Subjects.Begun => ({ door, workers, text: texts.current() })
-  )
+  const begin: Fleet.Begin = (address) => ({ door, workers, text: texts.current(), address })
   return {
     database: Writer.layerThread(database, door).pipe(
       Layer.provideMerge(Sql.layer(database)),
@@ -88,7 +86,7 @@ export const make = Effect.fnUntraced(function* (database: string, workers: numb
         )
       )
     ),
-    port: Fleet.layer(workers, hub),
+    port: Fleet.layer({ address, workers, hub, begin }),
     together: togetherOf(hub, texts)
   }
 })

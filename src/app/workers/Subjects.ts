@@ -1,6 +1,6 @@
 /** The subjects on which the owner and its workers exchange requests (`Channel`), with their values and timeouts. */
 import type { Door } from "../../books/ledger/write/Thread.ts"
-import type { Listening } from "../../http/server/NodeServer.ts"
+import type { AddressInfo } from "node:net"
 
 /** A worker begins. The reply tells it how to serve. */
 export const begin = "begin"
@@ -9,11 +9,13 @@ export interface Begun {
   readonly workers: number
   /** The configuration file's text, which may be older than the file on disk. */
   readonly text: string
+  /** Where the owner listens. */
+  readonly address: AddressInfo
 }
 
-/** A worker accepts requests at this address. */
-export const listening = "listening"
-export type At = Listening["Type"]
+/** A worker is ready for connections, or takes no more of them. */
+export const ready = "ready"
+export const leaving = "leaving"
 
 /** A worker publishes a signal. The owner passes it on, and replies once the other workers have received it. */
 export const signal = "signal"

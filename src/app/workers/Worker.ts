@@ -1,7 +1,6 @@
 /** A process that answers requests for an owner (`Owner`). It reads the file itself and submits its transactions to the owner's writer. */
 import { Effect, Layer, Runtime } from "effect"
 import { Writer } from "../../books/ledger/write/Writer.ts"
-import { Listening } from "../../http/server/NodeServer.ts"
 import * as Counts from "../../kernel/Counts.ts"
 import { Holds, once } from "../../kernel/Holds.ts"
 import type { HoldsContract } from "../../kernel/Holds.ts"
@@ -17,6 +16,8 @@ import type { ConfigFile } from "../Config.ts"
 import type { Together } from "../Deployment.ts"
 import * as Channel from "./Channel.ts"
 import type { Handler } from "./Channel.ts"
+import { feedOf } from "./Connections.ts"
+import type { Feed } from "./Connections.ts"
 import * as Local from "./Local.ts"
 import { outcomeOf } from "./Owner.ts"
 import * as Subjects from "./Subjects.ts"
@@ -27,6 +28,7 @@ export interface Office {
   readonly ask: Channel.Channel["ask"]
   readonly handlers: Map<string, Handler>
   readonly local: Local.Local
+  readonly feed: Feed
   /** The newest text of the configuration from the owner. */
   text: string
 }
@@ -41,6 +43,8 @@ export const connect = (number: number): Effect.Effect<Office> =>
       (subject) => handlers.get(subject)
     )
     process.on("message", receive)
+    // The owner has ended, and with it the writer and the port.
+    process.once("disconnect", () => process.exit(1))
     handlers.set(Subjects.signal, (value) => {
       const { ids, topic } = value as Subjects.SignalSent
       local.tell(topic, ids)
@@ -52,7 +56,10 @@ export const connect = (number: number): Effect.Effect<Office> =>
     })
     handlers.set(Subjects.figures, local.figures)
     const begun = (await ask(Subjects.begin, null, Subjects.patience.begin)) as Subjects.Begun
-    return { begun, name: `worker ${number}`, ask, handlers, local, text: begun.text }
+    const leave = () => void ask(Subjects.leaving, null, Subjects.patience.brief).catch(() => {})
+    const feed = feedOf(begun.address, leave)
+    process.on("message", feed.receive)
+    return { begun, name: `worker ${number}`, ask, handlers, local, feed, text: begun.text }
   })
 
 /** Reads the owner's newest text. `path` is the file's path, for errors. */
@@ -87,11 +94,9 @@ export const make = (office: Office, database: string) => ({
   together: togetherOf(office)
 })
 
-/** Tells the owner that this process accepts requests. */
-export const accept = (office: Office) =>
-  Effect.flatMap(Listening, (at) =>
-    Effect.promise(() => office.ask(Subjects.listening, at satisfies Subjects.At, Subjects.patience.begin))
-  )
+/** Tells the owner that this process is ready for connections. */
+export const accept = ({ ask }: Office) =>
+  Effect.promise(() => ask(Subjects.ready, null, Subjects.patience.begin))
 
 const peersOf = ({ ask, begun, local, name }: Office): PeersContract => ({
   node: {

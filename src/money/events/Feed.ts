@@ -232,7 +232,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     billed.add(billingAccountOf(tenant_id))
     // If there are other listeners, the job already polls. One poll per new listener would overload a full node.
     if (streams.size === 1) jobWaker.wakeNow()
-    return { run: (options) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
+    return { run: (options: StreamOptions) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
   }, Effect.uninterruptible)
 
 const run = Effect.fnUntraced(function* (
