@@ -14,17 +14,24 @@ export interface Range {
 export const pieceSize = 2048
 
 /** Reads a range slice by slice, in order, with a `turn` before each slice except the first. */
-export const inPieces = <A, E>(
-  { from, to }: Range,
-  read: (piece: Range) => Effect.Effect<A, E>,
+export const inPieces = <A, E>(range: Range, read: (piece: Range) => Effect.Effect<A, E>, size = pieceSize) =>
+  allInPieces([range], read, size)
+
+/** Reads several ranges slice by slice, in order, with a `turn` before each slice except the first. */
+export const allInPieces = <R extends Range, A, E>(
+  ranges: ReadonlyArray<R>,
+  read: (piece: R) => Effect.Effect<A, E>,
   size = pieceSize
 ): Effect.Effect<ReadonlyArray<A>, E> =>
   Effect.forEach(
-    Array.from({ length: Math.max(0, Math.ceil((to - from) / size)) }, (_, i) => from + i * size),
-    (first) => {
-      const piece = read({ from: first, to: Math.min(to, first + size) })
-      return first === from ? piece : Effect.zipRight(turn, piece)
-    }
+    ranges.flatMap((range) =>
+      Array.from({ length: Math.max(0, Math.ceil((range.to - range.from) / size)) }, (_, i) => ({
+        ...range,
+        from: range.from + i * size,
+        to: Math.min(range.to, range.from + (i + 1) * size)
+      }))
+    ),
+    (piece, i) => (i === 0 ? read(piece) : Effect.zipRight(turn, read(piece)))
   )
 
 // ---- turns ----------------------------------------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ describe("POST /v1/operator/reload", () => {
     write([model("small", 1)], { answers: { unread_seconds: 60 } })
     const refused = await reload()
     expect(refused.status).toBe(422)
-    expect(refused.body.error).toBe("answers: restart the service to apply this")
+    expect(refused.body.error).toBe("answers: restart the service to apply these changes")
   })
 
   it("changes the address that commands on this machine find", async () => {

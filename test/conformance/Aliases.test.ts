@@ -92,10 +92,13 @@ describe("a wrong configuration", () => {
       { models: [modelOf("m", ["a"], { routing: "luck" })] },
       "models.0.routing: must be one of order, weights, cost, latency"
     ],
-    [{ models: [modelOf("m", ["a"], { routing: "cost" })] }, "models.0.upstreams.0.cost: required for routing by cost"],
+    [
+      { models: [modelOf("m", ["a"], { routing: "cost" })] },
+      "models.0.upstreams.0.cost: must be set for routing by cost"
+    ],
     [
       { models: [modelOf("m", [{ upstream: "a", weight: 1 }])] },
-      'models.0.upstreams.0.weight: allowed only with "routing": "weights"'
+      'models.0.upstreams.0.weight: must be omitted unless "routing" is "weights"'
     ],
     [{ models: [{ catalogue: "openia/*" }] }, "models.0.catalogue: the catalogue has no model openia/*"],
     [

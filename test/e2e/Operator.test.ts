@@ -726,8 +726,8 @@ describe("the command line", () => {
     const purchase = (tenant: string, amount: string) => commandHere(words(tenant, amount), { DATA_DIR })
     expect((await purchase("ten_nobody", "5")).stderr).toContain("no such tenant")
     expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed the ledger's maximum")
-    expect((await purchase(bob.tenant_id, "5")).stdout).toContain("booked a purchase of 5 credits")
-    expect((await purchase(bob.tenant_id, "5")).stderr).toContain("is already booked")
+    expect((await purchase(bob.tenant_id, "5")).stdout).toContain("recorded a purchase of 5 credits")
+    expect((await purchase(bob.tenant_id, "5")).stderr).toContain("is already recorded")
     // Locked from outside: neither blamed on the tenant nor on the reference.
     const release = await Tables.hold(DATA_DIR)
     const locked = await command(words(ada.tenant_id, "5"), { DATA_DIR })

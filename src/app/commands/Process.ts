@@ -1,4 +1,4 @@
-/** Runs the service as a process. Layers start from the bottom of the list and stop in the reverse order. */
+/** Runs the service as a process. The layers start from the bottom of the list and stop in the reverse order. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { observers } from "../App.ts"
@@ -18,7 +18,7 @@ import * as Secret from "../Secret.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import * as V8 from "../V8.ts"
 
-/** Stops first. Calls whose client has gone get ten seconds from the stop signal, not from the end of the last response. */
+/** Stops first. A call whose client has disconnected has ten seconds from the stop signal, not from the end of the last response. */
 const closing = Layer.scopedDiscard(
   Effect.flatMap(Deployment, (deployment) => Effect.addFinalizer(() => deployment.closing))
 )
@@ -27,7 +27,7 @@ const closing = Layer.scopedDiscard(
 export const server = (facts: EnvironmentFacts) =>
   Layer.unwrapEffect(Effect.map(Deployment, ({ serving }) => NodeServer.layerServing(facts, serving)))
 
-/** Assembles the service. `read` reads the configuration again for a reload; without it, the service does not reload. */
+/** Assembles the service. A reload uses `read` to read the configuration again. Without `read`, the service never reloads. */
 export const service = (facts: EnvironmentFacts, file: ConfigFile, read?: Deployments.Read) =>
   assembled(facts, file, { database: Database.layerAt(facts.database), port: server(facts), read })
 

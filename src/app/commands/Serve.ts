@@ -26,7 +26,7 @@ export interface ServeOptions {
   readonly workers?: string | undefined
 }
 
-/** Serves a deployment. `greet` runs as soon as it accepts requests. */
+/** Serves a deployment. Runs `greet` as soon as the deployment accepts requests. */
 export const serve = <E = never, R = never>(
   { config, workers }: ServeOptions,
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
@@ -95,7 +95,7 @@ const run = <E, R>(facts: EnvironmentFacts, file: ConfigFile, greet: (served: Se
     return yield* Effect.never
   })
 
-/** Reloads the configuration on SIGHUP. If the new configuration is rejected, logs why. */
+/** Reloads the configuration on SIGHUP. If the service rejects the new configuration, logs the reason. */
 const reloading = Effect.gen(function* () {
   const { reload } = yield* Deployment
   const run = Runtime.runFork(yield* Effect.runtime<never>())

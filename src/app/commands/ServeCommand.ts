@@ -4,7 +4,7 @@ import { Option } from "effect"
 import { serve } from "./Serve.ts"
 
 const config = Options.text("config").pipe(
-  Options.withDescription("the configuration file; without it, a sandbox runs"),
+  Options.withDescription("the configuration file; without it, the service runs as a sandbox"),
   Options.optional
 )
 
@@ -15,4 +15,4 @@ const workers = Options.text("workers").pipe(
 
 export const command = Command.make("serve", { config, workers }, ({ config, workers }) =>
   serve({ config: Option.getOrUndefined(config), workers: Option.getOrUndefined(workers) })
-).pipe(Command.withDescription("Run the service until it is stopped (SIGTERM lets open calls finish)"))
+).pipe(Command.withDescription("Run the service until it is stopped; after SIGTERM, open calls can still finish"))

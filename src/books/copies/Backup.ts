@@ -52,10 +52,10 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
     )
   })
 
-/** The files that belong to a database. */
+/** Returns the files that belong to a database. */
 const ownFiles = (file: string) => ["", "-wal", "-shm", "-journal", ".lock"].map((tail) => file + tail)
 
-/** Returns the name for an unfinished copy, and removes those that ended processes left behind. */
+/** Returns the name for an unfinished copy. Removes unfinished copies of stopped processes. */
 const partOf = (to: string): string => {
   const prefix = `${basename(to)}.part-`
   for (const name of readdirSync(dirname(to))) {
@@ -80,7 +80,7 @@ const copy = (file: string, to: string) =>
     Effect.scoped,
     (vacuum) => Effect.zipRight(blank(to), vacuum),
     Effect.catchAllCause((cause) =>
-      // A write error is about the copy, and any other error about the source.
+      // A write error concerns the copy; any other error concerns the source.
       failed(`${file} could not be copied: ${Opening.wordsOf(isWriting(cause) ? to : file, cause)}`)
     )
   )
@@ -88,7 +88,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Gives the finished copy its name, unless that has been taken in the meantime. */
+/** Renames the finished copy, unless its name has been taken in the meantime. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -104,7 +104,7 @@ const publish = (part: string, to: string) =>
       error instanceof BackupFailed ? error : failed(`${to} could not be written: ${Opening.wordsOf(to, error)}`)
   })
 
-/** Verifies the books in a file. */
+/** The effect that verifies the books in a file. */
 export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
 
 /** Finds the damaged pages of a file. */
@@ -179,7 +179,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Checkpoints the database into a single file. A damaged database is left unchanged. */
+/** Checkpoints the database into a single file. A damaged database remains unchanged. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })

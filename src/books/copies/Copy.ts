@@ -1,11 +1,12 @@
 /**
- * Copies the books row by row from one engine to the other, and compares the two.
+ * Copies the books row by row from one engine to the other, and compares both copies.
  *
  * Where the specification is silent:
  * - Tables are copied one by one, in slices by primary key. Each slice is one transaction on the target that also stores the progress
- *   (`tollgate_sql_copy`), so a copy that was stopped can continue. While that table exists, no other command uses the target.
- * - The source is locked against writes while it is copied and compared. If it was written to after a copy was stopped, the copy starts over.
- * - A NUL character in a string, which PostgreSQL cannot store, is replaced with U+FFFD and reported. In a key, it is refused.
+ *   (`tollgate_sql_copy`), so an interrupted copy can continue. While that table exists, no other command uses the target.
+ * - The source is locked against writes while it is copied and compared. If the source was written to after the copy was interrupted, the copy starts
+ *   over.
+ * - PostgreSQL cannot store a NUL character in a string, so the copy replaces it with U+FFFD and reports it. A NUL character in a key is refused.
  * - A host's own tables in the same SQLite database are not copied.
  */
 import { Data, Effect } from "effect"
@@ -40,7 +41,7 @@ export const moveOf = (from: Location, to: Location): Move | undefined =>
       ? { from, to }
       : undefined
 
-/** How far the copy or the comparison has got. */
+/** The progress of the copy or the comparison. */
 export interface Progress {
   readonly rows: number
   readonly of: number
@@ -50,7 +51,7 @@ export interface Progress {
 
 export type Report = (what: "copied" | "compared", progress: Progress) => Effect.Effect<void>
 
-/** How the copy began: as a new one, resumed, or anew because the source had changed. */
+/** The start of a copy: new, resumed, or anew because the source had changed. */
 export type Beginning = "new" | "resumed" | "anew"
 
 /** Both databases, migrated, and locked for this process until the scope closes. */
@@ -74,7 +75,7 @@ export const open = (move: Move): Effect.Effect<Opened, DatabaseUnusable, Scope.
         return { move, source, target, tables: target.tables }
       })
 
-/** Turns an engine's error into a sentence. */
+/** Converts an engine's error to a sentence. */
 const refusedBy =
   (location: Location) =>
   (error: unknown): CopyRefused =>
@@ -88,7 +89,7 @@ const refusedByEither = ({ from, to }: Move, error: unknown): CopyRefused =>
 const at = <A>(location: Location, attempt: () => Promise<A>): Effect.Effect<A, CopyRefused> =>
   Effect.tryPromise({ try: attempt, catch: refusedBy(location) })
 
-/** Copies the rows that are still missing. */
+/** Copies the rows that are still missing from the target. */
 export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report) {
   const { move, source, tables, target } = opened
   const marks = (yield* at(move.to, target.marks))!
@@ -117,7 +118,7 @@ export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report)
   yield* at(move.to, target.settle)
 })
 
-/** How far a table has been copied. */
+/** The progress of a table. */
 interface Done {
   readonly rows: number
   readonly after?: Row
@@ -130,12 +131,12 @@ const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
   ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
 })
 
-/** Writes a slice while it reads the next one, which it returns. `done` is the progress after this slice. */
+/** Writes a slice while it reads the next slice, and returns the next slice. `done` is the progress after this slice. */
 const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
   await target.write(table, slice, [table.name, JSON.stringify(done)], () => {
-    // If the write fails, a rejected read must not be left unhandled.
+    // If the write fails, a rejected read must still be handled.
     if (done.whole !== true) read().catch(() => {})
   })
   return done.whole === true ? [] : read()
@@ -189,7 +190,7 @@ const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =
 /** The columns that exist only in PostgreSQL. `settle` sets them. */
 const settledColumns: ReadonlySet<string> = new Set(["booked_at", "limits"])
 
-/** Checks that both sides have the same tables and columns, which means that their versions are equal. */
+/** Checks that both sides have the same tables and columns. Equal columns mean equal versions. */
 const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables }: Opened) {
   const columns = (location: Location, end: End) => at(location, end.columns)
   const [here, there] = [yield* columns(move.from, source), yield* columns(move.to, target)]

@@ -8,7 +8,7 @@ import type { End, Row, Table } from "../../storage/copy/Tables.ts"
 export interface Proof {
   readonly rows: number
   readonly ledger: DigestTotals
-  /** One sentence for each table or account that differs. */
+  /** A sentence for each table or account that differs. */
   readonly differences: ReadonlyArray<string>
 }
 
@@ -44,7 +44,8 @@ export const compare = Effect.fnUntraced(function* (
       yield* progress(ours.length)
     }
     rows += here.rows
-    if (here.rows !== there.rows) differences.push(`${table.name} has ${here.rows} rows, its copy ${there.rows}`)
+    if (here.rows !== there.rows)
+      differences.push(`${table.name} contains ${here.rows} rows, but its copy contains ${there.rows}`)
     if (difference !== undefined) differences.push(difference)
   }
   const accounts = ledger.differences(ledgerOfCopy)
@@ -81,13 +82,13 @@ class Reading {
 const differenceOf = (table: Table, ours: ReadonlyArray<Row>, theirs: ReadonlyArray<Row>): string | undefined => {
   for (let i = 0; i < Math.max(ours.length, theirs.length); i++) {
     const [here, there] = [ours[i], theirs[i]]
-    if (here === undefined) return `the copy has ${nameOf(table, there!)}, which is not in the source`
-    if (there === undefined) return `${nameOf(table, here)} is not in the copy, or has another position`
+    if (here === undefined) return `the copy contains ${nameOf(table, there!)}, but the source does not`
+    if (there === undefined) return `${nameOf(table, here)} is missing from the copy or is at another position`
     const place = here.findIndex((value, place) => value !== there[place])
     if (place < 0) continue
     return table.key.includes(place)
-      ? `the source has ${nameOf(table, here)} where the copy has ${nameOf(table, there)}`
-      : `${nameOf(table, here)}: ${table.columns[place]!.name} is not the same in the copy`
+      ? `the source contains ${nameOf(table, here)} where the copy contains ${nameOf(table, there)}`
+      : `${nameOf(table, here)}: ${table.columns[place]!.name} differs in the copy`
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-/** Writes log lines about calls. They state facts about a call, never its content. */
+/** Logs facts about calls, never their content. */
 import { Effect } from "effect"
 import { isProblem } from "../../kernel/Problem.ts"
 import type { CallFacts } from "../ledger/rules/Transaction.ts"
@@ -6,12 +6,12 @@ import type { CallFacts } from "../ledger/rules/Transaction.ts"
 export const refusedCall = "a call was refused"
 
 /**
- * Marks the problems that the gate has logged; the HTTP lanes log the others. The mark is a property because Effect wraps an error inside a span in a
- * proxy, which preserves properties but not identity.
+ * Marks the problems that the gate has logged; the HTTP lanes log the others. The mark is a property, because Effect wraps an error inside a span in
+ * a proxy. A proxy preserves properties but not identity.
  */
 const logged = Symbol("tollgate/gate/logged")
 
-/** Whether the gate has logged this problem. */
+/** Returns whether the gate has logged this problem. */
 export const isLogged = (problem: object): boolean => logged in problem
 
 /** Logs a problem with a call. */

@@ -7,7 +7,7 @@ import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Source } from "../ledger/rules/Transaction.ts"
 
-/** The billing account of the credential's tenant. */
+/** Returns the billing account of the credential's tenant. */
 export const ownOf = (tenant_id: TenantId): Source => ({
   billing_account_id: billingAccountOf(tenant_id),
   tenant_id,
@@ -16,8 +16,8 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Returns the payers of a call in the order in which they are charged. It runs before every call, so implementations should cache. Return the same
- * object for an equal result, because the writer caches by identity.
+ * Returns the payers of a call in the order in which they are charged. It runs before every call, so implementations should cache. An implementation
+ * should return the same object for equal results, because the writer caches by identity.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,

@@ -9,13 +9,13 @@ import { rateHeaders } from "./RateHeaders.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
 /**
- * Why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API key's limit
- * does not leave enough.
+ * The reason why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
+ * key's limit does not leave enough.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
 const fields = {
-  /** The most credit that any payer has left, or what is left of the API key's limit; 0 if no account may pay. */
+  /** The most credit that any payer has left, or the unused part of the API key's limit; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
   /** The least that the call needs; 0 if the request has not been read yet. */
   required: Schema.BigIntFromSelf,
@@ -34,7 +34,7 @@ const reasonTexts: Readonly<Record<typeof Reason.Type, string | undefined>> = {
 const reasonOf = (text: string | undefined): typeof Reason.Type =>
   Reason.literals.find((reason) => reason !== "balance" && reasonTexts[reason] === text) ?? "balance"
 
-/** The details in the body. For an inactive account they omit the amounts, because a smaller call would not help. */
+/** The details in the body. For an inactive account, the amounts are omitted, because a smaller call would not help. */
 const Details = Schema.Struct({
   available_usd: Schema.optional(Usd),
   required_usd: Schema.optional(Usd),
@@ -69,7 +69,7 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
 const shortage = {
   budget_id: Schema.String,
   unit: Schema.Literal("usd", "tokens", "requests", "concurrent"),
-  /** The name, the limit and what is left (in `unit`) are absent for a budget that counts all tenants. */
+  /** The name, the limit and the unused part (in `unit`) are absent for a budget that counts all tenants. */
   budget_name: Schema.optional(Schema.String),
   limit: Schema.optional(Schema.String),
   left: Schema.optional(Schema.String),
@@ -85,7 +85,7 @@ export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", 
   fields: shortage
 }) {}
 
-/** The same fields with the instant of the refusal in milliseconds, which the body omits. */
+/** The fields of `shortage` with the instant of the refusal in milliseconds. The body omits the instant. */
 const shortageAt = { ...shortage, at: Schema.Number } as const
 
 /** A limit on open calls is reached, or a budget per minute or hour does not leave enough tokens or requests. */
@@ -111,7 +111,7 @@ const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof
 /** The rate limits of calls that failed after their admission, by failure. */
 const ratesOfFailures = new WeakMap<object, RatesAt>()
 
-/** Remembers the rate limits of an admitted call for its failure. The instance must belong to this call alone. */
+/** Stores the rate limits of an admitted call with its failure. No other call may use that instance. */
 export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
   if (rates !== undefined) ratesOfFailures.set(problem, rates)
 }
@@ -122,7 +122,7 @@ export const ratesOfProblem = (problem: ProblemInstance<string>): RatesAt | unde
   return problem._tag === "RateLimitReached" ? { ...noted, ...ratesIn(problem as RateLimitReached) } : noted
 }
 
-/** The API key's list of models does not include this one. */
+/** The API key's list of models does not include the requested model. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {
   status: 403,
   error: "this API key may not call this model",

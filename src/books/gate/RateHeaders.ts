@@ -11,7 +11,7 @@ export interface RatesAt extends Rates {
 
 const none: Headers = {}
 
-/** Builds the header names for a unit. This happens once, because every metered call with a budget sends them. */
+/** Builds the header names for a unit. They are built only once, because every metered call with a budget sends them. */
 const namesOf = (name: (field: string) => string) => ({
   limit: name("limit"),
   remaining: name("remaining"),
@@ -61,7 +61,7 @@ const add = (
   if (rate.resets_at > 0) headers[names.reset] = reset(rate)
 }
 
-/** Whether a header is about rate limits. `name` is in lower case. */
+/** Returns whether a header states rate limits. `name` must be in lower case. */
 export const isRateHeader = (name: string): boolean =>
   name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")
 

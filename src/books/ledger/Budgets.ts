@@ -25,7 +25,7 @@ export const budgetsOf = (
     ? Effect.succeed([])
     : rowsOf(sql, "id IN (SELECT value FROM json_each(?))", [JSON.stringify(ids)], now)
 
-/** Reads a tenant's budgets of the kind `budget`, in their state at `now`. `null` selects the operator's budgets, which count all tenants. */
+/** Reads a tenant's budgets of the kind `budget`, in their state at `now`. `null` selects the operator's budgets. They count all tenants. */
 export const budgetsOfTenant = (
   sql: SqlClient,
   tenant: string | null,

@@ -16,7 +16,7 @@ export interface OpenCall {
   readonly payer: Source
   /** The reserved amount. */
   readonly amount: Nano
-  /** When the call was admitted. */
+  /** The time of the admission, in milliseconds since 1970. */
   readonly at: number
   readonly run: string
   /** The model claimed at its admission. */
@@ -32,13 +32,13 @@ export interface Charged {
 
 export interface Calls {
   readonly find: (call: string) => Effect.Effect<OpenCall | undefined>
-  /** The runs that have open calls. */
+  /** The runs with open calls. */
   readonly runs: Effect.Effect<ReadonlyArray<string>>
-  /** The open calls of a run. */
+  /** Returns the open calls of a run. */
   readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
-  /** Returns those of the billing accounts that are active. */
+  /** Returns the active ones among the billing accounts. */
   readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 
@@ -105,8 +105,8 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
 }))
 
 /**
- * The state of a call: `open` if it has a reservation, `ended` if it has a usage record (with this `error_type` if it failed), or `unknown` if the
- * books contain no such call.
+ * The state of a call: `open` if it has a reservation, `ended` if it has a usage record (with an `error_type` if it failed), or `unknown` if the
+ * books do not contain the call.
  */
 export type CallState =
   | { readonly _tag: "open" }
@@ -124,7 +124,7 @@ export const stateOf = (sql: SqlClient, call: string): Effect.Effect<CallState> 
       : ({ _tag: "ended", error_type: record.error_type } as const)
   }).pipe(Effect.orDie)
 
-/** Returns those of the calls that have a reservation. */
+/** Returns the calls with a reservation. */
 export const openOf = (sql: SqlClient, calls: ReadonlyArray<string>): Effect.Effect<ReadonlySet<string>> =>
   calls.length === 0
     ? Effect.succeed(new Set())

@@ -1,5 +1,5 @@
 /**
- * The books, with billing accounts, their entries, and one operation for each posting. An operation is a transaction: if it succeeds, its changes are
+ * The books: billing accounts, their entries, and one operation for each posting. An operation is a transaction: if it succeeds, its changes are
  * durable, and if it fails, it has no effect. To combine several postings in one transaction, use `Writer`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -32,22 +32,22 @@ export interface Totals {
   readonly reserved: Nano
   readonly escrowed: Nano
   readonly open_calls: number
-  /** When the oldest open call was admitted; `null` if no call is open. */
+  /** The admission time of the oldest open call; `null` if no call is open. */
   readonly oldest_at: number | null
-  /** When `verify` last found the books correct; `null` if it never has. `findings` counts the findings of its last run. */
+  /** The time when `verify` last found the books correct; `null` if it never did. `findings` is the number of findings of its last run. */
   readonly verified_at: number | null
   readonly findings: number
 }
 
-/** The arguments of an operation are its posting. The description of the entry is optional. */
+/** The arguments of an operation: its posting, with an optional description of the entry. */
 export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
 type Words<A> = A extends { readonly description: string }
   ? Omit<A, "description"> & { readonly description?: string }
   : A
 
 /**
- * Commits a posting as a transaction. `beside` contains other modules' statements that commit or fail with it. Fails with `Conflict` if one of them
- * does not match its rows.
+ * An operation. It commits a posting as a transaction. `beside` contains other modules' statements that commit or fail with it. Fails with `Conflict`
+ * if one of them does not match its rows.
  */
 export interface Operation<Tag extends Posting["_tag"]> {
   (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
@@ -64,8 +64,8 @@ export interface LedgerContract {
   /** Credits an account from outside, for example with a purchase or a grant. Returns its balance. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes back unreserved credit, and returns the amount taken. A purchase is taken from giftable credit first, and a grant (`admin`) from granted
-   * credit. With `payment`, the account owes the rest.
+   * Takes back unreserved credit and returns the amount taken. A purchase is taken from giftable credit first, and a grant (`admin`) from granted
+   * credit. With `payment`, the account owes the remaining amount.
    */
   readonly takeBack: Operation<"TakeBack">
   /** Begins a period of an allowance (`Renewing`) and takes back the unused part of the previous one. */
@@ -74,7 +74,7 @@ export interface LedgerContract {
   readonly escrow: Operation<"Escrow">
   /** Releases escrowed credit to the recipient (`transfer_release`) or returns it to the sender (`transfer_return`). */
   readonly endEscrow: Operation<"EndEscrow">
-  /** Sets an API key's spending limit, which also counts earlier charges in the current period. `null` removes the limit. */
+  /** Sets an API key's spending limit. The limit also counts earlier charges in the current period. `null` removes the limit. */
   readonly setLimit: Operation<"SetLimit">
   /** Creates a budget, changes its terms, or removes it (with `null`). */
   readonly setBudget: Operation<"SetBudget">
@@ -118,7 +118,7 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
 
 /**
  * The maximum number of filtered pages that are read concurrently. Until their index is built (`storage/engine/Indexes`), each of these reads scans
- * the entries of all accounts, and other requests need connections too.
+ * the entries of all accounts, and other requests also need connections.
  */
 const scansMax = 2
 

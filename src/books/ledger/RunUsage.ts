@@ -13,8 +13,8 @@ export interface ModelSum {
 }
 
 /**
- * Sums the calls of these runs by the model that served them, highest cost first. Every call of a run has a budget, so the query can use partial
- * indexes.
+ * Sums the calls of these runs by the model that served them, highest cost first. The condition on `budgets` holds for every call of a run, and lets
+ * the query use a partial index.
  */
 export const usageOfRuns = (
   sql: SqlClient,
@@ -26,7 +26,7 @@ export const usageOfRuns = (
       sql<Omit<ModelSum, "cost"> & { readonly cost: string }>`SELECT d.model, COUNT(*) AS requests,
           CAST(SUM(r.cost) AS TEXT) AS cost, SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens
         FROM tollgate_usage_dimensions d
-        CROSS JOIN tollgate_usage_records r ON r.dimensions = d.number AND r.budgets IS NOT NULL
+        CROSS JOIN tollgate_usage_records r ON r.dimensions = d.number AND instr(r.budgets, '"run_') > 0
         WHERE d.run_id IN (SELECT value FROM json_each(${JSON.stringify(runs)})) AND d.run_id <> '' AND +d.tenant_id = ${tenant}
         GROUP BY d.model ORDER BY SUM(r.cost) DESC, d.model`
     ),

@@ -1,12 +1,13 @@
 /**
- * The log of charges: every ledger entry is a leaf of an append-only Merkle tree in the formats of C2SP (tlog-tiles, tlog-checkpoint). Anyone
- * with a receipt can check that the entry is in the log, and that the log never changed. A loop adds entries after their commit.
+ * The log of charges: every ledger entry is a leaf of an append-only Merkle tree in the formats of C2SP (tlog-tiles, tlog-checkpoint). Anyone with a
+ * receipt can verify that the entry is in the log and that existing entries of the log never change. A loop adds entries after their commit.
  *
  * Where the specification is silent:
- * - The index of a leaf is the rank of its entry among all entries by row. Rows of PostgreSQL have gaps, and a row may commit after a later one.
- *   Entries before the first gap are final. A gap that stays is passed once the safe horizon is after it (`books/ledger/write/SafeHorizon`).
- * - The log is named by the `public_url` of its first start and keeps that name. `reseal` ends its key; earlier checkpoints stay valid under it.
- * - The key of the salts is stored in plain text, so that `verify` needs no secret: the database has the entries themselves.
+ * - The index of a leaf is the rank of its entry among all entries by row. Row numbers of PostgreSQL have gaps, and a row may commit after a later
+ *   row. Entries before the first gap are final. A permanent gap is passed once the safe horizon is after it (`books/ledger/write/SafeHorizon`).
+ * - The log takes its permanent name from the `public_url` of its first start. `reseal` retires its signing key. Earlier checkpoints remain valid
+ *   under the retired key.
+ * - The key of the salts is stored in plain text, so that `verify` needs no secret. The database contains the entries themselves.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -44,17 +45,17 @@ export interface LogReceipt {
 }
 
 export interface ChargeLogContract {
-  /** Adds the entries that are final, or a part of a long history. Returns the number of added entries. */
+  /** Adds the final entries, or a part of a long history. Returns the number of added entries. */
   readonly add: Effect.Effect<number, BooksUnavailable>
-  /** `layerJobs` runs it. */
+  /** The job that adds entries. `layerJobs` runs it. */
   readonly job: Loop.Job
   /** The newest checkpoint; `undefined` before the first. */
   readonly checkpoint: Effect.Effect<string | undefined>
-  /** The first hashes of a tile; `undefined` if it does not have as many. */
+  /** Returns the first `width` hashes of a tile; `undefined` if the tile contains fewer. */
   readonly tile: (key: TileKey, width: number) => Effect.Effect<Uint8Array | undefined>
   /** The verifier keys of the log, newest first. */
   readonly keys: Effect.Effect<ReadonlyArray<string>>
-  /** `undefined` while the entry is not in the log yet. */
+  /** Returns the proof for an entry; `undefined` if the entry is not in the log yet. */
   readonly receipt: (entry: LoggedEntry) => Effect.Effect<LogReceipt | undefined>
 }
 
@@ -63,12 +64,15 @@ export class ChargeLog extends Context.Tag("tollgate/log/ChargeLog")<ChargeLog, 
   static readonly layerJobs = Loop.layer(ChargeLog, ({ job }) => [job])
 }
 
-/** The entries read at a time, which takes a few milliseconds; per transaction; and the maximum number of transactions in a turn. */
+/**
+ * The number of entries to read at a time (reading takes a few milliseconds), the number of reads per transaction, and the maximum number of
+ * transactions per iteration.
+ */
 const entriesInPiece = 512
 const piecesInTransaction = 16
 const transactionsMax = 32
 
-/** The pauses after a turn with more to do, and between checkpoints. */
+/** The pauses after an iteration with remaining work, and between checkpoints. */
 const pauseBusy = "100 millis"
 const pauseIdle = "1 second"
 
@@ -81,11 +85,11 @@ interface Parts {
 }
 
 interface State {
-  /** Every entry up to this row is final, as the safe horizon showed. */
+  /** The last row that the safe horizon has shown to be final. */
   settled: number
-  /** The row before the gap that the previous turn ended at. */
+  /** The row before the gap at which the previous iteration stopped. */
   gap: number | undefined
-  /** The key that signs, unsealed. */
+  /** The unsealed signing key. */
   signer: { readonly key: string; readonly secret: KeyObject } | undefined
 }
 
@@ -95,7 +99,7 @@ const make = Effect.gen(function* () {
     sql: yield* SqlClient,
     writer: yield* Writer,
     secret: yield* DeploymentSecret,
-    // A key name has neither spaces nor plus signs.
+    // A key name must not contain spaces or plus signs.
     origin: public_url.replace(/^[a-z]+:\/\//i, "").replace(/[\s+]+/g, "-"),
     state: { settled: 0, gap: undefined, signer: undefined }
   }
@@ -135,7 +139,7 @@ const addTo = (parts: Parts): ChargeLogContract["add"] =>
     let added = 0
     for (let i = 0; i < transactionsMax; i++) {
       const head = (yield* Effect.orDie(Head.read(sql))) ?? (yield* begin(parts))
-      // Another node is making the log.
+      // Another node is creating the log.
       if (head === undefined) return added
       const signer = yield* signerOf(parts, head.origin)
       if (signer === undefined) return added
@@ -164,7 +168,7 @@ interface Signer {
 const checkpointOf = (origin: string, edge: Edge, { key, secret }: Signer): string =>
   Note.signed(Note.checkpointText({ origin, size: edge.size, root: Tree.rootOf(edge) }), key, secret)
 
-/** Makes the empty log with its first key. `undefined` if another node does. */
+/** Creates the empty log with its first key. Returns `undefined` if another node creates it. */
 const begin = Effect.fnUntraced(function* ({ origin, secret, sql, writer }: Parts) {
   const { public: key, secret: made } = Note.newKey()
   const sealed = yield* secret.seal(made)
@@ -176,7 +180,7 @@ const begin = Effect.fnUntraced(function* ({ origin, secret, sql, writer }: Part
   return yield* Effect.orDie(Head.read(sql))
 })
 
-/** The key that signs: a new one if the deployment's secret was lost. `undefined` if another node makes it. */
+/** Returns the signing key, or a new key if the deployment's secret was lost. Returns `undefined` if another node creates it. */
 const signerOf = Effect.fnUntraced(function* ({ secret, sql, state, writer }: Parts, origin: string) {
   const found = yield* Effect.orDie(Head.signingKey(sql))
   if (found === undefined) {
@@ -196,11 +200,11 @@ interface Piece {
   readonly entries: number
   /** The row of the last entry. */
   readonly last: number
-  /** The changed tiles by level and index, with the row of the first entry where that is new. */
+  /** The changed tiles by level and index. `first` is the row of a tile's first entry, if the row is new. */
   readonly tiles: ReadonlyMap<string, { readonly tile: Tree.Tile; readonly first: number | null }>
 }
 
-/** The next entries as leaves, at most a transaction's. */
+/** Reads the next entries as leaves, for at most one transaction. */
 const pieceAfter = Effect.fnUntraced(function* (parts: Parts, head: Head.Head): Effect.fn.Return<Piece, SqlError> {
   let { edge, entry: last } = head
   const tiles = new Map<string, { readonly tile: Tree.Tile; readonly first: number | null }>()
@@ -221,7 +225,7 @@ const pieceAfter = Effect.fnUntraced(function* (parts: Parts, head: Head.Head): 
   return { edge, entries: edge.size - head.edge.size, last, tiles }
 })
 
-/** The next entries after the row `last` that no later commit can precede. */
+/** Reads the next final entries after the row `last`. No later commit can precede a final entry. */
 const finalAfter = (parts: Parts, last: number): Effect.Effect<ReadonlyArray<LoggedEntry>, SqlError> => {
   const { sql } = parts
   const read = entriesAfter(sql, last, Number.MAX_SAFE_INTEGER, entriesInPiece)
@@ -231,7 +235,10 @@ const finalAfter = (parts: Parts, last: number): Effect.Effect<ReadonlyArray<Log
   })
 }
 
-/** The entries before the first gap of rows. If the same gap ended the previous turn, the safe horizon shows how far entries are final. */
+/**
+ * Returns the entries before the first gap between rows. If the previous iteration stopped at this gap, the safe horizon determines the final
+ * entries.
+ */
 const withoutGaps = Effect.fnUntraced(function* (
   { sql, state }: Parts,
   last: number,
@@ -254,7 +261,7 @@ const withoutGaps = Effect.fnUntraced(function* (
   }
   const horizon = yield* SafeHorizon.find(sql, 0)
   if (horizon === undefined) return found
-  // Only up to an existing row: after a crash, a sequence may repeat the numbers after it.
+  // The limit must be an existing row, because after a crash a sequence may repeat the numbers after the last row.
   state.settled = Math.min(horizon.entry, yield* lastEntry(sql))
   return final(yield* entriesAfter(sql, last, state.settled, entriesInPiece))
 })
@@ -279,9 +286,9 @@ const receiptOf = (sql: SqlClient): ChargeLogContract["receipt"] =>
     }
   }, Effect.orDie)
 
-/** A new secret cannot open the private key. The log continues with a new key; the public key of the old one stays. */
+/** Discards the private key, because a new secret cannot open it. The log continues with a new key. The old public key remains published. */
 export const logKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_log_keys WHERE sealed IS NOT NULL`,
   statements: () => [{ text: "UPDATE tollgate_log_keys SET sealed = NULL WHERE sealed IS NOT NULL", params: [] }],
-  notice: () => "the key of the log of charges is replaced: checkpoints so far stay valid under the old key"
+  notice: () => "the signing key of the log of charges is replaced: earlier checkpoints remain valid under the old key"
 }

@@ -1,4 +1,4 @@
-/** Invariants between the log and the ledger, both ways: each entry has its leaf, and the log has nothing else. */
+/** Invariants between the log and the ledger in both directions: each entry has its leaf, and the log contains nothing else. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { pieceSize, turn } from "../../kernel/Pieces.ts"
@@ -12,7 +12,10 @@ import * as Note from "./Note.ts"
 import * as Tree from "./Tree.ts"
 import type { Edge } from "./Tree.ts"
 
-/** Tiles that the head does not have: after its edge, or on a level that no tree reaches. In one statement, so they belong to the head. */
+/**
+ * Selects tiles that do not belong to the head: after its edge, or on a level that no tree reaches. A single statement reads the head and the tiles
+ * in one snapshot.
+ */
 const selectForeign = `SELECT CAST(t.level AS TEXT) AS level, CAST(t.n AS TEXT) AS n
   FROM tollgate_log_tiles t LEFT JOIN tollgate_log_head h ON true LEFT JOIN ${Head.spans} v ON v.level = t.level
   WHERE v.level IS NULL OR h.id IS NULL OR t.n < 0 OR t.n > h.size / v.span
@@ -24,7 +27,7 @@ const foreign = (sql: SqlClient) =>
     rows.map(({ level, n }): CheckRow => ({ id: `tile ${level}/${n}`, expected: "absent", found: "present" }))
   )
 
-/** The partial tiles at the edge, and the checkpoint's text and signature. */
+/** Checks the partial tiles at the edge, and the checkpoint's text and signature. */
 const headFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   const faults: Array<CheckRow> = [...(yield* foreign(sql))]
   const head = yield* Head.read(sql)
@@ -76,7 +79,7 @@ const comparer = (sql: SqlClient, head: Head.Head, faults: Array<CheckRow>) => {
   return { full, last }
 }
 
-/** Compares the stored row of a tile's first entry. It finds the leaf of an entry. */
+/** Checks the stored row of a tile's first entry. The lookup of an entry's leaf uses this row. */
 const firstFault = Effect.fnUntraced(function* (sql: SqlClient, { seq }: LoggedEntry, index: number) {
   const n = index / Tree.tileWidth
   const first = yield* Head.tileWith(sql, seq)
@@ -85,7 +88,7 @@ const firstFault = Effect.fnUntraced(function* (sql: SqlClient, { seq }: LoggedE
     : [{ id: `the first entry of tile 0/${n}`, expected: `row ${seq}`, found: `row ${first?.first ?? "unknown"}` }]
 })
 
-/** Every entry up to the head's as a leaf again. Earlier entries and full tiles never change, so the check works while others are added. */
+/** Recomputes the leaf of every entry up to the head. Earlier entries and full tiles never change, so the check works while others are added. */
 const treeFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   const faults: Array<CheckRow> = []
   const head = yield* Head.read(sql)

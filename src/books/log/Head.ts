@@ -7,14 +7,14 @@ import type { NoteKey } from "./Note.ts"
 import { hashSize, spanOf } from "./Tree.ts"
 import type { Edge, Tile, TileKey } from "./Tree.ts"
 
-/** The levels of tiles: enough for 2^48 entries. */
+/** The levels of tiles. They suffice for 2^48 entries. */
 export const levels: ReadonlyArray<number> = [0, 1, 2, 3, 4, 5]
 
-/** The levels with the number of leaves below a full tile, for a join. */
+/** SQL rows of the levels, each with the number of leaves below a full tile, for a join. */
 export const spans = `(${levels.map((level) => `SELECT ${level} AS level, ${spanOf(level)} AS span`).join(" UNION ALL ")})`
 
 export interface Head {
-  /** The name of the log, which does not change. */
+  /** The permanent name of the log. */
   readonly origin: string
   /** The key of the leaves' salts. */
   readonly salt: string
@@ -33,11 +33,11 @@ interface HeadRow {
   readonly hashes: Uint8Array | null
 }
 
-/** In one statement, so the tiles belong to the head. */
+/** Selects the head and its tiles in one statement, so the tiles belong to the head. */
 const selectHead = `SELECT h.origin, h.salt, h.size, h.entry, h.checkpoint, t.hashes FROM tollgate_log_head h
   JOIN ${spans} v ON true LEFT JOIN tollgate_log_tiles t ON t.level = v.level AND t.n = h.size / v.span ORDER BY v.level`
 
-/** `undefined` before the log's first checkpoint. */
+/** Reads the head; `undefined` before the log's first checkpoint. */
 export const read = (sql: SqlClient): Effect.Effect<Head | undefined, SqlError> =>
   Effect.map(sql.unsafe<HeadRow>(selectHead), (rows) => {
     const [row] = rows
@@ -52,7 +52,7 @@ export const read = (sql: SqlClient): Effect.Effect<Head | undefined, SqlError> 
     }
   })
 
-/** The head of the log without its tiles. */
+/** Reads the head of the log without its tiles. */
 export const readShort = (
   sql: SqlClient
 ): Effect.Effect<Pick<HeadRow, "checkpoint" | "entry" | "origin" | "size"> | undefined, SqlError> =>
@@ -63,7 +63,7 @@ export const readShort = (
     ([row]) => row
   )
 
-/** The stored hashes of a tile. */
+/** Reads the stored hashes of a tile. */
 export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8Array | undefined, SqlError> =>
   Effect.map(
     sql<{
@@ -72,7 +72,7 @@ export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8
     ([row]) => row?.hashes
   )
 
-/** The tile of level 0 with the entry in the row `seq`, and the row of the tile's first entry. */
+/** Finds the tile of level 0 that contains the entry in the row `seq`, and the row of the tile's first entry. */
 export const tileWith = (sql: SqlClient, seq: number) =>
   Effect.map(
     sql<{ readonly n: number; readonly first: number }>`SELECT n, first FROM tollgate_log_tiles
@@ -82,7 +82,7 @@ export const tileWith = (sql: SqlClient, seq: number) =>
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Moves the head. Refused if another node has moved it. */
+/** Builds the statement that moves the head. It is refused if another node has moved the head. */
 export const moving = (
   before: Pick<Head, "checkpoint">,
   after: Pick<Head, "checkpoint" | "entry"> & { readonly size: number }
@@ -92,14 +92,14 @@ export const moving = (
   rows: 1
 })
 
-/** Writes a new or wider tile. `first` is the row of the tile's first entry, if that is new. */
+/** Builds the statement that writes a new or wider tile. `first` is the row of the tile's first entry, if the row is new. */
 export const writing = ({ hashes, level, n }: Tile, first: number | null): Statement => ({
   text: `INSERT INTO tollgate_log_tiles (level, n, hashes, first) VALUES (?, ?, ?, ?)
     ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes`,
   params: [level, n, hashes, first]
 })
 
-/** Makes the log. Refused if it exists. */
+/** Builds the statement that creates the log. It is refused if the log exists. */
 export const making = ({ checkpoint, origin, salt }: Pick<Head, "checkpoint" | "origin" | "salt">): Statement => ({
   text: `INSERT INTO tollgate_log_head (id, origin, salt, size, entry, checkpoint) VALUES (1, ?, ?, 0, 0, ?)
     ON CONFLICT DO NOTHING RETURNING id`,
@@ -109,7 +109,7 @@ export const making = ({ checkpoint, origin, salt }: Pick<Head, "checkpoint" | "
 
 // ---- keys ---------------------------------------------------------------------------------------------------------------
 
-/** The key that signs, sealed. */
+/** Reads the sealed signing key. */
 export const signingKey = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly public: string; readonly sealed: string }>`SELECT public, sealed FROM tollgate_log_keys
@@ -117,7 +117,7 @@ export const signingKey = (sql: SqlClient) =>
     ([row]) => row
   )
 
-/** Adds the key that signs. Refused if there is one. */
+/** Builds the statement that adds the signing key. It is refused if there is one. */
 export const addingKey = (key: string, sealed: string, now: number): Statement => ({
   text: `INSERT INTO tollgate_log_keys (public, sealed, created_at)
     SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
@@ -126,12 +126,12 @@ export const addingKey = (key: string, sealed: string, now: number): Statement =
   rows: 1
 })
 
-/** All keys that ever signed, newest first, under the name of the log. */
+/** Reads all signing keys, past and present, newest first, under the name of the log. */
 export const keys = (sql: SqlClient, name: string): Effect.Effect<ReadonlyArray<NoteKey>, SqlError> =>
   Effect.map(
     sql<{ readonly public: string }>`SELECT public FROM tollgate_log_keys ORDER BY created_at DESC, public`,
     (rows) => rows.map((row) => ({ name, public: row.public }))
   )
 
-/** The number of hashes in a stored tile. */
+/** Returns the number of hashes in a stored tile. */
 export const widthOf = (hashes: Uint8Array): number => hashes.length / hashSize

@@ -2,7 +2,7 @@
  * The leaf of a ledger entry: lines of text, `name value`. Its salt is a keyed hash of account and number, so the hashes in public tiles cannot be
  * guessed. The salt's key is stored with the log, because a reader of the database can read the entries themselves.
  *
- * Texts that may contain a line break are JSON strings. Amounts are in nano-USD, times in milliseconds since 1970.
+ * Values that may contain a line break are JSON strings. Amounts are in nano-USD. Times are in milliseconds since 1970.
  */
 import { hash } from "node:crypto"
 import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
@@ -12,11 +12,13 @@ export const leafVersion = "tollgate-entry/1"
 /** The salt's length in characters of base64: 132 bits. */
 const saltLength = 22
 
-/** Half of a keyed hash cannot be extended, so a key before the text is enough; an HMAC would take most of an entry's time. */
+/**
+ * Computes an entry's salt. A truncated hash cannot be extended, so a key before the text suffices. An HMAC would take most of the time per entry.
+ */
 export const saltOf = (key: string, { billing_account_id, number }: LoggedEntry): string =>
   hash("sha256", `${key}\n${billing_account_id}\n${number}`, "base64url").slice(0, saltLength)
 
-/** The text of an entry's leaf. Different entries have different texts. */
+/** Returns the text of an entry's leaf. Different entries have different texts. */
 export const leafOf = (key: string, entry: LoggedEntry): string =>
   `${leafVersion}
 account ${JSON.stringify(entry.billing_account_id)}

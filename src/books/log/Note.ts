@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign, verify } from "node:crypto"
 import type { JsonWebKey, KeyObject } from "node:crypto"
 
-/** A key that signs notes: its name, and its public half in base64. */
+/** A key that signs notes: its name and its public key in base64. */
 export interface NoteKey {
   readonly name: string
   readonly public: string
@@ -17,11 +17,11 @@ const keyIdOf = ({ name, public: key }: NoteKey): Buffer =>
     4
   )
 
-/** The verifier key as Go's `sumdb/note` writes it: name, key id and public key. */
+/** Returns the verifier key in the format of Go's `sumdb/note`: name, key id and public key. */
 export const verifierKey = (key: NoteKey): string =>
   `${key.name}+${keyIdOf(key).toString("hex")}+${Buffer.concat([ed25519, Buffer.from(key.public, "base64")]).toString("base64")}`
 
-/** A new key pair: the public key in base64, and the private one as a JSON Web Key. */
+/** Creates a key pair: the public key in base64, and the private key as a JSON Web Key. */
 export const newKey = (): { readonly public: string; readonly secret: string } => {
   const { privateKey } = generateKeyPairSync("ed25519")
   return { public: publicOf(privateKey), secret: JSON.stringify(privateKey.export({ format: "jwk" })) }
@@ -30,7 +30,7 @@ export const newKey = (): { readonly public: string; readonly secret: string } =
 export const secretKey = (secret: string): KeyObject =>
   createPrivateKey({ key: JSON.parse(secret) as JsonWebKey, format: "jwk" })
 
-/** The public half of a private key, in base64. */
+/** Returns the public key of a private key, in base64. */
 export const publicOf = (secret: KeyObject): string =>
   Buffer.from(createPublicKey(secret as never).export({ format: "jwk" }).x!, "base64url").toString("base64")
 
@@ -40,13 +40,13 @@ const publicKey = (key: string): KeyObject =>
     format: "jwk"
   })
 
-/** A note: the text, which ends with a line break, and its signature. */
+/** Signs a note. Returns the text and its signature. The text must end with a line break. */
 export const signed = (text: string, key: NoteKey, secret: KeyObject): string => {
   const signature = Buffer.concat([keyIdOf(key), sign(null, Buffer.from(text), secret)])
   return `${text}\n— ${key.name} ${signature.toString("base64")}\n`
 }
 
-/** The text of a note that one of the keys signed; `undefined` if none did, or if a signature of one is wrong. */
+/** Returns the text of a note signed by one of the keys; `undefined` if none signed it or if a signature by one of them is wrong. */
 export const opened = (note: string, keys: ReadonlyArray<NoteKey>): string | undefined => {
   const end = note.lastIndexOf("\n\n")
   if (end < 0 || !note.endsWith("\n")) return undefined
@@ -56,7 +56,7 @@ export const opened = (note: string, keys: ReadonlyArray<NoteKey>): string | und
     const [, name, base64] = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? []
     if (name === undefined || base64 === undefined) return undefined
     const bytes = Buffer.from(base64, "base64")
-    // An encoding with stray bits is another text for the same bytes.
+    // Base64 with stray bits would be another text for equal bytes.
     if (bytes.toString("base64") !== base64) return undefined
     const key = keys.find((one) => one.name === name && keyIdOf(one).equals(bytes.subarray(0, 4)))
     if (key === undefined) continue

@@ -1,30 +1,30 @@
 /**
- * The Merkle tree of RFC 6962 over SHA-256, stored as tiles (C2SP tlog-tiles). A tile of level 0 has the hashes of 256 leaves, a tile of a
- * higher level the hashes of 256 full tiles below it. The last tile of a level may be partial. Tiles only ever grow.
+ * The Merkle tree of RFC 6962 over SHA-256, stored as tiles (C2SP tlog-tiles). A tile of level 0 contains the hashes of 256 leaves. A tile of a
+ * higher level contains the hashes of 256 full tiles below it. The last tile of a level may be partial. Tiles never shrink.
  */
 import { hash } from "node:crypto"
 import type { Range } from "../../kernel/Pieces.ts"
 
-/** The hashes of a full tile, and the bytes of a hash. */
+/** The number of hashes in a full tile, and the size of a hash in bytes. */
 export const tileWidth = 256
 export const hashSize = 32
 export const tileSize = tileWidth * hashSize
 
 const sha256 = (data: Uint8Array | string): Buffer => hash("sha256", data, "buffer")
 
-/** The hash of a leaf: its text after a zero byte. */
+/** Returns the hash of a leaf: a zero byte followed by its text. */
 export const leafHash = (text: string): Buffer => sha256(`\0${text}`)
 
 const pair = Buffer.alloc(1 + 2 * hashSize, 1)
 
-/** The hash of a node with two children. */
+/** Returns the hash of a node with two children. */
 export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => {
   pair.set(left, 1)
   pair.set(right, 1 + hashSize)
   return sha256(pair)
 }
 
-/** The root of a complete subtree, given the hashes of its lowest level; their number is a power of two. */
+/** Returns the root of a complete subtree from the hashes of its lowest level. Their number must be a power of two. */
 export const subtreeRoot = (hashes: Uint8Array): Buffer => {
   const row = Buffer.from(hashes)
   for (let length = row.length; length > hashSize; length /= 2) {
@@ -37,7 +37,7 @@ export const subtreeRoot = (hashes: Uint8Array): Buffer => {
 
 export interface TileKey {
   readonly level: number
-  /** Its index within the level. */
+  /** The tile's index within the level. */
   readonly n: number
 }
 
@@ -45,13 +45,13 @@ export interface Tile extends TileKey {
   readonly hashes: Uint8Array
 }
 
-/** The number of leaves below a full tile. */
+/** Returns the number of leaves below a full tile. */
 export const spanOf = (level: number): number => tileWidth ** (level + 1)
 
-/** The number of hashes in the last, partial tile of a level; 0 if there is none. */
+/** Returns the number of hashes in the partial last tile of a level; 0 if there is none. */
 export const edgeWidth = (size: number, level: number): number => Math.floor(size / tileWidth ** level) % tileWidth
 
-/** The levels that the tree of this size has. */
+/** Returns the number of levels in a tree of this size. */
 export const levelsOf = (size: number): number => {
   let levels = 0
   while (size >= tileWidth ** levels) levels++
@@ -60,7 +60,7 @@ export const levelsOf = (size: number): number => {
 
 // ---- appending ----------------------------------------------------------------------------------------------------------
 
-/** The size of a tree, and the partial tile of each level, empty if there is none. Appending needs nothing else. */
+/** The size of a tree, and the partial tile of each level (empty if there is none). Appending needs nothing else. */
 export interface Edge {
   readonly size: number
   readonly tiles: ReadonlyArray<Uint8Array>
@@ -70,7 +70,7 @@ const empty = new Uint8Array(0)
 
 export const emptyEdge: Edge = { size: 0, tiles: [] }
 
-/** Appends the hashes of leaves. Returns the new edge and every tile that changed. */
+/** Appends the hashes of leaves. Returns the new edge and every changed tile. */
 export const append = (
   edge: Edge,
   leaves: Uint8Array
@@ -95,7 +95,7 @@ export const append = (
   return { edge: { size: edge.size + leaves.length / hashSize, tiles }, changed }
 }
 
-/** The root of the whole tree. */
+/** Returns the root of the tree. */
 export const rootOf = ({ tiles }: Edge): Buffer => {
   let root: Buffer | undefined
   for (const tile of tiles) {
@@ -112,14 +112,14 @@ export const rootOf = ({ tiles }: Edge): Buffer => {
 
 // ---- proofs -------------------------------------------------------------------------------------------------------------
 
-/** The largest power of two below `size`. */
+/** Returns the largest power of two below `size`. */
 const split = (size: number): number => {
   let power = 1
   while (power * 2 < size) power *= 2
   return power
 }
 
-/** The ranges of leaves whose roots prove the leaf at `index` in the tree of this size, from the leaf upwards. */
+/** Returns the ranges of leaves whose roots prove the leaf at `index` in the tree of this size, from the leaf upwards. */
 export const inclusionRanges = (index: number, size: number): ReadonlyArray<Range> => {
   const ranges: Array<Range> = []
   for (let [from, to] = [0, size]; to - from > 1;) {
@@ -135,7 +135,7 @@ export const inclusionRanges = (index: number, size: number): ReadonlyArray<Rang
   return ranges.toReversed()
 }
 
-/** The ranges of leaves whose roots prove that the tree of `old` leaves begins the tree of `size` leaves. */
+/** Returns the ranges of leaves whose roots prove that the tree of `old` leaves is a prefix of the tree of `size` leaves. */
 export const consistencyRanges = (old: number, size: number): ReadonlyArray<Range> => {
   if (old === 0 || old === size) return []
   const ranges: Array<Range> = []
@@ -160,7 +160,7 @@ interface Part extends TileKey {
   readonly count: number
 }
 
-/** The complete subtrees of a range, the largest first. The range begins at a multiple of the first one's size. */
+/** Returns the complete subtrees of a range, the largest first. The range must begin at a multiple of the first subtree's size. */
 const partsOf = ({ from, to }: Range): ReadonlyArray<Part> => {
   const parts: Array<Part> = []
   for (let start = from; start < to;) {
@@ -182,13 +182,13 @@ const partsOf = ({ from, to }: Range): ReadonlyArray<Part> => {
   return parts
 }
 
-/** The tiles that the roots of these ranges need. */
+/** Returns the tiles that contain the hashes for the roots of these ranges. */
 export const tilesOf = (ranges: ReadonlyArray<Range>): ReadonlyArray<TileKey> => {
   const keys = new Map(ranges.flatMap(partsOf).map(({ level, n }) => [`${level}/${n}`, { level, n }]))
   return [...keys.values()]
 }
 
-/** The root of each range, from tiles that may be wider than the tree had them. */
+/** Computes the root of each range. The tiles may be wider than they were in the tree. */
 export const rootsOf = (ranges: ReadonlyArray<Range>, tileOf: (key: TileKey) => Uint8Array): ReadonlyArray<Buffer> =>
   ranges.map((range) =>
     partsOf(range)

@@ -1,11 +1,12 @@
 /**
- * The lines of a price, and how they divide a call's figures. No token is charged twice, because the lines for details (cached tokens, reasoning)
- * subtract their tokens from the totals, and the lines for the totals charge the rest.
+ * The lines of a price, and the division of a call's figures among them. No token is charged twice: the lines for details (cached tokens, reasoning)
+ * subtract their tokens from the totals, and the lines for the totals charge the remaining tokens.
  *
  * Where the specification is silent:
- * - Tokens of a kind that has no line of its own are charged like the kind that contains them. One-hour cache writes use the line for cache writes,
- *   and cached audio uses the line for cached tokens, if there is one. All other kinds count as prompt or completion tokens.
- * - A line with `above` replaces the line for the same quantity if the prompt has more tokens than that. It then applies to all tokens of the call.
+ * - Tokens of a kind without its own line are charged like the kind that contains them. One-hour cache writes use the line for cache writes, and
+ *   cached audio uses the line for cached tokens, if there is one. All other kinds count as prompt or completion tokens.
+ * - A line with `above` replaces the line for the same quantity if the prompt has more than `above` tokens. The line then applies to all tokens of
+ *   the call.
  */
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
@@ -28,7 +29,7 @@ export interface PriceLine {
   readonly factors?: ReadonlyArray<string> | undefined
 }
 
-/** The quantities that were counted for a call. */
+/** The counted quantities of a call. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -68,7 +69,7 @@ export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number):
   return [...chosen.values()]
 }
 
-/** Returns the lines that apply to a call, each with its units. Together they cover each token once. */
+/** Returns the lines that apply to a call, each with its units. Together, they cover each token once. */
 export const billed = (lines: ReadonlyArray<PriceLine>, figures: Figures): ReadonlyArray<Billed> => {
   const counting = linesAt(lines, figures.prompt_tokens)
   const details = figures.token_details
@@ -109,7 +110,7 @@ const totalOf = (detail: TokenDetail): Quantity => {
 /** Computes the charge for the figures with these lines. */
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
 
-/** The display names of units. For all other quantities, the line names the unit. */
+/** The display names of units. For all other quantities, the line states the unit. */
 export const unitWords: { readonly [Q in Quantity]?: string } = {
   prompt_tokens: "prompt token",
   completion_tokens: "completion token",

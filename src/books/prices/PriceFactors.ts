@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - A unit price has at most 18 decimal places. If the product with a factor has more, it is rounded half-up once, in the price's version.
- * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over its plan's.
+ * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over the factor of its plan.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "../../kernel/Money.ts"
@@ -19,7 +19,7 @@ export interface PriceFactor {
 const million = 1_000_000n
 const rule = 'must be a decimal number above 0 and at most 1000, with at most 6 decimal places, such as "1.15"'
 
-/** A factor in the configuration. 1 means no factor. */
+/** A factor in the configuration. The value 1 means no factor. */
 export const PriceFactor: Schema.Schema<PriceFactor, string | number> = Schema.transformOrFail(
   Schema.Union(Schema.String, Schema.JsonNumber).annotations({ message: () => ({ message: rule, override: true }) }),
   Schema.declare((value): value is PriceFactor => typeof value === "object"),
@@ -44,7 +44,7 @@ export const times = (price: UnitPrice, { millionths }: PriceFactor): UnitPrice 
   divideHalfUp(price * millionths, million) as UnitPrice
 
 export interface PriceFactorsContract {
-  /** Returns the factor for a tenant's calls; `undefined` means list price. It runs for every call, so it must read only from memory. */
+  /** Returns the factor for a tenant's calls; `undefined` means the list price. It runs for every call, so it must read only from memory. */
   readonly of: (tenant: string) => PriceFactor | undefined
   /** Every factor that `of` may return. */
   readonly all: ReadonlyArray<PriceFactor>

@@ -1,6 +1,6 @@
 /**
- * Stores the prices of past charges. The id of a version is a hash of its lines, and usage records contain this id, so a charge can be recomputed
- * years later even if the price has changed.
+ * Stores the prices of past charges. The id of a version is a hash of its lines. Usage records contain this id, so a charge can be recomputed years
+ * later even if the price has changed.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"

@@ -30,7 +30,7 @@ const Pricing = Schema.Struct({
   completion: Schema.String,
   request: Schema.String,
   ...details,
-  /** Prices of a call with a longer prompt, which apply to all its tokens. If a field is missing, the base price applies. */
+  /** Prices of calls with longer prompts. They apply to all tokens of the call. If a field is missing, the base price applies. */
   long_context: Schema.optionalWith(
     Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
     { exact: true }
@@ -40,11 +40,11 @@ const Pricing = Schema.Struct({
 /** A request field that changes the price of a call. */
 const ModelExtra = Schema.Struct({
   field: Schema.String,
-  /** The allowed values or tool types. If this is missing, all are allowed. */
+  /** The allowed values or tool types. If the field is missing, all are allowed. */
   values: Schema.optional(Schema.Array(Schema.String)),
   /** The factor on the ordinary price, as a decimal string. */
   price_factor: Schema.String,
-  /** USD added to the price of such a call, as a decimal string. */
+  /** USD added to the price of a call with the field, as a decimal string. */
   request: Schema.String
 })
 
@@ -124,7 +124,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Create a chat completion, optionally streamed; the model gets unknown fields unchanged"
+        "Create a chat completion, optionally streamed; unknown fields are passed to the model unchanged"
       )
   )
   .add(
@@ -152,7 +152,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(OpenApi.Summary, "Get one model with its prices")
   )
   .add(
-    // Returns one model. Its id may contain unescaped slashes.
+    // Serves `model` for ids that contain unescaped slashes.
     HttpApiEndpoint.get("modelBelow", "/v1/models/*")
       .setPath(Schema.Struct({ "*": Schema.String }))
       .addSuccess(ModelEntry)

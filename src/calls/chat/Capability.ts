@@ -1,4 +1,4 @@
-/** The capability for chat, Messages and Responses, which share one catalogue of models. */
+/** The capability for chat, Messages and Responses. They share one catalogue of models. */
 import { Effect, Layer } from "effect"
 import * as settings from "../engine/Settings.ts"
 import { MessagesHttp } from "../messages/Http.ts"

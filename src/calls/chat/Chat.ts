@@ -14,7 +14,7 @@ export interface ChatCall extends Call<ChatPrompt> {}
 /** One request for a text completion. */
 export interface TextCall extends Call<TextPrompt> {}
 
-/** Refusals and interruption are the same as in `EngineContract`. */
+/** The chat service. Refusals and interruption are the same as in `EngineContract`. */
 export interface ChatContract {
   readonly complete: (call: ChatCall) => Effect.Effect<Completed<ChatCompletion>, ChatProblem>
   /** Returns once an upstream has begun to respond. */

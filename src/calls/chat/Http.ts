@@ -26,7 +26,7 @@ export const ChatHttp = group(
     const route = yield* routes(chat.least)
     const catalogue = yield* Models
     const all = listed(catalogue, chat.reach, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
-    /** The models that the caller is allowed to call. */
+    /** The models that the caller may call. */
     const rows = callable(all, ({ id }) => findModel(catalogue, id)?.id ?? id)
     const rowOf = (id: string) =>
       Effect.flatMap(rows, (found) => {
@@ -44,7 +44,7 @@ export const ChatHttp = group(
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** Lists all models and their aliases. A model whose date is unknown shows the time when the service started. */
+/** Lists all models and their aliases. If a model's date is unknown, the date is the time when the service started. */
 const listed = (
   { aliases = none, auto, models }: Catalogue,
   reach: ChatContract["reach"],
@@ -64,7 +64,7 @@ const listed = (
     ...row,
     id: "auto",
     name: "Auto",
-    description: "The service chooses the model, which determines the price.",
+    description: "The service chooses the model. The model determines the price.",
     pricing: { prompt: "-1", completion: "-1", request: "-1" }
   }
   return [byAuto, ...rows]

@@ -26,9 +26,9 @@ const asked = <const Name extends string>(name: Name, path: `/${string}`, summar
   HttpApiEndpoint.post(name, path)
     .setPayload(DecisionRequest)
     .addSuccess(DecisionAnswer)
-    .addError(own(422, "The model's own body, which names the invalid field"))
+    .addError(own(422, "The model's own body, with the name of the invalid field"))
     .addError(own(429, "The model's own body; Retry-After is passed through"))
-    .addError(own(529, "The model's own body, if it is overloaded"))
+    .addError(own(529, "The model's own body, if the model is overloaded"))
     .annotate(Fast, true)
     .annotate(ReadsOwnBody, true)
     .annotate(Example, {
@@ -45,7 +45,7 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
     asked(
       "decide",
       "/v1/decisions",
-      "Answer typed questions about a state; reserves 0.30 USD and charges the input tokens"
+      "Answer typed questions about a state; reserves 0.30 USD and charges for the input tokens"
     )
   )
   .add(asked("systemOne", "/v1/systemone", "Answer typed questions on the path that TypeSafe's own clients call"))

@@ -10,11 +10,11 @@ import type { DecisionModel } from "./Settings.ts"
 /** The amount that every call reserves, in nano-USD. */
 export const reservation: Nano = (usd * 30n) / 100n
 
-/** The documented part of a request. Only the model validates the questions, so that newer question types are accepted. */
+/** The documented part of a request. The model, not the service, validates the questions, so newer question types are accepted. */
 export const DecisionRequest = Schema.Struct({
   /** The full context: a string, or any JSON value but null. */
   state: Schema.Unknown,
-  /** The questions by id. The answers use the same ids. */
+  /** The questions by id. The answers use these ids. */
   questions: Schema.Record({
     key: Schema.String,
     value: Schema.Struct({
@@ -35,12 +35,12 @@ export const DecisionAnswer = Schema.Struct({
   usage: Schema.Struct({ input_tokens: Schema.Int, output_tokens: Schema.Int, cost: Schema.Number })
 }).annotations({ identifier: "DecisionAnswer" })
 
-/** A request. `Decisions.decide` checks `state`, `model`, and that `questions` is an object. The model gets all other members unchanged. */
+/** A request. `Decisions.decide` checks `state`, `model`, and that `questions` is an object. All other members are sent to the model unchanged. */
 export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionRequest> {
   readonly [member: string]: unknown
 }
 
-/** Writes the upstream request body, with the upstream's name for the model. `Left` holds the broken rule. */
+/** Builds the upstream request body, with the upstream's name for the model. `Left` holds the broken rule. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

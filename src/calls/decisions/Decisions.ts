@@ -1,6 +1,6 @@
 /**
- * Puts typed questions to one model, without retries. If the model refuses a request, the call fails with `DecisionRefused`. Other upstream failures
- * are `DecisionUpstreamFailed` and `DecisionUpstreamUnreachable`.
+ * Asks one model typed questions, without retries. If the model refuses a request, the call fails with `DecisionRefused`. Other upstream failures are
+ * reported as `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -42,8 +42,8 @@ export interface DecisionCall {
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Memory for the response. The call fails with `Busy` if no memory is free before the model is called, or if the response then does not fit. In the
-   * second case, the response is charged.
+   * Memory for the response. If none is free, the call fails with `Busy` before the model is called. If the response does not fit, the call is
+   * charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
   /** The request id to log. */
@@ -82,11 +82,11 @@ export type DecisionProblem =
 export interface DecisionsContract {
   /** The configured decision model. */
   readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
-  /** Calls the model once, with a timeout of 30 seconds. Reserves 0.30 USD and charges the input tokens. */
+  /** Calls the model once, with a timeout of 30 seconds. Reserves 0.30 USD and charges for the input tokens. */
   readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
 }
 
-/** How long the model may take to send its complete response, in milliseconds. */
+/** The time limit for the model's complete response, in milliseconds. */
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
 /** Response members that may be long. */
@@ -179,7 +179,7 @@ const ask = Effect.fnUntraced(function* (
   }
   const isAnswer = status >= 200 && status < 300
   const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
-  // If the complete response does not fit, its outline is enough to charge for it.
+  // If the complete response does not fit, its outline is enough to compute the charge.
   const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
   if (parsed === undefined) {
     const { usage } = isAnswer ? reportsIn(answer) : noBody
@@ -234,7 +234,7 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
 
 /**
  * Computes the usage and its charge. A reported input token count above `tokensMax` is charged as `tokensMax`. If the model reports no count, every
- * four bytes count as a token. Both cases are marked as estimated. Output tokens are free.
+ * four bytes count as one token. Both cases are marked as estimated. Output tokens are free.
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
   const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
@@ -255,7 +255,7 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
   }
 }
 
-/** The highest input token count that can be charged: one token per byte plus the model's additions, within the reservation. */
+/** Returns the highest input token count that can be charged: one token per byte plus the model's additions, limited by the reservation. */
 const tokensMax = ({ input_price }: DecisionModel, bytes: number): number =>
   Math.min(bytes + tokensBeyondText, affordable(reservation, input_price))
 
@@ -265,7 +265,7 @@ const count = (value: unknown, most: number): number | undefined =>
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** How many tokens the model may add to a request. */
+/** The maximum number of tokens that the model may add to a request. */
 const tokensBeyondText = 100_000
 /** The maximum number of tokens in an answer. */
 const outputTokensMax = 1_000_000

@@ -51,14 +51,14 @@ export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("Decis
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
   "DecisionRefused",
   {
-    /** The request was invalid, there were too many requests, or the model is overloaded. */
+    /** The cause: an invalid request, too many requests, or an overloaded model. */
     error_type: Schema.Literal("upstream_rejected", "upstream_rate_limited", "upstream_overloaded"),
-    /** The model's status, which matches the error type. */
+    /** The model's status. It matches the error type. */
     status: Schema.Literal(422, 429, 529),
     content_type: Schema.String,
     /** The model's `Retry-After`, if it sent one, in seconds or as a date. */
     retry_after: Schema.optional(Schema.String),
-    /** The model's body. For a 422, it names the invalid field. */
+    /** The model's body. For a 422, it identifies the invalid field. */
     body: Schema.Uint8ArrayFromSelf
   }
 ) {

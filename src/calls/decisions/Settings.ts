@@ -11,7 +11,7 @@ const DecisionEntry = Schema.Struct({
   path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
   /** The model's name at the upstream. */
   model: NonEmpty,
-  /** The names that callers may use for the model. A request without a model uses the first. */
+  /** The names that callers may use for the model. The first one is the default. */
   spellings: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), {
     default: () => ["jev-1.13", "jev-1.13.0", "jev-latest"] as const
   }),

@@ -3,7 +3,7 @@ import { eventsOf } from "../../upstream/wire/EventFrames.ts"
 import { serverSentEvents } from "../prompts/Protocol.ts"
 import type { Spoken } from "../prompts/Protocol.ts"
 
-/** Gemini. The upstream's address ends with the version, or with a project's publisher: `https://generativelanguage.googleapis.com/v1beta`. */
+/** Gemini. The upstream's address must end with the version or a project's publisher: `https://generativelanguage.googleapis.com/v1beta`. */
 export const google: Spoken = {
   name: "google",
   pathFor: (model, streams) =>
@@ -13,7 +13,7 @@ export const google: Spoken = {
   long: { names: new Set(["candidates"]), depth: 1 }
 }
 
-/** Bedrock's Converse. The upstream's address is a region's runtime: `https://bedrock-runtime.us-east-1.amazonaws.com`. */
+/** Bedrock's Converse. The upstream's address must be a region's runtime: `https://bedrock-runtime.us-east-1.amazonaws.com`. */
 export const bedrock: Spoken = {
   name: "bedrock",
   pathFor: (model, streams) => `/model/${encodeURIComponent(model)}/${streams ? "converse-stream" : "converse"}`,

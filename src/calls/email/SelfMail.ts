@@ -1,9 +1,9 @@
 /**
- * Lets an account send mail to its own verified address.
+ * Lets an account send email to its own verified address.
  *
  * Where the specification is silent:
- * - The call tries for up to ten seconds to deliver the letter to the mail server. If the server rejects the letter permanently, the call fails and
- *   costs nothing. If the server cannot be reached or defers the letter, the letter stays in the outbox and is charged.
+ * - The call tries for up to ten seconds to deliver the email to the mail server. If the server rejects the email permanently, the call fails and
+ *   costs nothing. If the server cannot be reached or defers the email, the email remains in the outbox and is charged.
  */
 import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -22,7 +22,7 @@ import type { TooManyLetters } from "../../people/mail/Problems.ts"
 import { LetterPrice } from "../../people/mail/Settings.ts"
 import { measuredOf } from "../metered/Measured.ts"
 
-/** A letter that the mail server accepted or that is waiting in the outbox. */
+/** An email that the mail server accepted or that is waiting in the outbox. */
 export interface SentLetter {
   /** The Message-ID, without brackets. */
   readonly message_id: string
@@ -32,7 +32,7 @@ export interface SentLetter {
 }
 
 export interface SelfMailContract {
-  /** Sends the letter to the caller's verified address. `beside` is committed together with the admission. */
+  /** Sends the email to the caller's verified address. `beside` is committed together with the admission. */
   readonly send: (request: {
     readonly caller: Caller
     readonly letter: SelfLetter
@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
     admission: Admission
   ) {
     const key = `self/${admission.call}`
-    // The letter may still go out after the caller disconnects. The call waits at most ten seconds to learn what happened to it.
+    // The email may still be delivered after the caller disconnects. The call waits at most ten seconds for the outcome.
     const sending = yield* Effect.forkDaemon(outbox.post(server, { key, to, subject, text: body }))
     if ((yield* Fiber.join(sending)) === "failed") return yield* new LetterRefused()
     return yield* admission.answer(measured, (receipt): SentLetter => ({

@@ -19,7 +19,7 @@ export const EmbeddingModelList = Schema.Struct({
       description: Schema.String,
       /** The maximum length of an input, in tokens. */
       context_length: Schema.Int,
-      /** How many numbers an embedding has, if known. */
+      /** The number of dimensions of an embedding, if known. */
       dimensions: Schema.optional(Schema.Int),
       /** USD per token, as a decimal string. */
       pricing: Schema.Struct({ prompt: Schema.String })

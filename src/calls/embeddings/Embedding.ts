@@ -5,7 +5,7 @@
  * - A text counts as one token per byte, and an array of tokens by its length. `max_added_tokens` are added to each input, and an input counts as at
  *   most `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so a reported count is accepted up to `max_input_tokens` for each input.
  * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. All other fields are sent unchanged.
- * - `GET /v1/models` leaves out embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
+ * - `GET /v1/models` omits embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
  */
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"
@@ -27,7 +27,7 @@ export const EmbeddingRequest = Schema.Struct({
   ),
   /** `float` is the default. `base64` encodes the numbers as 32-bit floats, in little-endian order. */
   encoding_format: Schema.optional(Schema.NullOr(Schema.Literal("float", "base64"))),
-  /** How many numbers to return, if the model can shorten its embeddings. */
+  /** The number of dimensions to return, if the model can shorten its embeddings. */
   dimensions: Schema.optional(Schema.NullOr(Schema.Int)),
   user: Schema.optional(Schema.NullOr(Schema.String))
 }).annotations({ identifier: "EmbeddingRequest" })
@@ -52,7 +52,7 @@ export const EmbeddingAnswer = Schema.Struct({
 export interface Asked {
   readonly model: EmbeddingModel
   readonly request: EmbeddingRequest
-  /** How many embeddings to return. */
+  /** The number of embeddings to return. */
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
@@ -100,11 +100,11 @@ const isAbsent = (value: unknown): value is undefined | null => value === undefi
 
 const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown): string | undefined => {
   if (asked === dimensions) return undefined
-  if (!shortens) return `must be omitted, because this model returns ${dimensions ?? "its own number"} of them`
+  if (!shortens) return `must be omitted, because this model's number of dimensions is ${dimensions ?? "fixed"}`
   const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
   return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
     ? undefined
-    : `must be a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
+    : `must be a whole number from 1${dimensions === undefined ? " upwards" : ` to ${dimensions}`}`
 }
 
 /** Refuses a field that changes the vendor's bill or resembles one that does. */
@@ -131,7 +131,7 @@ const wrong = refused("input", rule)
 const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, InvalidRequest> => {
   const list = typeof input === "string" ? [input] : input
   if (!Array.isArray(list) || list.length === 0) return wrong
-  // One array of tokens is one input.
+  // An array of tokens is a single input.
   const inputs = typeof list[0] === "number" ? [list] : list
   const { inputs_max } = model
   if (inputs.length > inputs_max) return refused("input", `must contain at most ${inputs_max} inputs`)
@@ -160,7 +160,7 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** How long an embedding is assumed to be if its length is unknown. Large models return this many numbers. */
+/** The assumed number of dimensions if it is unknown. Large models have this many. */
 const dimensionsUsual = 4_096
 /** Sizes in bytes of a number as JSON with all its digits, of a number as base64, and of the JSON around an embedding. */
 const numberBytes = 24
@@ -173,7 +173,7 @@ export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
-/** Returns what is wrong with a response, for the log, or `undefined` if it contains an embedding for each input. */
+/** Returns the defect of a response, for the log, or `undefined` if it contains an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>
@@ -188,7 +188,7 @@ const hasEmbedding = (one: unknown): boolean =>
 export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
-/** Converts the response to base64 if the client requested that and the upstream sent numbers. Such clients accept nothing else. */
+/** Converts the response to base64 if the client requested base64 and the upstream sent numbers. Clients that request base64 accept nothing else. */
 export const encoded = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-/** Code that the embeddings and rerank routes share. */
+/** Code shared by the embeddings and rerank routes. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"

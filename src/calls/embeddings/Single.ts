@@ -27,8 +27,8 @@ export interface SingleCall<Request> {
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Memory for the response. If there is none for the expected response, the call fails with `Busy` before an upstream is called. If the response
-   * turns out longer and does not fit, the call is charged and then fails with `Busy`.
+   * Memory for the response. If none is free for the expected response, the call fails with `Busy` before an upstream is called. If the response is
+   * longer than expected and does not fit, the call is charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
   /** The request id to log. */
@@ -59,7 +59,7 @@ interface Valid<Model> {
   readonly request: Json
 }
 
-/** The properties in which the two kinds of calls differ. */
+/** The properties that differ between embedding calls and rerank calls. */
 export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** The route's name in usage records and in upstream addresses. */
   readonly protocol: Extract<ProtocolName, "embeddings" | "rerank">
@@ -82,11 +82,11 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly items: { readonly list: string; readonly long: string }
   /** Returns a long member in the requested format. */
   readonly filled: (asked: Asked, value: unknown) => unknown
-  /** Returns what is wrong with a response, for the log. Here and below, a long response is represented by its outline. */
+  /** Returns the defect of a response, for the log. Here and below, a long response is represented by its outline. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
-  /** Adds the requested parts that the upstream left out. Returns `undefined` if none are missing. */
+  /** Adds the requested parts that the upstream omitted. Returns `undefined` if none are missing. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
-  /** Whether a response reports its usage. */
+  /** Returns whether a response reports its usage. */
   readonly reports: (answer: Json) => boolean
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
@@ -168,7 +168,7 @@ const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
 const openRoutes = ({ routes }: Routed, admission: Admission): Routed["routes"] =>
   admission.barred === undefined ? routes : routes.filter((_, place) => admission.mayServe(place))
 
-/** Settles the call and returns the response, with the requested parts that the upstream left out. */
+/** Settles the call and returns the response. Adds the requested parts that the upstream omitted. */
 const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
   kind: Kind<Model, Asked>,
   asked: Asked,
@@ -197,7 +197,7 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
   }))
 })
 
-/** How many bytes to parse before yielding to other work. */
+/** The number of bytes to parse before yielding to other work. */
 const pieceOfAnswer = 256 * 1024
 
 /** Builds the complete response: its outline with all long members filled in. */

@@ -23,7 +23,7 @@ export type Task =
     }
 
 export interface Done {
-  /** The defect that makes the answer unusable. If this is set, the other members are empty. */
+  /** The defect that makes the answer unusable. If it is set, the other members are empty. */
   readonly fault: string | undefined
   /** The answer in the client's protocol, or empty if the answer was only counted. */
   readonly bytes: Uint8Array

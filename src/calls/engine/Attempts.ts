@@ -3,11 +3,11 @@
  *
  * Where the specification is silent:
  * - A round tries each upstream once. The next round (`retries`) repeats only upstreams that certainly did no work, because the connection failed or
- *   the status was 429, 503 or 529. It begins after a pause of 250 ms, which doubles each time up to 8 s, or after the shortest `Retry-After`. No
- *   round begins later than `retry_seconds` after the call.
+ *   the status was 429, 503 or 529. It begins after a pause of 250 ms (doubled for each round, at most 8 s) or after the shortest `Retry-After`. No
+ *   round begins later than `retry_seconds` after the start of the call.
  * - Fallbacks (`fallbacks`) are tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
- *   caller may not call it, if it cannot carry the request, or if it could cost more than the reservation. If an upstream rejected the request as
- *   invalid, no fallback is tried. A fallback uses its own routing but gets no further rounds or fallbacks of its own.
+ *   caller may not call it, if it cannot serve the request, or if it could cost more than the reservation. If an upstream rejected the request as
+ *   invalid, no fallback is tried. A fallback uses its own routing, but has no further rounds and no fallbacks of its own.
  * - An upstream is skipped if a budget excludes it from the call. If budgets exclude all of a model's upstreams, the fallbacks are tried. If no
  *   fallback can serve the call either, the call ends with the budget's refusal and costs nothing.
  */
@@ -71,9 +71,9 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
 /** The attempts made so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The ways of the last round that may be retried, each with the delay in seconds that it asked for. */
+  /** The ways of the last round that may be retried, each with the delay that its upstream requested, in seconds. */
   readonly unserved = new Map<Way, number>()
-  /** Whether the call is settled, which rules out further attempts. */
+  /** Whether the call is settled. A settled call gets no further attempts. */
   isCharged = false
 
   add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {
@@ -122,7 +122,7 @@ const round = <Way extends Routed, A>(
     { goesOn, failed: (way, problem) => trail.failed(plan, way, problem) }
   )
 
-/** Whether another attempt may follow after all of a plan's ways failed. */
+/** Returns whether another attempt may follow after all of a plan's ways failed. */
 const mayGoOn = (trail: Trail<never>, { _tag }: CallProblem): boolean => !trail.isCharged && goesOnAfter.has(_tag)
 
 const goesOnAfter: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"]>([

@@ -27,7 +27,7 @@ export interface Choice<Way> {
   /** The ways, in the order in which they are tried. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
-  /** Must be called when an upstream has begun to respond. */
+  /** Records that an upstream has begun to respond. The caller must call it. */
   readonly answered?: ((upstream: string) => void) | undefined
 }
 
@@ -81,7 +81,7 @@ const candidateOf = (
   latency_ms: policy === "latency" ? upstream.health.median() : undefined
 })
 
-/** Computes what the vendor charges for the prompt and an answer of at most `answerTokensEnough` tokens. */
+/** Computes the vendor's charge for the prompt and an answer of at most `answerTokensEnough` tokens. */
 const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint | undefined => {
   if (cost === undefined) return undefined
   const answer = Math.min(answerTokensAsked(model, prompt) ?? model.output_tokens_max, answerTokensEnough)
@@ -97,7 +97,7 @@ const range = 2 ** 47
 
 const chance = (): number => (randomInt(range) + 1) / range
 
-/** Derives a pseudorandom number from both names, so that every node gets the same one. */
+/** Derives a pseudorandom number from both names, so that every node computes the same number. */
 const chanceIn = (conversation: string, upstream: string): number => {
   const drawn = createHash("sha256").update(`${conversation}\n${upstream}`).digest()
   return (Math.floor(drawn.readUIntBE(0, 6) / 2) + 1) / range

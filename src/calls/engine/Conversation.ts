@@ -1,6 +1,5 @@
 /**
- * Identifies the conversation that a request belongs to, so that its calls can go to the same upstream, which may have cached the start of the
- * prompt.
+ * Identifies a request's conversation. All calls of a conversation can then go to the same upstream, whose cache may contain the start of the prompt.
  *
  * Where the specification is silent:
  * - `prompt_cache_key` identifies a conversation. Without it, the conversation is identified by its beginning: the system prompt and the messages up

@@ -7,19 +7,19 @@
  *
  * Where the specification is silent:
  * - After any failure except a refusal of the request itself, the next upstream is tried, unless the client has disconnected.
- * - If a client disconnects before its stream begins, the service still waits for the upstream, up to the upstream's own timeout as for a complete
- *   answer, because the upstream already has the whole prompt. Once the response headers have arrived, it reads the stream for ten more seconds. The
- *   output up to then is charged, and at least the prompt.
+ * - If a client disconnects before its stream begins, the service still waits for the upstream, up to the upstream's own timeout, because the
+ *   upstream already has the complete prompt. Once the response headers have arrived, it reads the stream for ten more seconds. The charge covers the
+ *   output up to then, and at least the prompt.
  * - A response with status 200 must contain choices or be an event stream; otherwise the next upstream is tried. The exception is a complete answer
  *   that reports its usage but cannot be delivered (it is too long, has no choices, is not JSON, or cannot be translated): it costs that usage, and
  *   no other upstream is tried. The service removes addresses and keys from an upstream's error message before passing it on.
  * - If an upstream answers a streaming request with a complete answer, the client gets that answer as a stream, at the price of a complete answer.
  * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it reported.
- *   (`calls/prompts/EventRelay` tells the two apart.) If the client has received nothing and the stream costs nothing, the next upstream is tried.
+ *   (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next upstream is tried.
  *   The client's response begins with the first event.
  * - A client that disconnects during a stream pays for the tokens that the answer reports or for those counted so far, whichever is more.
- * - An upstream that does not speak the client's protocol is called in the first of its protocols that has a translation. An upstream that
- *   cannot carry the request is skipped. If none can, the request is refused with the first upstream's reason.
+ * - An upstream that does not speak the client's protocol is called in the first of its protocols that has a translation. An upstream that cannot
+ *   serve the request is skipped. If none can, the request is refused with the first upstream's reason.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
@@ -108,8 +108,8 @@ export interface Call<Prompt> {
   /** Statements to run in the transaction that admits the call. */
   readonly beside?: Claim["beside"]
   /**
-   * Memory for the answer. The call fails with `Busy` if no memory is free before an upstream is called, or if the answer then does not fit. In the
-   * second case, the answer is charged.
+   * Memory for the answer. If none is free, the call fails with `Busy` before an upstream is called. If the answer does not fit, the call is charged
+   * and fails with `Busy`.
    */
   readonly room?: Room | undefined
   /** The request id to log. */
@@ -134,7 +134,7 @@ export interface Streamed<A> {
   /**
    * Server-sent events. The last one, `data: [DONE]`, is sent once the charge is committed. If the commit takes too long, the stream is cut off with
    * an error. In a stream that breaks or ends unfinished, an event `{ "error": … }` precedes the last one. The caller must read the stream to its end
-   * or destroy it. After it is destroyed, the service keeps reading from the upstream for up to ten seconds and charges the tokens received.
+   * or destroy it. After it is destroyed, the service continues reading from the upstream for up to ten seconds and charges the received tokens.
    */
   readonly bytes: Readable
   /** The same stream, parsed into chunks. Read either `events` or `bytes`, not both. */
@@ -154,8 +154,8 @@ export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
  * if the prompt is invalid and with `UnknownChatModel` if the model is unknown.
  *
  * Interrupting a call means that the caller has disconnected. No further upstream is called. If a stream has begun, the service reads it for up to
- * ten more seconds; otherwise, it waits for the upstream's complete answer. The answer is charged. If none arrives, the call is free and recorded
- * as `client_disconnected`. The interrupting fiber waits for all this unless it uses `Effect.disconnect`.
+ * ten more seconds; otherwise, it waits for the upstream's complete answer. The answer is charged. If none arrives, the call is free and recorded as
+ * `client_disconnected`. The interrupting fiber waits for all of this unless it uses `Effect.disconnect`.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -166,7 +166,7 @@ export interface EngineContract {
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
   /** Returns a model's client protocols. An unknown model has none. */
   readonly reach: (model: string) => Reach
-  /** The models with an upstream that stores responses. The service records the ids in their answers (`Kept`). */
+  /** The models whose upstream stores responses. The service records the ids in their answers (`Kept`). */
   readonly keeps_responses: ReadonlySet<string>
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
@@ -175,7 +175,7 @@ export interface EngineContract {
 /** The client protocols in which a model can be called. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
-  /** The protocols of the model's first upstream, which gets requests in them unchanged. */
+  /** The protocols of the model's first upstream. It receives requests in these protocols unchanged. */
   readonly native_protocols: ReadonlyArray<ClientProtocol>
 }
 
@@ -233,10 +233,10 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Whether the upstream request carries the client's cache breakpoints. */
+/** Returns whether the upstream request contains the client's cache breakpoints. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** The same way with a translation, even between equal protocols. */
+/** Returns the way with a translation, even between equal protocols. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -291,7 +291,7 @@ const make = Effect.gen(function* () {
 
   const complete = <Prompt, A>(protocol: Protocol) =>
     metered<Prompt, Completed<A>>(setup, protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
-  /** If the caller is interrupted before it receives the stream, the stream is destroyed. */
+  /** Streams a call. If the caller is interrupted before it receives the stream, the stream is destroyed. */
   const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
     const call = metered<Prompt, Streamed<A>>(setup, protocol, streaming(eventsOf))
     return (asked: Call<Prompt>) => closeIfUnclaimed(call(asked), ({ bytes }) => bytes)
@@ -376,7 +376,7 @@ interface Reachable {
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** Finds the ways to serve a request with a model, starting at the first that can carry it. `Left` holds the reason why none can. */
+/** Finds the ways to serve a request with a model, starting at the first that can serve it. `Left` holds the reason why none can. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -444,8 +444,8 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
 }
 
 /**
- * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if there is only one way. Equal calls get
- * the same array.
+ * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if there is only one way. Equal calls share
+ * one array.
  */
 const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
   const known = new Map<string, NonNullable<Claim["ways"]>>()
@@ -559,11 +559,11 @@ const failedAlone = <A>(
     attempts: [{ model: id, upstream: upstream.name, outcome: Attempts.outcomeOf(problem) }]
   })
 
-/** Whether the model's first upstream stores responses in this protocol. */
+/** Returns whether the model's first upstream stores responses in this protocol. */
 const keepsAt = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
   protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
 
-/** Whether the request may refer to objects that the model's vendor stores. */
+/** Returns whether the request may refer to objects that the model's vendor stores. */
 const mayBeKept = (setup: Setup, protocol: Protocol, model: Model, prompt: ValidPrompt): boolean =>
   prompt.names_kept !== undefined || keepsAt(setup, protocol, model)
 
@@ -636,7 +636,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
   }
 }
 
-/** Writes the upstream request body. `Left` holds the reason why the upstream cannot be called. */
+/** Builds the upstream request body. `Left` holds the reason why the upstream cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
   way: Way,
@@ -649,7 +649,7 @@ const bodyFor = (
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
 }
 
-/** Returns the reason why this upstream cannot carry the request, if there is one. The token limit of the answer is not known yet. */
+/** Returns the reason why this upstream cannot serve the request, if there is one. The token limit of the answer is not known yet. */
 const hindrance = (
   { refusal }: Protocol,
   way: Way,
@@ -664,7 +664,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** Returns the ways to try, starting at the first that can carry the request. `Left` holds the reason why none can. */
+/** Returns the ways to try, starting at the first that can serve the request. `Left` holds the reason why none can. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -698,7 +698,7 @@ interface Attempt {
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
-  /** Set if a fallback serves the call. */
+  /** The fallback's model and price, if a fallback serves the call. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
   /** The highest token counts that the upstream request can cause. */
@@ -767,7 +767,7 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
   )
 })
 
-/** Adds the name of the fallback to the answer that it gave. */
+/** Adds the fallback's name to its answer. */
 const byFallback = <A extends object>({ served }: Attempt, answer: A): A =>
   served === undefined ? answer : Object.assign(answer, { fallback_model: served.model })
 
@@ -816,7 +816,7 @@ const wholeOf = (
 
 /**
  * Ends a call whose complete answer cannot be delivered to the client. The call costs the reported usage. If no usage is reported, an answer that is
- * too long costs the counted tokens; any other answer is a failure, after which the next upstream may be tried.
+ * too long costs the counted tokens; any other answer is a failure, and the next upstream may be tried.
  */
 const unusable = (
   attempt: Attempt,
@@ -845,7 +845,7 @@ const settledWith = (
     : // The statements require no row, so they cannot conflict.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
-/** Reads an untranslated answer. `Left` holds what is wrong with it. */
+/** Reads an untranslated answer. `Left` holds its defect. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined
@@ -857,7 +857,7 @@ const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.
     : Either.left(fault)
 }
 
-/** A translated answer gets the call's id and the client's name for the model. */
+/** Returns the options of a translated answer: the call's id and the client's name for the model. */
 const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: admission.call,
@@ -928,7 +928,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Whether the stream has produced bytes for the client or a charge. If not, the next upstream may be tried. */
+/** Returns whether the stream has produced bytes for the client or a charge. If not, the next upstream may be tried. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
   // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
@@ -940,7 +940,7 @@ const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<bool
         )
   )
 
-/** Charges a stream that has ended, then sends its end to the client. */
+/** Charges a stream that has ended, then sends its last event to the client. */
 const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
@@ -1018,7 +1018,7 @@ class Arriving<A> implements Streamed<A> {
 
 // ---- charges --------------------------------------------------------------------------------------------------------------
 
-/** Builds the measurement of a call with these tokens. This runs on every call, so it avoids spreads. */
+/** Builds the measurement of a call with these tokens. This code runs on every call, so it avoids spreads. */
 const measured = (
   { model, served, upstream }: Attempt,
   tokens: Tokens,
@@ -1060,8 +1060,8 @@ const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
 
 /**
- * Returns the usage of an unfinished stream. If more tokens arrived after the answer's count was reported, that count is dropped in favour of the
- * counted tokens.
+ * Returns the usage of an unfinished stream. If more tokens arrived after the answer's count was reported, that count is replaced with the counted
+ * tokens.
  */
 const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
   usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted
@@ -1077,11 +1077,11 @@ const beyondWords = {
   },
   hour: {
     message: "an upstream reports one-hour caching that was not requested",
-    hint: "it is charged as five-minute caching; if the vendor bills an hour, find the cause"
+    hint: "the charge is that of five-minute caching; if the vendor bills one-hour caching, find the cause"
   }
 } as const
 
-/** Warns the operator that an upstream did or reported more than was requested. */
+/** Warns the operator that an upstream did more or reported more than was requested. */
 const beyond = (
   { model, most, request_id, upstream }: Attempt,
   usage: Usage,

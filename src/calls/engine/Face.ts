@@ -1,4 +1,4 @@
-/** Creates the engine's routes, which turn a JSON prompt into a call and its answer into a response, once per idempotency key. */
+/** Creates the engine's routes. They convert a JSON prompt to a call and its answer to a response, once per idempotency key. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { shortMax } from "../../http/transport/Bytes.ts"
@@ -17,7 +17,7 @@ import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 /** The maximum size of a request body, in bytes. A body may contain images. */
 export const requestBytesMax = 32 * 1024 * 1024
 
-/** A service's methods for one route, which validate the prompt themselves. */
+/** A service's methods for one route. They validate the prompt themselves. */
 export interface Methods<E extends ProblemInstance<string>> {
   readonly complete: (call: never) => Effect.Effect<Completed<unknown>, ChatProblem | E>
   readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem | E>
@@ -26,12 +26,13 @@ export interface Methods<E extends ProblemInstance<string>> {
 export interface Protocolled {
   /** The shape in which refusals are written. */
   readonly shape: Shape
-  /** Returns the members of the call that come from headers. */
+  /** Reads the members of the call that the request headers supply. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 
 /**
- * Creates a service's routes. `least` is the price of the cheapest possible call. A route's name separates its idempotency keys from those of others.
+ * Creates a service's routes. `least` is the price of the cheapest possible call. A route's name separates its idempotency keys from those of other
+ * routes.
  */
 export const routes = Effect.fnUntraced(function* (least: Nano) {
   const meteredRoute = yield* meteredRoutes([least])
@@ -42,7 +43,7 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
   ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders, shape), shape })
 })
 
-/** The request body as bytes and as a parsed value. */
+/** Returns the request body as bytes and as a parsed value. */
 export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
   const json = yield* inbound.read(requestBytesMax)
   const parsed = yield* parseInPieces(json)
@@ -91,5 +92,5 @@ const streamReply = (
   body: bytes
 })
 
-/** Writes the header that names the fallback. Its id may be any string, but a header must be ASCII. */
+/** Returns the header that identifies the fallback. The id may be any string, but a header must be ASCII. */
 const fallbackHeader = (model: string) => ({ "x-fallback-model": encodeURI(model) })

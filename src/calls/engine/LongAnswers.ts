@@ -1,7 +1,7 @@
 /**
  * Handles complete answers that are too long to parse on the main thread. An answer that is passed on unchanged is checked by its outline. Answers
- * that must be translated or that report no usage are parsed on a separate thread, one at a time. The thread ends after ten idle seconds, which frees
- * its memory.
+ * that must be translated or that report no usage are parsed on a separate thread, one at a time. The thread stops after ten idle seconds to free its
+ * memory.
  */
 import { Effect, Either } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -41,7 +41,7 @@ export interface ReadLong {
 export const countedIn = ({ emptied }: JsonOutline): number =>
   tokensOfString(emptied.reduce((sum, { from, to }) => sum + to - from, 0))
 
-/** Reads the usage of a long answer and writes the bytes for the client, or returns what is wrong with the answer. */
+/** Reads the usage of a long answer and builds the bytes for the client. `Left` holds the answer's defect. */
 export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outline, pair, protocol }: LongAnswer) {
   const answer = outline.value
   const right = (
@@ -106,7 +106,7 @@ interface Job {
 
 /** The thread's heap limit, in megabytes. An answer that needs more kills the thread. */
 const heapMax = 512
-/** How many milliseconds the thread may be idle before it ends. */
+/** The idle time after which the thread stops, in milliseconds. */
 const idleMax = 10_000
 
 const jobs: Array<Job> = []

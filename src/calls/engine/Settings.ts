@@ -25,7 +25,7 @@ const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as Unit
 
 const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
 
-/** Prices of tokens that the upstream bills separately. If one is missing, those tokens are charged at the ordinary price. */
+/** Prices of tokens that the upstream bills separately. If a price is missing, those tokens are charged at the ordinary price. */
 const details = {
   /** Prompt tokens that the upstream read from its cache. */
   cached_prompt_usd_per_million: UsdPerMillion,
@@ -49,7 +49,7 @@ const Price = Schema.Struct({
   /** USD per call, in addition to the tokens. */
   usd_per_request: UsdPerRequest,
   ...details,
-  /** Prices of a call with a longer prompt, which apply to all its tokens. If one is missing, the base price applies. */
+  /** Prices of calls with longer prompts. They apply to all tokens of the call. If a price is missing, the base price applies. */
   long_context: Schema.optional(
     Schema.NonEmptyArray(
       Schema.Struct({
@@ -129,7 +129,7 @@ const ModelFields = Schema.Struct({
   price: Price,
   /** A factor on all prices, as a markup or a discount. */
   price_factor: Schema.optional(PriceFactor),
-  /** Fields that change the upstream's bill, with their prices. A field that does so without an entry here is refused. */
+  /** Fields that change the upstream's bill, with their prices. A field that changes the bill but has no entry here is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
    * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor stores these under the upstream's
@@ -138,11 +138,11 @@ const ModelFields = Schema.Struct({
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   /** The rule that orders the upstreams for each call. By default, they are tried in the order of `upstreams`. */
   routing: Schema.optional(PolicyName),
-  /** Sends a conversation's calls to the upstream that last served it, which may have cached the start of the prompt. */
+  /** Whether a conversation's calls go to the upstream that last served it. Its cache may contain the start of the prompt. */
   sticky: Schema.optional(Schema.Boolean),
-  /** How many more rounds to try if no upstream served the call. */
+  /** The number of further rounds if no upstream served the call. */
   retries: Schema.optional(Retries),
-  /** How long after the call a round may still begin. */
+  /** The time after the start of the call during which a round may begin. */
   retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
   /** Models to try, in this order, if all upstreams fail. A call never costs more than its reservation. */
   fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
@@ -153,7 +153,7 @@ const ModelFields = Schema.Struct({
       limit_field: Schema.optional(LimitField),
       /** This upstream's share of the calls, relative to the other weights. */
       weight: Schema.optional(Weight),
-      /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
+      /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),
@@ -165,14 +165,14 @@ const ModelFields = Schema.Struct({
   )
 })
 
-/** Checks that the upstreams state what the routing rule needs. */
+/** An entry of `models`. Its upstreams must state the figures that the routing rule needs. */
 const ModelEntry = ModelFields.pipe(
   Schema.filter(({ routing, upstreams }) =>
     upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {
       if (routing === "cost" && cost === undefined)
-        return [{ path: ["upstreams", i, "cost"], message: "required for routing by cost" }]
+        return [{ path: ["upstreams", i, "cost"], message: "must be set for routing by cost" }]
       if (routing !== "weights" && weight !== undefined)
-        return [{ path: ["upstreams", i, "weight"], message: 'allowed only with "routing": "weights"' }]
+        return [{ path: ["upstreams", i, "weight"], message: 'must be omitted unless "routing" is "weights"' }]
       return []
     })
   )

@@ -45,13 +45,13 @@ export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undef
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
 }
 
-/** Members that contain signed thoughts, in the protocols whose clients send such thoughts back. */
+/** Members that contain signed thoughts, by protocol. Clients of these protocols send signed thoughts back. */
 const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
   messages: [Buffer.from('"signature"'), Buffer.from('"redacted_thinking"')],
   responses: [Buffer.from('"encrypted_content"')]
 }
 
-/** Whether a request contains a thought that its protocol's vendor did not sign and would therefore reject. */
+/** Returns whether a request contains a thought that its protocol's vendor did not sign and would therefore reject. */
 export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): boolean => {
   const names = thoughts[client]
   if (names === undefined) return false
@@ -64,7 +64,7 @@ type Body = Either.Either<string, InvalidRequest>
 /** A prompt that is being translated. It is read only once for all upstreams. */
 interface Known {
   readonly conversation: Either.Either<Conversation, Uncarriable>
-  /** The body that was written last, and the route it was written for. */
+  /** The last translated body and its route. */
   written: { readonly route: ModelRoute; readonly limit: number | undefined; readonly body: Body } | undefined
 }
 
@@ -77,7 +77,7 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** Writes the upstream request body. `Left` holds the reason why the upstream cannot carry the request. */
+/** Builds the upstream request body. `Left` holds the reason why the upstream cannot serve the request. */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -118,7 +118,7 @@ export interface ReadAnswer {
   readonly tokens_counted: () => number
 }
 
-/** Translates an answer for the client. `Left` holds what is wrong with the upstream's answer. */
+/** Translates an answer for the client. `Left` holds the defect of the upstream's answer. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,
@@ -133,7 +133,7 @@ export const answerOf = (
     })
   })
 
-/** Writes the upstream's complete answer as a stream for the client. Returns `undefined` if the answer cannot be translated. */
+/** Converts the upstream's complete answer to a stream for the client. Returns `undefined` if the answer cannot be translated. */
 export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
   const read = pair?.vendor.readAnswer(answer)
   if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined
@@ -152,7 +152,7 @@ const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(
 const tokensOfPart = (part: AnswerPart): number =>
   part.type === "tool_call" ? tokensOfText(part.name) + tokensOfText(part.arguments) : tokensOfText(part.text)
 
-/** Reads the upstream's stream and writes the client's. If the upstream's stream breaks, `broken` ends the client's. */
+/** Creates a reader that translates the upstream's stream for the client. If the upstream's stream breaks, `broken` ends the client's stream. */
 export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
   new TranslatingReader(vendor, client.writer(options), broken)
 
@@ -172,14 +172,14 @@ class TranslatingReader implements Reader {
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
-  /** Whether an event could not be translated. The client then gets no more events, and the rest of the stream is read only for its usage. */
+  /** Whether an event could not be translated. After that, the client gets no more events, and the remaining stream is read only for its usage. */
   private lost = false
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
   /** The end of the client's answer. It is sent once the charge is committed. */
   private end = ""
-  /** The text to send before `end`, written when the upstream's bytes end. */
+  /** The text to send before `end`, produced when the upstream's bytes end. */
   private closing = ""
   private latest = ""
 

@@ -12,7 +12,7 @@ export const capability = {
   tool
 }
 
-/** In usage records, the model is the vendor's endpoint. */
+/** Returns the endpoints of a provider. In usage records, the model is the vendor's endpoint. */
 const endpointsOf = ({
   edits,
   endpoint,

@@ -1,13 +1,13 @@
 /**
- * Writes a response that contains its images as base64, within the memory reserved for the response. It is written as the image bytes arrive, so
- * images are never stored separately and encoding never blocks the serving thread.
+ * Writes a response with base64 images into the memory reserved for it. Image bytes are encoded as they arrive. Therefore, images are never stored
+ * separately, and encoding never blocks the serving thread.
  */
 import { Effect } from "effect"
 import type { Room } from "../../kernel/Room.ts"
 import type { FileDownload } from "../../upstream/wire/Download.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
 
-/** How many images to fetch in parallel. */
+/** The number of images to fetch in parallel. */
 const fetchesAtOnce = 4
 
 const begin = (created: number) => `{"created":${created},"data":[`
@@ -15,7 +15,7 @@ const before = '{"b64_json":"'
 const after = '"}'
 const end = "]}"
 
-/** Returns how many bytes the base64 of `bytes` bytes takes. */
+/** Returns the length of `bytes` bytes as base64. */
 const encodedLength = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
 /** Writes the response with the images from `open`, each at most `limit` bytes. Returns `undefined` if there is no room for it. */
@@ -59,7 +59,7 @@ const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
     return Effect.sync(() => stop?.())
   })
 
-/** Writes the images into `to`, one after the other, and returns the part that was written. */
+/** Writes the images into `to`, one after another, and returns the written part. */
 const writeAll = async (images: ReadonlyArray<FileDownload>, begin: string, to: Buffer): Promise<Buffer> => {
   let at = to.write(begin, "latin1")
   for (const [i, { body }] of images.entries()) {

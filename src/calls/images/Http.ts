@@ -103,7 +103,7 @@ const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect
     of.push(`data:${media};base64,${yield* base64Of(bytes)}`)
   }
   if (images.length === 0) return yield* InvalidRequest.of("image", "must be the image to edit")
-  if (masks.length > 1) return yield* InvalidRequest.of("mask", "one image")
+  if (masks.length > 1) return yield* InvalidRequest.of("mask", "must be a single image")
   const creation: Creation = { ...fields, images, mask: masks[0] }
   return { creation, fingerprint: () => fingerprintOf(fields, files) }
 })
@@ -169,7 +169,7 @@ const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
   )
 
-/** The service's own route. */
+/** The service's own route for generating images. */
 const generation = Effect.gen(function* () {
   const images = yield* Images
   const meteredRoute = yield* meteredRoutes()
@@ -192,7 +192,7 @@ const generation = Effect.gen(function* () {
   })
 })
 
-/** Answers a retry whose first response was not stored, with the same job. */
+/** Responds to a retry whose first response was not stored. The retry gets the same job. */
 const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
   withRoom(inbound, creation, (room) =>
     Effect.flatMap(images.ofCall({ caller, call }), (job) =>

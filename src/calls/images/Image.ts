@@ -32,12 +32,12 @@ export const ImageRequest = Schema.Struct({
     ),
     { nullable: true }
   ),
-  /** How much of the source may change, from 0 to 1. */
+  /** The extent to which the source may change, from 0 to 1. */
   strength: Schema.optionalWith(
     Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "must be a number from 0.0 to 1.0" })),
     { nullable: true }
   ),
-  /** Whether to wait for the images. If they take too long, the response carries a `request_id` for polling. */
+  /** Whether to wait for the images. If they take too long, the response contains a `request_id` for polling. */
   sync_mode: Schema.optionalWith(Schema.Boolean, { default: () => true, nullable: true }),
   provider: Schema.optionalWith(Schema.String, { nullable: true }),
   seed: Schema.optionalWith(wholeNumber, { nullable: true }),

@@ -1,9 +1,10 @@
 /**
- * Generates images on the service's own route. They are jobs of `calls/media/Jobs`, and the request waits for them unless the caller prefers to poll.
+ * Generates images on the service's own route. Each request is a job of `calls/media/Jobs` and waits for its images unless the caller prefers to
+ * poll.
  *
  * Where the specification is silent:
- * - A request for images waits up to 30 seconds, then gets a response with `PROCESSING` and its id. A request with OpenAI's fields waits up to five
- *   minutes, because OpenAI's clients do not poll.
+ * - A request for images waits up to 30 seconds. If the images are not ready by then, the response contains `PROCESSING` and the id. A request with
+ *   OpenAI's fields waits up to five minutes, because OpenAI's clients do not poll.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../../books/gate/Gate.ts"
@@ -29,7 +30,7 @@ import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
 
-/** The state of a request for images: the response body and what it costs. */
+/** The state of a request for images: the response body and the cost. */
 export interface ImageJob extends ImageAnswer {
   readonly provider: string
   /** The amount that is reserved while the job is `PROCESSING`. */
@@ -44,8 +45,8 @@ export interface ImageJob extends ImageAnswer {
 
 export interface ImagesContract {
   /**
-   * Reserves the price and submits the job. With `sync_mode`, it waits up to `ImagePatience` for the images. Returns the state of the job. `beside`
-   * is committed together with the reservation.
+   * Reserves the price and submits the job. With `sync_mode`, waits up to `ImagePatience` for the images. Returns the state of the job. `beside` is
+   * committed together with the reservation.
    */
   readonly generate: (call: {
     readonly caller: Caller
@@ -81,17 +82,17 @@ export interface ImagesContract {
   }) => Effect.Effect<ImageJob | undefined>
 }
 
-/** How long `generate` waits for images. */
+/** The longest time that `generate` waits for images. */
 export class ImagePatience extends Context.Reference<ImagePatience>()("tollgate/images/ImagePatience", {
   defaultValue: (): Duration.Duration => Duration.seconds(30)
 }) {}
 
-/** How long `create` waits for images. */
+/** The longest time that `create` waits for images. */
 export class CreationPatience extends Context.Reference<CreationPatience>()("tollgate/images/CreationPatience", {
   defaultValue: (): Duration.Duration => Duration.minutes(5)
 }) {}
 
-/** How long to wait between two polls of a job. */
+/** The pause between two polls of a job. */
 const pause = Duration.millis(250)
 
 export class Images extends Context.Tag("tollgate/images/Images")<Images, ImagesContract>() {
@@ -236,7 +237,7 @@ const endpointOf = (
     : Effect.succeed(image_to_image_endpoint)
 }
 
-/** Writes the vendor's request. */
+/** Builds the vendor's request. */
 const inputOf = ({ source_url, strength, ...request }: ImageRequest) => ({
   prompt: request.prompt,
   num_images: request.num_images,

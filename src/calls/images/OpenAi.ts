@@ -2,8 +2,8 @@
  * Handles images with OpenAI's fields: the request, its translation for a provider, and the response.
  *
  * Where the specification is silent:
- * - A field that could change the images and that the provider does not know is refused by name. `user` and `safety_identifier` name the end user and
- *   are not sent upstream. `quality` may be `auto` or `standard`, the default of OpenAI's models.
+ * - A field that could change the images but is unknown to the provider is refused, and the error states its name. `user` and `safety_identifier`
+ *   identify the end user and are not sent upstream. `quality` may be `auto` or `standard`, the default of OpenAI's models.
  * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
  * - A `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
  *   `square_hd`.
@@ -21,7 +21,7 @@ import type { ImageProvider } from "./Settings.ts"
 
 // ---- the request ----------------------------------------------------------------------------------------------------------------
 
-/** A field that may only be set to values that have no effect. */
+/** Returns the schema of a field that accepts only values without an effect. */
 const only = <const V extends string | number | boolean>(rule: string, ...values: ReadonlyArray<V>) =>
   Schema.Literal(...values).annotations({ message: () => ({ message: rule, override: true }) })
 
@@ -29,7 +29,7 @@ const Prompt = Schema.String.pipe(Schema.filter((prompt) => prompt.trim() !== ""
   message: () => ({ message: "must be a non-empty string", override: true })
 })
 const countRule = { message: () => ({ message: "must be a whole number of at least 1", override: true }) }
-const quality = only("must be auto or standard, because its providers offer only one quality", "auto", "standard")
+const quality = only("must be auto or standard, because providers offer only one quality", "auto", "standard")
 const background = only("must be auto, because the provider chooses it", "auto")
 const moderation = only("must be auto, because the provider applies its own", "auto")
 const input_fidelity = only("must be low, because the provider supports no other", "low")
@@ -55,7 +55,7 @@ export const OpenAiImageRequest = Schema.Struct({
   moderation: nullable(moderation),
   style: Schema.optional(
     Schema.Null.annotations({
-      message: () => ({ message: "must be omitted, because its providers offer only one style", override: true })
+      message: () => ({ message: "must be omitted, because providers offer only one style", override: true })
     })
   ),
   output_compression: nullable(only(uncompressed, 100)),
@@ -92,7 +92,7 @@ export interface Creation extends Pick<
 
 // ---- the request for a provider ------------------------------------------------------------------------------------------------
 
-/** Finds the provider that `model` names. Without `model`, this is the first provider. */
+/** Finds the provider that `model` identifies. Without `model`, returns the first provider. */
 export const providerFor = (
   providers: ReadonlyArray<ImageProvider>,
   model: string | undefined
@@ -117,7 +117,7 @@ export interface Made extends ImagePrice {
   readonly units: number
 }
 
-/** Writes the provider's request. `Left` holds the rule that the provider cannot meet. */
+/** Builds the provider's request. `Left` holds the rule that the provider cannot meet. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
@@ -169,7 +169,7 @@ const edited = (
   return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
 }
 
-/** The size in pixels of each named size. */
+/** The named size for each size in pixels. */
 const named: Readonly<Record<string, ImageSize>> = {
   "1024x1024": "square_hd",
   "512x512": "square",
@@ -183,7 +183,7 @@ const sizesTaken = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> =
   ...new Set(["auto", ...Object.keys(named), ...Object.keys(price_by_pixels)])
 ]
 
-/** Returns a size as the vendor writes it, or `undefined` if the provider does not support it. */
+/** Returns a size in the vendor's notation, or `undefined` if the provider does not support it. */
 const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
   if (Object.hasOwn(price_by_pixels, size)) {
     const [width, height] = size.split("x").map(Number)
@@ -207,7 +207,7 @@ export const OpenAiImages = Schema.Struct({
 }).annotations({ identifier: "OpenAiImages" })
 export interface OpenAiImages extends Schema.Schema.Type<typeof OpenAiImages> {}
 
-/** Tells the media type of an image from its first bytes. Returns `undefined` unless it is PNG, JPEG or WebP. */
+/** Detects the media type of an image from its first bytes. Returns `undefined` unless it is PNG, JPEG or WebP. */
 export const imageTypeOf = (bytes: Buffer): string | undefined => {
   if (bytes.subarray(0, 8).equals(Buffer.from("\x89PNG\r\n\x1a\n", "latin1"))) return "image/png"
   if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return "image/jpeg"

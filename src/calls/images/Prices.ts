@@ -33,7 +33,7 @@ export const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<strin
   ...Object.keys(price_by_pixels)
 ]
 
-/** Whether a provider can edit images. */
+/** Returns whether a provider can edit images. */
 export const isEditor = ({ edits, image_to_image_endpoint }: ImageProvider): boolean =>
   edits !== undefined || image_to_image_endpoint !== undefined
 

@@ -36,6 +36,6 @@ export class ImagesNotFetched extends Problem<ImagesNotFetched>()("ImagesNotFetc
 
 export class ImagesTooLarge extends Problem<ImagesTooLarge>()("ImagesTooLarge", {
   status: 413,
-  error: "the images to edit are larger than 20 MiB together",
+  error: "the images to edit exceed 20 MiB in total",
   code: "payload_too_large"
 }) {}

@@ -50,9 +50,9 @@ export const ImageProvider = readAs(
     edits: Schema.optional(
       Schema.Struct({
         endpoint: NonEmpty,
-        /** How many source images it accepts. One image is sent as `image_url`, several as `image_urls`. */
+        /** The maximum number of source images. One image is sent as `image_url`, several as `image_urls`. */
         images_max: Schema.optionalWith(Count, { default: () => 1 }),
-        /** Whether it accepts a mask, as `mask_url`. */
+        /** Whether the model accepts a mask, as `mask_url`. */
         mask: Schema.optionalWith(Schema.Boolean, { default: () => false })
       })
     ),

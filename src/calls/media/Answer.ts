@@ -43,7 +43,7 @@ export const MediaSubmitted = Schema.Struct({
   provider: Schema.String,
   status: JobStatus,
   queue_position: Schema.Int,
-  /** The quote, which does not change. */
+  /** The quote. It does not change. */
   cost_usd: Usd,
   units: Schema.Number,
   unit: Schema.String
@@ -79,7 +79,7 @@ export const MediaStatus = Schema.Struct({
   metrics: Schema.Struct({ inference_time: Schema.Number }),
   /** Whether the charge is final. */
   settled: Schema.Boolean,
-  /** The quote, or the charge once it is settled. */
+  /** The quote, or the charge once the job is settled. */
   cost_usd: Usd,
   units: Schema.Number,
   unit: Schema.String,
@@ -91,7 +91,7 @@ export const statusOf = (job: Job): MediaStatus => ({
   request_id: job.request_id,
   model: job.model,
   status: job.status,
-  // This is always a number, although some vendors report the time late or never.
+  // The time is always a number, although some vendors report it late or never.
   metrics: { inference_time: job.inference_time ?? 0 },
   settled: job.charge !== undefined,
   cost_usd: job.charge === undefined ? job.quote : job.charge.charged,

@@ -22,7 +22,7 @@ import {
 } from "./Problems.ts"
 
 const byId = Schema.Struct({
-  request_id: Schema.String.annotations({ description: "The id that the response to the submission contains" })
+  request_id: Schema.String.annotations({ description: "The id from the response to the submission" })
 })
 
 export class MediaApi extends HttpApiGroup.make("media")

@@ -1,6 +1,6 @@
 /**
- * Serves a job's files. They come from the service itself, because the console's page cannot load from other origins. Only images, videos and audio
- * are displayed; any other file is downloaded.
+ * Serves a job's files. The service itself delivers them because the console's page cannot load files from other origins. Only images, videos and
+ * audio are displayed; any other file is downloaded.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -15,13 +15,13 @@ export interface MediaContent {
   readonly content_type: string
   readonly length: number | undefined
   readonly file_name: string
-  /** Fails if the vendor breaks off. Destroying it aborts the download. */
+  /** The stream fails if the vendor aborts the transfer. Destroying the stream aborts the download. */
   readonly body: Readable
 }
 
 /** The maximum size of a file, in bytes. */
 const bytesMax = 1024 * 1024 * 1024
-/** How many downloads may run at a time: per account, and in total in this process. */
+/** The maximum number of concurrent downloads: per account, and in total in this process. */
 const ownMax = 4
 const allMax = 64
 

@@ -1,4 +1,4 @@
-/** A generation job: what was ordered and its state. */
+/** A generation job: its order and its state. */
 import { Duration, Schema } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -7,7 +7,7 @@ import { charge } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 
-/** The route that accepted the job. Clients of the other route do not see it. */
+/** The route that accepted the job. Clients of the other route cannot see the job. */
 export type JobRoute = "media" | "images"
 
 /** The contents and the price of an order. */
@@ -60,12 +60,12 @@ export interface Job {
   readonly quote: Nano
   /** The final charge, or `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
-  /** How long the generation took according to the vendor, in seconds. */
+  /** The duration of the generation as reported by the vendor, in seconds. */
   readonly inference_time: number | null
   /** The result, or `null` in lists and if there is no valid result. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
-  /** When the job was submitted, in milliseconds since 1970. */
+  /** The time of the submission, in milliseconds since 1970. */
   readonly created_at: number
   /** The call's rate limits, present on submission if a budget applies to the call. */
   readonly rates?: RatesAt | undefined
@@ -79,12 +79,12 @@ export interface Job {
  */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 
-/** Identifies a caller's job on a route. */
+/** The key of a caller's job on a route. */
 export interface JobKey {
   readonly caller: JobCaller
   readonly route: JobRoute
   readonly request_id: string
 }
 
-/** How long a job may take before it counts as failed. */
+/** The age at which an unfinished job counts as failed. */
 export const lifetime = Duration.hours(24)

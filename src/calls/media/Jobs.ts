@@ -5,8 +5,8 @@
  * unsettled row (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
- * - If the process stops, a generation job's quote stays reserved (`Gate.resume`). A client's poll or the service's own settles it together with the
- *   job's row. The service polls at growing intervals. A job fails if it still has no valid result after five polls, or if it takes longer than a
+ * - If the process stops, a generation job's quote remains reserved (`Gate.resume`). A poll by a client or by the service settles it together with
+ *   the job's row. The service polls at growing intervals. A job fails if it still has no valid result after five polls, or if it takes longer than a
  *   day. A job that was being submitted when the process stopped ends without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -46,7 +46,7 @@ export interface JobsContract {
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
-  /** Returns a page of the caller's jobs, newest first, as of their last polls and without outputs. Also returns how many jobs there are. */
+  /** Returns a page of the caller's jobs, newest first, as of their last polls and without outputs. Also returns the number of jobs. */
   readonly page: (
     caller: JobCaller,
     route: JobRoute,
@@ -56,14 +56,14 @@ export interface JobsContract {
   readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
   /** Returns the vendor's id for the job. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
-  /** Runs the service's polls that are due and waits for them. */
+  /** Runs the service's due polls and waits for them. */
   readonly turn: Effect.Effect<void>
-  /** Background jobs that poll open jobs, and that end jobs which a stopped process reserved but did not finish submitting. */
+  /** Background jobs. They poll open jobs and end jobs that a stopped process reserved but did not finish submitting. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
 const loopName = "media jobs"
-/** How many polls the service may run at a time per vendor. */
+/** The maximum number of concurrent polls by the service, per vendor. */
 const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
@@ -160,7 +160,7 @@ const submit = (parts: Parts): JobsContract["submit"] =>
 const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
   Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
     Effect.catchAllCause((cause) => {
-      // These form one transaction, because a held call without a job would never end.
+      // Both changes form one transaction, because a held call without a job would never end.
       const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [parts.rows.remove(id)])
       return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))
     }),
@@ -253,7 +253,7 @@ const watchAll = Effect.fnUntraced(function* (parts: Parts) {
   for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)
 })
 
-/** Drops jobs that another node has ended. No job stays open beyond its lifetime. */
+/** Drops jobs that another node has ended. No job remains open beyond its lifetime. */
 const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const [id, { since }] of watches) {

@@ -42,7 +42,7 @@ export interface MediaJob {
 }
 
 export interface MediaContract {
-  /** Computes what a job costs. This reserves nothing and calls no vendor. */
+  /** Computes the cost of a job. Reserves nothing and calls no vendor. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and submits the job to the vendor. Nothing is charged yet. `beside` is committed together with the reservation. */
   readonly submit: (request: {
@@ -58,7 +58,7 @@ export interface MediaContract {
   readonly content: (
     request: MediaJob & { readonly index: number }
   ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
-  /** Asks the vendor to cancel the job, without a guarantee. The quote stays reserved until the vendor reports that the job has ended. */
+  /** Asks the vendor to cancel the job, without a guarantee. The quote remains reserved until the vendor reports that the job has ended. */
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
   /** Returns a page of the caller's jobs, newest first, as of their last polls. */
   readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>

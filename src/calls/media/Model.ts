@@ -16,7 +16,7 @@ interface ModelFacts {
   /** The upstream's configured name, and the model's path there. */
   readonly upstream: string
   readonly endpoint: string
-  /** The model's own parameters. They are sent unchanged and must not affect what the vendor charges. */
+  /** The model's own parameters. They are sent unchanged and must not affect the vendor's charge. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }
@@ -50,7 +50,7 @@ export interface ImageModel extends ModelFacts {
   readonly price: UnitPrice
   readonly images_max: number
   readonly sizes: ReadonlyArray<string>
-  /** Whether this model serves requests that name none. */
+  /** Whether this model serves requests that specify no model. */
   readonly default: boolean
 }
 
@@ -98,7 +98,7 @@ interface Rule {
 
 const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
 
-/** A rule for a parameter that may be absent. */
+/** Returns a rule for a parameter that may be absent. */
 const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
   rule(field, words, (value) => isAbsent(value) || allows(value))
 
@@ -126,7 +126,7 @@ const videoRules = ({
   return [
     optional(
       "resolution",
-      tiers[0] === "" ? "this model has no tiers" : `must be one of ${tiers.join(", ")}`,
+      tiers[0] === "" ? "must be omitted, because this model has no tiers" : `must be one of ${tiers.join(", ")}`,
       (value) => value !== "" && tiers.includes(value as string)
     ),
     rule("duration", durationRule(duration), (value) =>
@@ -140,7 +140,7 @@ const videoRules = ({
     ),
     from_image
       ? rule("start_image_url", "must be an http(s) URL or a data URI of an image", isImage)
-      : rule("start_image_url", "use an image-to-video model", isAbsent)
+      : rule("start_image_url", "must be omitted; use an image-to-video model", isAbsent)
   ]
 }
 
@@ -151,13 +151,13 @@ const isAcceptable = (declared: VideoModel["duration"], seconds: unknown): boole
 }
 
 const durationRule = (declared: VideoModel["duration"]): string => {
-  if (declared === undefined) return `must be a whole number of seconds, 1 to ${openDurationMax}`
+  if (declared === undefined) return `must be a whole number of seconds from 1 to ${openDurationMax}`
   return "set" in declared
     ? `must be one of ${declared.set.join(", ")} seconds`
-    : `must be a whole number of seconds, ${declared.min} to ${declared.max}`
+    : `must be a whole number of seconds from ${declared.min} to ${declared.max}`
 }
 
-/** Whether a value is a URL that the vendor can fetch, or an image as a data URI. */
+/** Returns whether a value is a URL that the vendor can fetch, or an image as a data URI. */
 export const isImage = (value: unknown): value is string =>
   isText(value) &&
   (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||
@@ -221,7 +221,7 @@ export interface Quote {
   readonly price: UnitPrice
 }
 
-/** Writes the vendor's request and computes the number of units and their price. Fails if the model does not accept the request. */
+/** Builds the vendor's request and computes the number of units and their price. Fails if the model does not accept the request. */
 export const quoteOf = (
   models: ReadonlyArray<MediaModel>,
   request: MediaRequest

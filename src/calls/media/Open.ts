@@ -1,4 +1,4 @@
-/** Tells the operator how many generation jobs are open and how old they are, by state. */
+/** Reports the number and the age of open generation jobs to the operator, by state. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,10 +1,10 @@
 /**
- * Polls a vendor once about a job. If the job has ended there, the poll ends it here and charges it in one transaction. Polls of one job never
- * overlap. `Watch` limits how often clients cause polls.
+ * Polls a vendor once about a job. If the vendor reports that the job has ended, the poll ends and charges the job in one transaction. Polls of one
+ * job never overlap. `Watch` limits how often clients cause polls.
  *
  * Where the specification is silent:
  * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output in which an image has no address is invalid.
- *   It is fetched again, and costs nothing if it stays invalid.
+ *   The service fetches it again. If it is still invalid, the job costs nothing.
  */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Context, Scope } from "effect"
@@ -27,7 +27,7 @@ export interface Parts {
   readonly writer: Context.Tag.Service<Writer>
   readonly gate: Context.Tag.Service<Gate>
   readonly upstreams: Context.Tag.Service<Upstreams>
-  /** The scope in which polls run, so that a client that disconnects does not interrupt a poll that others are waiting for. */
+  /** The scope in which polls run. A client that disconnects therefore does not interrupt a poll that others are waiting for. */
   readonly scope: Scope.Scope
   /** The cached state of open jobs, by job id. */
   readonly watches: Map<string, Watch<Row>>
@@ -69,7 +69,7 @@ const pollNow = Effect.fnUntraced(function* (
   const upstream = parts.upstreams.get(row.upstream)
   const now = yield* Clock.currentTimeMillis
   if (upstream === undefined) {
-    return yield* fail(parts, row, admission, "media_unavailable", "the configuration no longer names its vendor")
+    return yield* fail(parts, row, admission, "media_unavailable", "its vendor is no longer configured")
   }
   if (now - row.created_at > Duration.toMillis(lifetime)) {
     yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
@@ -77,7 +77,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
   if (by === "service" && row.cancel_requested === 1) yield* cancelAt(parts, upstream, row, admission, now)
   const standing = yield* Effect.option(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
-  // The poll failed, so the state that was known before still applies.
+  // The poll failed, so the previous state still applies.
   if (standing._tag === "None") return row
   switch (standing.value.how) {
     case "queued":
@@ -152,7 +152,7 @@ export const fail = (parts: Parts, row: Row, admission: Admission, error_type: F
 const endCancelled = (parts: Parts, row: Row, admission: Admission) =>
   settle(parts, row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
 
-/** Charges and ends the job in one transaction. If another writer has already ended it, that result is kept. */
+/** Charges and ends the job in one transaction. If another writer has already ended the job, its result stands. */
 const settle = Effect.fnUntraced(function* (
   { rows }: Parts,
   row: Row,
@@ -217,7 +217,7 @@ const deliveredOf = (
   return { cost, units: images.length }
 }
 
-/** How deeply an output may be nested. Much deeper JSON can be parsed but not serialized. */
+/** The maximum nesting depth of an output. Much deeper JSON can be parsed but not serialized. */
 const nestedMax = 1_000
 
 const isShallow = (value: unknown, most = nestedMax): boolean =>

@@ -4,7 +4,7 @@ import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { JobStatus } from "./Job.ts"
 
-/** The job that was requested. The HTTP body does not repeat its id. */
+/** The requested job. The HTTP body does not repeat its id. */
 const which = { request_id: Schema.optional(Schema.String) } as const
 
 /** The job could not be priced or was not accepted. Nothing is charged. `field` breaks `rule`. */
@@ -41,7 +41,7 @@ export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCom
   details: {}
 }) {}
 
-/** The vendor accepts no jobs at the moment. `retry_after` is in seconds, if the vendor sends it. */
+/** The vendor accepts no jobs at the moment. `retry_after` is in seconds; it is absent if the vendor sends none. */
 export class MediaRateLimited extends Problem<MediaRateLimited>()("MediaRateLimited", {
   status: 429,
   error: "the generation service is busy, retry shortly",

@@ -21,7 +21,7 @@ export interface Row {
   readonly provider: string
   readonly upstream: string
   readonly endpoint: string
-  /** `null` until the vendor has accepted the job. */
+  /** The vendor's id for the job; `null` until the vendor has accepted the job. */
   readonly vendor_id: string | null
   readonly status: JobStatus | "SUBMITTING"
   readonly queue_position: number | null
@@ -38,7 +38,7 @@ export interface Row {
   readonly created_at: number
 }
 
-/** How a job ended. */
+/** The outcome of a job. */
 export interface End {
   readonly status: "COMPLETED" | "CANCELLED"
   readonly cost: Nano
@@ -48,14 +48,14 @@ export interface End {
   readonly inference_time?: number | null
 }
 
-/** How many characters of a vendor's error message are stored. */
+/** The maximum number of characters of a vendor's error message to store. */
 const errorMax = 2_000
 
 export type Rows = ReturnType<typeof make>
 
 export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
 
-/** Selects the jobs of a route that the caller may access. Jobs from earlier versions have neither a tenant nor a holder. */
+/** Selects the jobs of a route that the caller may access. Jobs from earlier versions contain neither a tenant nor a holder. */
 const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
   const holder = holderOf(caller)
   const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
@@ -89,8 +89,8 @@ const readerOf = (sql: SqlClient) => {
       ),
 
     /**
-     * Returns a page of the caller's jobs, newest first, and how many there are. Jobs that are still being submitted are left out. Outputs are not
-     * read, because those of one page may take gigabytes.
+     * Returns a page of the caller's jobs, newest first, and the total number of jobs. Jobs that are still being submitted are omitted. Outputs are
+     * not read, because the outputs of one page may take gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)
@@ -141,7 +141,7 @@ const statementsOf = (sql: SqlClient) => ({
 
   remove: (id: string): Statement => statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`),
 
-  /** Records that the vendor has accepted the job. If another node has already ended the job, it stays ended. */
+  /** Records that the vendor has accepted the job. If another node has already ended the job, the job remains ended. */
   take: (id: string, { queue_position, vendor_id }: Taken, now: number): Statement =>
     statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
       queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id} AND settled = 0`),

@@ -13,7 +13,7 @@ const modelFields = {
   upstream: NonEmpty,
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
-  /** The model's own parameters. They are sent unchanged and must not affect what the vendor charges. */
+  /** The model's own parameters. They are sent unchanged and must not affect the vendor's charge. */
   passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
   /** Whether the service rejects a request without a prompt. Otherwise, the vendor decides. */
   prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
@@ -49,7 +49,10 @@ const VideoEntry = Schema.Struct({
 }).pipe(
   Schema.filter((entry) =>
     (entry.resolutions === undefined) === (entry.usd_per_second === undefined)
-      ? { path: ["usd_per_second"], message: "must be set, or resolutions with their prices, but not both" }
+      ? {
+          path: ["usd_per_second"],
+          message: "must be set if there are no resolutions with prices, and must be omitted otherwise"
+        }
       : undefined
   )
 )
@@ -62,7 +65,7 @@ const ImageEntry = Schema.Struct({
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
   /** The values that `image_size` may have. */
   sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
-  /** Whether this model serves requests that name none. */
+  /** Whether this model serves requests that specify no model. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 

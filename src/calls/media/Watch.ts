@@ -1,5 +1,5 @@
 /**
- * Caches the state of an open job between two polls, and limits how often the job is polled.
+ * Caches the state of an open job between two polls, and limits the frequency of polls.
  *
  * Where the specification is silent:
  * - The service polls a vendor about one job at most six times in quick succession, and then once a second. Polls of one job never overlap. A client
@@ -35,14 +35,14 @@ const interval = 1_000
 const pollsAtOnce = 6
 const cancelsAtOnce = 2
 
-/** How long to wait before each of the service's own polls, in milliseconds. The last value repeats. Clients that wait poll more often. */
+/** The pauses before the service's own polls, in milliseconds. The last value repeats. Waiting clients poll more often. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
-/** How many unreadable results and responses about an unknown job count as temporary. */
+/** The number of unreadable results and "unknown job" responses that count as temporary. */
 const mistakesMax = 5
 
 export class Watch<Row> {
-  /** When the service polls next, and how often it has polled so far. */
+  /** The time of the service's next poll, and the number of its polls so far. */
   private due: number
   private polls = 0
   private busy = false
@@ -62,7 +62,7 @@ export class Watch<Row> {
     this.cancelPace = new Pace(cancelsAtOnce, now)
   }
 
-  /** Returns how long until the service's next poll, in milliseconds. */
+  /** Returns the time until the service's next poll, in milliseconds. */
   wait(now: number): number {
     return Math.max(0, this.due - now)
   }

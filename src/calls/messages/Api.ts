@@ -1,4 +1,4 @@
-/** Endpoints in Anthropic's Messages protocol. Errors have that protocol's shape too. */
+/** Endpoints in Anthropic's Messages protocol. Errors also have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { GateRefusal } from "../../books/gate/Problems.ts"
@@ -45,7 +45,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Create a message in Anthropic's protocol, optionally streamed; the model gets unknown fields unchanged"
+        "Create a message in Anthropic's protocol, optionally streamed; unknown fields are passed to the model unchanged"
       )
   )
   .add(

@@ -4,7 +4,7 @@ import type { TypedEvent } from "../engine/Events.ts"
 
 /** The tokens that the upstream reports. The receipt and the usage record state the charge. */
 export interface MessageUsage {
-  /** Excludes tokens read from or written to a cache. */
+  /** The prompt tokens, excluding those read from or written to a cache. */
   readonly input_tokens?: number
   readonly output_tokens?: number
   readonly cache_creation_input_tokens?: number | null
@@ -25,7 +25,7 @@ export interface ModelMessage {
   readonly [field: string]: unknown
 }
 
-/** An event such as `message_start` or `content_block_delta`; its `type` tells which. */
+/** An event such as `message_start` or `content_block_delta`, identified by its `type`. */
 export type MessageEvent = TypedEvent
 
 /** Parses a stream's events up to the last one, `message_stop`. Fails if the stream breaks. */

@@ -2,7 +2,7 @@
  * Creates messages and counts tokens, in Anthropic's protocol.
  *
  * Where the specification is silent:
- * - The model's first upstream that speaks Messages counts the tokens. Vendors count for free, so this is not a metered call and writes no usage
+ * - The model's first upstream that speaks Messages counts the tokens. Vendors count for free, so a count is not a metered call and leaves no usage
  *   record. An API key's model list applies. A caller that could not pay for a call gets a 402, and an account that exceeds 300 counts per minute
  *   gets a 429. If no upstream can count or counting fails, the service estimates one token per four bytes plus `max_attachment_tokens` per
  *   attachment.
@@ -48,7 +48,7 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 
 /** One request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
-  /** The caller, which must be able to pay and allowed to use the model. Without a caller, neither is checked. */
+  /** The caller. It must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -61,7 +61,7 @@ export interface Counted {
   readonly estimated: boolean
 }
 
-/** Refusals and interruption are the same as in `EngineContract`. */
+/** The Messages service. Refusals and interruption are the same as in `EngineContract`. */
 export interface MessagesContract {
   readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
   /** Returns once an upstream has begun to respond. */
@@ -81,7 +81,7 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
   static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
 }
 
-/** How many times per minute an account may count tokens. */
+/** The maximum number of token counts per account and minute. */
 const countsAMinute = 300
 
 const make = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Writes refusals in the protocol's format: its error types, plus the service's own codes and details. */
+/** Formats refusals for the protocol: its error types, plus the service's own codes and details. */
 import { anthropicRateHeaders } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 

@@ -1,4 +1,4 @@
-/** Reads which end user a request names in its body, using the fields of OpenAI's protocols. */
+/** Reads the end user that a request body identifies, in the fields of OpenAI's protocols. */
 import { Effect, Schema } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -10,7 +10,7 @@ const text = Schema.optionalWith(Schema.String, { nullable: true })
 /** The fields in a JSON body. They are not sent upstream. */
 export const endUserFields = { user: text, safety_identifier: text }
 
-/** The same fields in a form. */
+/** The fields in a form. */
 export const endUserParts = {
   user: Schema.optional(Schema.String),
   safety_identifier: Schema.optional(Schema.String)
@@ -21,7 +21,7 @@ interface Named {
   readonly safety_identifier?: string | undefined
 }
 
-/** Returns the caller with the end user that the request names. */
+/** Returns the caller with the end user that the request identifies. */
 export const forEndUser = (
   caller: Caller,
   { safety_identifier, user }: Named

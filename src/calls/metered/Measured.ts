@@ -1,8 +1,8 @@
-/** Measures what a complete response used and costs. */
+/** Measures the usage and cost of a complete response. */
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** Builds the measurement of a complete response. By default, it has 0 tokens, and the units are the service's own count. */
+/** Builds the measurement of a complete response. By default, it contains 0 tokens, and the service itself counts the units. */
 export const measuredOf = (
   cost: Nano,
   units: number,

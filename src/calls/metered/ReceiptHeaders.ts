@@ -1,17 +1,17 @@
-/** The response headers of a metered call, which state its charge, its usage record and its rate limits. */
+/** The response headers of a metered call. They state its charge, its usage record and its rate limits. */
 import type { Receipt } from "../../books/gate/Gate.ts"
 import { rateHeaders } from "../../books/gate/RateHeaders.ts"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 
-/** Headers without the usage id, for responses that carry it in the body. */
+/** Returns the headers without the usage id, for responses whose body contains it. */
 export const chargeHeader = ({ charged, rates }: Pick<Receipt, "charged" | "rates">, shape?: Shape) => ({
   "x-charge-usd": toDecimal(charged),
   ...rateHeadersOf(rates, shape)
 })
 
-/** Headers of a stream, whose charge is not known yet. */
+/** Returns the headers of a stream. Its charge is not known yet. */
 export const usageHeader = ({ rates, usage_id }: Pick<Receipt, "rates" | "usage_id">, shape?: Shape) => ({
   "x-usage-id": usage_id,
   ...rateHeadersOf(rates, shape)
@@ -28,7 +28,7 @@ export const headersOf = (
 
 const none: Readonly<Record<string, string>> = {}
 
-/** The rate limit headers alone. */
+/** Returns only the rate limit headers. */
 export const rateHeadersOf = (rates: RatesAt | undefined, shape?: Shape) =>
   rates === undefined
     ? none

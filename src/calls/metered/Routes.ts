@@ -1,4 +1,4 @@
-/** Creates metered routes, which run once per idempotency key and refuse a caller that cannot pay before reading a long body. */
+/** Creates metered routes. They run once per idempotency key, and refuse a caller that cannot pay before they read a long body. */
 import { Effect } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
@@ -14,12 +14,12 @@ import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
 export interface MeteredRoute<E extends ProblemInstance<string>> {
-  /** Separates the route's idempotency keys from those of other routes. */
+  /** The route's name. It separates the route's idempotency keys from those of other routes. */
   readonly name: string
   /** The maximum size of a request body, in bytes. */
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
-  /** Answers a retry if the first response was not stored. `call` is the id of the first call. */
+  /** Responds to a retry whose first response was not stored. `call` is the id of the first call. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
   /** The shape in which refusals are written. */
   readonly shape?: Shape | undefined

@@ -1,4 +1,4 @@
-/** The SHA-256 of a string, to identify one that is too long to store. */
+/** The SHA-256 of a string. It identifies strings that are too long to store. */
 import { createHash } from "node:crypto"
 
 export const hashOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`

@@ -2,8 +2,8 @@
  * Finds a prompt's attachments and bounds their tokens. The rules are the same in all client protocols.
  *
  * Where the specification is silent:
- * - Text, MP3 audio and uncompressed WAV audio count as one token per byte. Any other file counts as the model's whole context, because a few
- *   kilobytes may hold a hundred-page PDF or an hour of silence in FLAC.
+ * - Text, MP3 audio and uncompressed WAV audio count as one token per byte. Any other file counts as the model's complete context, because a few
+ *   kilobytes may contain a hundred-page PDF or an hour of silence in FLAC.
  * - The service reads a file's type from its bytes, because a vendor may ignore the declared type.
  */
 import { isUtf8 } from "node:buffer"
@@ -18,7 +18,7 @@ export interface Attached {
   bytes: number
   /** The first field that refers to a vendor's object by id. */
   by_id: string | undefined
-  /** Whether an attachment may fill the whole context, because its bytes do not bound its tokens. */
+  /** Whether an attachment may fill the complete context, because its bytes do not bound its tokens. */
   elsewhere: boolean
 }
 
@@ -40,16 +40,16 @@ export const noteFiles = (attached: Attached, part: object): void => {
 
 const head = 100
 
-/** Some vendors accept a document where an image is expected. */
+/** Returns whether the type is an image. Some vendors accept a document in place of an image. */
 const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
-/** A video's bytes do not bound its tokens, because most frames take few bytes. */
+/** Returns whether the type is a video. A video's bytes do not bound its tokens, because most frames take few bytes. */
 const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 
 /** Returns the media type of a data URI, or `undefined` for any other string. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
-/** Some vendors accept a URL in place of a file's bytes. */
+/** Returns whether the string is a URL. Some vendors accept a URL in place of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
 /** Adds an image given as a URL or data URI. It counts as at most the configured number of tokens. */
@@ -81,10 +81,10 @@ export const addData = (attached: Attached, data: unknown, media_type?: unknown)
   }
 }
 
-/** How many bytes are read to determine a file's type. */
+/** The number of bytes to read to determine a file's type. */
 const sniffed = 1_024
 
-/** Whether a file's bytes bound its tokens. */
+/** Returns whether a file's bytes bound its tokens. */
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
   const head = decoded(data, from, 0, sniffed)
@@ -103,5 +103,5 @@ const decoded = (data: string, from: number, at: number, length: number): Buffer
   return Buffer.from(data.slice(start, start + Math.ceil((length + skipped) / 3) * 4), "base64").subarray(skipped)
 }
 
-/** Whether the bytes are text, which contains neither NUL nor a PDF signature. */
+/** Returns whether the bytes are text. Text contains neither NUL nor a PDF signature. */
 const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0) && !bytes.includes("%PDF-")

@@ -3,10 +3,10 @@
  * one-hour writes separately.
  *
  * Where the specification is silent:
- * - If a model has a price for cache writes but none for one-hour writes, a request for one-hour caching is refused, and the error names the field.
- *   The client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models that
- *   lack this price. The service does not shorten one hour to five minutes, because a client that returns later would then pay for a second write.
- *   Upstreams whose protocol has no cache breakpoints are still tried. (Claude Code requests five minutes by default.
+ * - If a model has a price for cache writes but none for one-hour writes, a request for one-hour caching is refused, and the error identifies the
+ *   field. The client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models
+ *   that lack this price. The service does not shorten one hour to five minutes, because a client that returns later would then pay for a second
+ *   write. Upstreams whose protocol lacks cache breakpoints are still tried. (Claude Code requests five minutes by default.
  *   `ENABLE_PROMPT_CACHING_1H` and some of its settings change that.)
  * - If a model has no price for any cache write, one-hour writes are charged at the prompt price.
  */
@@ -18,7 +18,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 const mentions = new WeakMap<ValidPrompt, boolean>()
 
-/** Whether a prompt might request one-hour caching: its JSON contains `"1h"` or an escape sequence that could hide it. */
+/** Returns whether a prompt might request one-hour caching: its JSON contains `"1h"` or an escape sequence that could hide it. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {
@@ -29,7 +29,7 @@ const mentionsAnHour = (prompt: ValidPrompt): boolean => {
   return mentioned
 }
 
-/** Whether the vendor may cache content for an hour. The prompt is searched only if one-hour writes have their own price. */
+/** Returns whether the vendor may cache content for an hour. The prompt is searched only if one-hour writes have their own price. */
 export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
   switch (hourPriceOf(model)) {
     case "own":
@@ -51,7 +51,7 @@ export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest 
   return field === undefined ? undefined : InvalidRequest.of(field, rule)
 }
 
-/** Whether a value is the client's own data (arguments, descriptions or schemas), where `cache_control` is not a cache breakpoint. */
+/** Returns whether a value is the client's own data (arguments, descriptions or schemas), where `cache_control` is not a cache breakpoint. */
 const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||

@@ -1,6 +1,6 @@
 /**
- * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes are passed on as they arrive, except
- * for the last event, which waits until the charge is committed.
+ * Relays a stream of server-sent events from an upstream to a client. A `Reader` implements the protocol. Bytes are passed on as they arrive. Only
+ * the last event is withheld until the charge is committed.
  *
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection breaks afterwards or the client has disconnected.
@@ -39,31 +39,31 @@ export interface Relay {
   readonly report: () => Report
   /** Sends the end of the stream to the client, once the charge is committed. */
   readonly finish: (how: StreamEnd) => void
-  /** Disconnects the client without an end, because the charge could not be committed in time. */
+  /** Disconnects the client before the last event, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 
 /** The stream methods that readers use. */
 export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 
-/** Reads the events of one stream in the upstream's protocol. */
+/** A reader of one stream's events in the upstream's protocol. */
 export interface Reader {
   /** Reads complete events and passes on the client's version in one chunk. An event that reports an error ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** Called when such an event ends. Passes on its blank line or holds it back for the end. Returns `false` if the event reports an error. */
+  /** Handles the end of a long event. Passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
-  /** The names of members whose strings the model generated, in such an event. */
+  /** The names of members whose strings the model generated, in a long event. */
   readonly generated: Generated
-  /** The size of the longest event to buffer, in bytes. A longer one is passed on as it arrives, and only its gist is read. */
+  /** The size of the longest event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
-  /** Whether the string is a complete event except for its blank line. */
+  /** Returns whether the string is a complete event except for its blank line. */
   readonly isWhole: (text: string) => boolean
-  /** Whether the upstream has finished its answer. Events after this are not read. */
+  /** Returns whether the upstream has finished its answer. Later events are not read. */
   readonly isFinished: () => boolean
   readonly report: () => Report
-  /** The last bytes for the client. They are sent once the charge is committed. */
+  /** Returns the last bytes for the client. They are sent once the charge is committed. */
   readonly last: (how: StreamEnd) => string | Buffer
 }
 
@@ -73,7 +73,7 @@ export interface Skipped {
   readonly text: string
   /** The number of tokens generated in it. */
   readonly tokens: number
-  /** The blank line that ends it, which has not been passed on yet. */
+  /** The blank line at its end. It has not been passed on yet. */
   readonly blank: Buffer
 }
 
@@ -82,7 +82,7 @@ export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
-/** How many bytes of a blank line may precede a chunk boundary. */
+/** The maximum number of bytes of a blank line before a chunk boundary. */
 const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
@@ -143,7 +143,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     finish: (how) => {
       const last = reader.last(how)
-      // The client may have received part of a long event, which must be closed before the error event.
+      // The client may have received part of a long event. That event must be closed before the error event.
       stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
     },
     cut: () => stream.cut("the charge is not committed yet")
@@ -153,7 +153,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
 /** The beginning of an event, in chunks. Each chunk is searched and copied only once. */
 class Rest {
   private pieces: Array<Buffer> = []
-  /** The last bytes, which may be part of a blank line. */
+  /** The last bytes. They may be part of a blank line. */
   private tail: Buffer = empty
   length = 0
 
@@ -163,7 +163,7 @@ class Rest {
     this.tail = Buffer.concat([this.tail, piece.subarray(-seam)]).subarray(-seam)
   }
 
-  /** Returns where the last complete event in the next bytes ends. */
+  /** Returns the end of the last complete event in the next bytes. */
   endIn(next: Buffer): number {
     const end = endOfEvents(next)
     if (end > 0) return end
@@ -182,7 +182,7 @@ class Rest {
   }
 }
 
-/** How many bytes may precede the data of a long event. */
+/** The maximum number of bytes before the data of a long event. */
 const headMax = 1_024
 
 /** An event that is too long to buffer, while it arrives. */
@@ -250,7 +250,7 @@ const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: 
     : { at: lf, length: blankLine.length }
 }
 
-/** Returns where the trailing line ends begin. */
+/** Returns the start of the trailing line ends. */
 const lineEndsFrom = (bytes: Buffer): number => {
   let from = bytes.length
   while (
@@ -264,7 +264,7 @@ const lineEndsFrom = (bytes: Buffer): number => {
 
 /** How a reader handles events. */
 export interface Looking {
-  /** Counts plain events from `at` on and returns where they end. Returns `at` if the next event must be inspected. Events end with `blank`. */
+  /** Counts plain events from `at` on and returns their end. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
   /** Inspects one event and returns the client's version, as described at `eachEvent`. */
   readonly look: (event: string) => string | undefined
@@ -274,8 +274,9 @@ export interface Looking {
 
 /**
  * Passes events on in one chunk. `look` returns the client's version of an event: the event itself, another string, or an empty string. If the event
- * reports an error, `look` returns `undefined` and the stream ends. The client gets neither this event nor any later one, because they may contain
- * addresses and keys. `text` holds the events as Latin-1, one character per byte, because searching a string is much faster than searching a buffer.
+ * reports an error, `look` returns `undefined` and the stream ends. The client receives neither this event nor any later event, because they may
+ * contain addresses and keys. `text` contains the events as Latin-1, one character per byte, because searching a string is much faster than searching
+ * a buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)
@@ -317,7 +318,7 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
 /** Returns the blank line that separates the events in a string. */
 const blankIn = (text: string): string => (text.includes(blankLineCrLf) ? blankLineCrLf : blankLine)
 
-/** Returns where the event that begins at `at` ends. */
+/** Returns the end of the event that begins at `at`. */
 export const endOfEvent = (text: string, at: number, blank: string): number => {
   const found = text.indexOf(blank, at)
   return found === -1 ? text.length : found + blank.length
@@ -325,7 +326,7 @@ export const endOfEvent = (text: string, at: number, blank: string): number => {
 
 /** A sequence of events that contain only deltas. */
 export interface Run {
-  /** Where the run ends: at the first event that must be inspected, or at the end of the string. */
+  /** The end of the run: the first event that must be inspected, or the end of the string. */
   readonly end: number
   /** The number of tokens in the deltas. */
   readonly tokens: number
@@ -358,7 +359,7 @@ export const runOf = (marks: RegExp, text: string, from: number, blank: string):
   return { end: text.length, tokens: tokens + ofEvent }
 }
 
-/** Returns where the last complete event ends. A carriage return belongs to the line that it ends. */
+/** Returns the end of the last complete event. A carriage return belongs to the line that it ends. */
 const endOfEvents = (bytes: Buffer): number => {
   const { length } = bytes
   if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
@@ -367,7 +368,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** Returns an event's JSON, which may span several lines. Splitting with a regular expression would take most of the time of `parse`. */
+/** Returns an event's JSON. It may span several lines. Splitting with a regular expression would take most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {
@@ -392,7 +393,7 @@ export const parse = (event: string): Record<string, unknown> | undefined => {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
 }
 
-/** Returns where a JSON string ends, or -1 if it does not end on its line. */
+/** Returns the end of a JSON string, or -1 if it does not end on its line. */
 export const endOfString = (text: string, from: number): number => {
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at)

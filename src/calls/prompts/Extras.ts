@@ -3,11 +3,11 @@
  * price for it. All other fields are sent unchanged.
  *
  * Where the specification is silent:
- * - `calls/prompts/Extras` lists the fields that change a vendor's bill, each with the reason. A model's `extras` list the fields that it supports.
- *   Each has a factor on the token prices, an amount per call, or both, and these apply to the bound and to the charge. `service_tier` may be `auto`
- *   or `default`, because clients send these values. `store`, `metadata` and unknown fields are sent unchanged.
+ * - The maps `billed` list the fields that change a vendor's bill, each with the reason. A model's `extras` list the fields that it supports. Each
+ *   has a factor on the token prices, an amount per call, or both, and these apply to the bound and to the charge. `service_tier` may be `auto` or
+ *   `default`, because clients send these values. `store`, `metadata` and unknown fields are sent unchanged.
  * - A field is refused if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
- *   `model` and uses the last of the two, so it could serve a model other than the one that is charged.
+ *   `model` and uses the last of the two, so it could serve a different model than the charged one.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -21,7 +21,7 @@ export interface Extra {
   readonly values: ReadonlyArray<string> | undefined
   /** The factor on the prompt and answer prices, in millionths. */
   readonly price_factor: bigint
-  /** The amount to add to the price of such a call. */
+  /** The amount to add to the price of a call with the field. */
   readonly request_price: UnitPrice
 }
 
@@ -31,7 +31,7 @@ export type AsksFor = (value: unknown) => ReadonlyArray<string>
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
-/** Every value counts except null, `false` and an empty array. */
+/** Returns every value except null, `false` and an empty array. */
 export const anything: AsksFor = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 
@@ -58,7 +58,7 @@ export const toolsOtherThan =
 const modalities: AsksFor = (value) =>
   Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
 
-export const otherModels = "another model may serve the call, at another price"
+export const otherModels = "another model may serve the call at another price"
 export const searches = "the vendor searches the web and bills that in addition to the tokens"
 export const vendorTools = "the vendor runs its own tools and bills them in addition to the tokens"
 
@@ -72,7 +72,7 @@ export interface Rule {
 /** The fields of a protocol that change the vendor's bill. */
 export type Billed = ReadonlyMap<string, Rule>
 
-/** Token limit fields of other protocols. They are refused, because they would have no effect. */
+/** Returns the token limit fields of other protocols. They are refused because they would have no effect. */
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
@@ -84,13 +84,13 @@ export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call at another price" }],
   ["transforms", { asksFor: anything, why: "the billed prompt differs from the one that was sent" }],
   [
     "service_tier",
-    { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "another tier has another price" }
+    { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "other tiers are priced differently" }
   ],
-  ["speed", { asksFor: otherThan("standard"), why: "another speed has another price" }],
+  ["speed", { asksFor: otherThan("standard"), why: "other speeds are priced differently" }],
   ["plugins", { asksFor: anything, why: vendorTools }],
   ["tools", { asksFor: toolsOtherThan((type) => type === "function" || type === "custom"), why: vendorTools }],
   ["mcp_servers", { asksFor: anything, why: vendorTools }],
@@ -98,7 +98,7 @@ export const billed: Billed = new Map<string, Rule>([
   ["web_search_options", { asksFor: anything, why: searches }],
   ["search_parameters", { asksFor: anything, why: searches }],
   ["enable_search", { asksFor: anything, why: searches }],
-  ["modalities", { asksFor: modalities, why: "an answer that is not text has another price" }],
+  ["modalities", { asksFor: modalities, why: "an answer that is not text is priced differently" }],
   // xAI still generates and bills a deferred answer.
   ["deferred", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
   ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the answer's limit" }],

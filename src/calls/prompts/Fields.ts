@@ -1,4 +1,4 @@
-/** Schemas of prompt fields, and a fast check of a whole body. */
+/** Schemas of prompt fields, and a fast check of a complete body. */
 import { Schema } from "effect"
 
 /**
@@ -35,8 +35,8 @@ export const ModelName = Schema.NonEmptyString.annotations({
 })
 
 /**
- * Checks only the fields that a body contains, which takes a tenth of the time of decoding the whole body. Only invalid bodies are decoded, to
- * describe what is wrong.
+ * Checks only the fields that a body contains. This check takes a tenth of the time of decoding the body. Only invalid bodies are decoded, to
+ * describe their defect.
  */
 export const fits = (fields: {
   readonly required: Readonly<Record<string, Schema.Schema.AnyNoContext>>

@@ -1,6 +1,6 @@
 /**
  * Stores the ids of objects that a vendor stores for callers (`keeps_responses`). An id belongs to the tenant and account that received it. The
- * transaction that settles an answer writes its ids, before the answer ends. A request with an unknown id is refused.
+ * transaction that settles an answer stores its ids before the end of the answer is sent. A request with an unknown id is refused.
  *
  * Where the specification is silent:
  * - In each tenant, an account may use the last 10,000 ids that it received, each for 30 days. An id that is received again counts as new.

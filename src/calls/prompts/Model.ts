@@ -23,16 +23,16 @@ export interface ModelRoute {
   /** The model's name at the upstream. */
   readonly model: string
   readonly limit_field: LimitField
-  /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect what callers pay. */
+  /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
   readonly cost?: VendorCost | undefined
   /** The upstream's share of the calls if they are routed by weights; 1 by default. */
   readonly weight?: number | undefined
 }
 
-/** How many more rounds to try if no upstream served the call. */
+/** The number of further rounds if no upstream served the call. */
 export interface Retries {
   readonly max: number
-  /** How long after the call a round may still begin. */
+  /** The time after the start of the call during which a round may begin. */
   readonly within_ms: number
 }
 
@@ -46,7 +46,7 @@ export interface VendorCost {
 
 export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
 
-/** Prices of a call with a longer prompt, which apply to all its tokens. If one is missing, the base price applies. */
+/** Prices of calls with longer prompts. They apply to all tokens of the call. If a price is missing, the base price applies. */
 export interface LongContext {
   readonly above_prompt_tokens: number
   readonly prompt_price?: UnitPrice | undefined
@@ -59,7 +59,7 @@ export interface Model {
   readonly name: string
   readonly description: string
   readonly owned_by: string
-  /** When the model was created, in seconds since 1970. By default, this is when the service started. */
+  /** The time when the model was created, in seconds since 1970. By default, the time when the service started. */
   readonly created: number | undefined
   readonly input_modalities: ReadonlyArray<string>
   readonly output_modalities: ReadonlyArray<string>
@@ -77,7 +77,7 @@ export interface Model {
   readonly completion_price: UnitPrice
   /** The price per call, in addition to the tokens. */
   readonly request_price: UnitPrice
-  /** Prices of separately billed tokens. If one is missing, those tokens are charged at the ordinary price. */
+  /** Prices of separately billed tokens. If a price is missing, those tokens are charged at the ordinary price. */
   readonly detail_prices?: DetailPrices | undefined
   /** Other prices for longer prompts. */
   readonly long_context?: ReadonlyArray<LongContext> | undefined
@@ -87,7 +87,7 @@ export interface Model {
   readonly extras: ReadonlyArray<Extra>
   /** Whether requests may refer to files, containers and audio answers by the vendor's ids. The service does not check who owns them. */
   readonly vendor_files?: boolean | undefined
-  /** The routes, in the order in which they are tried unless `routing` says otherwise. */
+  /** The routes, in the order in which they are tried unless `routing` states otherwise. */
   readonly routes: ReadonlyArray<ModelRoute>
   readonly routing?: Routing | undefined
   readonly retries?: Retries | undefined
@@ -147,8 +147,8 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
- * How one-hour cache writes are priced. `own` means that they have a price of their own. `prompt` means that no cache write has a price, so the
- * prompt price applies. `unknown` means that other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
+ * The pricing of one-hour cache writes. `own`: they have their own price. `prompt`: no cache write has a price, so the prompt price applies.
+ * `unknown`: other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
  */
 export type HourPrice = "own" | "prompt" | "unknown"
 
@@ -166,7 +166,7 @@ const findHourPrice = (lines: ReadonlyArray<PriceLine>): HourPrice => {
   return lines.some(({ quantity }) => quantity === "cache_write_1h_tokens") ? "own" : "prompt"
 }
 
-/** Returns the cache write lines that have no matching one-hour line for the same prompt length. */
+/** Returns the cache write lines without a matching one-hour line for their prompt length. */
 export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<PriceLine> => {
   const hours = lines.filter(({ quantity }) => quantity === "cache_write_1h_tokens")
   return lines.filter(
@@ -176,9 +176,9 @@ export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<Pric
 
 /** The kinds of separately billed tokens that a prompt may contain. */
 export interface Kinds {
-  /** Whether it may contain audio or images. */
+  /** Whether the prompt may contain audio or images. */
   readonly attachments: boolean
-  /** Whether it may be cached for an hour. */
+  /** Whether the prompt may be cached for an hour. */
   readonly hour: boolean
 }
 
@@ -202,7 +202,7 @@ export const leastOf = (model: Model): UnitPrice =>
     .filter(({ quantity }) => ofCompletion.has(quantity))
     .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
 
-/** Whether all of the model's upstreams accept a token limit. */
+/** Returns whether all of the model's upstreams accept a token limit. */
 export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
 
 export interface Catalogue {

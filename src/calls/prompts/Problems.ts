@@ -8,9 +8,9 @@ export class ModelNotFound extends Problem<ModelNotFound>()("ModelNotFound", {
   code: "model_not_found"
 }) {}
 
-/** The deployment does not serve the requested model. This is an `InvalidRequest` for the field `model`. */
+/** The deployment does not serve the requested model. This problem is an `InvalidRequest` for the field `model`. */
 export class UnknownChatModel extends InvalidRequest {
-  /** The name that was requested. */
+  /** The requested name. */
   readonly model: string
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is

@@ -4,10 +4,10 @@
  *
  * Where the specification is silent:
  * - A prompt is bounded by its bytes (a token is at least one byte), plus `max_added_tokens`, plus `max_tool_tokens` if it has tools, but never by
- *   more than the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` says which files count by their
- *   bytes. A video, most other files, and any attachment by id or URL except an image count as the whole context.
+ *   more than the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` lists the files that count by their
+ *   bytes. A video, most other files, and any attachment by id or URL except an image count as the complete context.
  * - The bound is an upper estimate. If the vendor counts a larger prompt, its count is accepted up to the context.
- * - A token budget reserves the same bound, so it may refuse a call that would in fact have fit.
+ * - A token budget reserves this bound, so it may refuse a call that would have stayed within the budget.
  * - A token limit above `max_output_tokens` is lowered to it, both for the bound and for the upstream.
  * - The bound uses the most expensive price line that can apply to the request. The line for long prompts counts only if the bound is that long, and
  *   the lines for audio and images only if the prompt has attachments.
@@ -37,7 +37,7 @@ const common = {
   max_tokens: optional(whole(1, 1_000_000_000)),
   /** The newer name of `max_tokens`. */
   max_completion_tokens: optional(whole(1, 1_000_000_000)),
-  /** How many answers to generate. The vendor returns the best ones. */
+  /** The number of answers to generate. The vendor returns the best ones. */
   best_of: optional(whole(1, 128)),
   n: optional(whole(1, 128)),
   seed: optional(Schema.Int),
@@ -49,7 +49,7 @@ const common = {
   user: optional(Schema.String)
 } as const
 
-/** Parts are not validated. Content may be null only in an assistant's message, if the assistant called tools. */
+/** Returns whether the content is valid for the role. Parts are not validated. Only an assistant's message may have null content. */
 const isContent = (role: string, content: unknown): boolean =>
   typeof content === "string" || Array.isArray(content) || (role === "assistant" && (content ?? null) === null)
 
@@ -67,7 +67,7 @@ const Message = Schema.Struct({ role: Schema.String, content: Schema.optional(Sc
   )
 )
 
-/** Does the same checks as the schema `Message`. */
+/** Performs the same checks as the schema `Message`. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -152,12 +152,12 @@ export interface Size {
   readonly attachments: number
   /** Whether an attachment may fill the model's context. */
   readonly attached_elsewhere: boolean
-  /** Whether the request has tools, about which the vendor may add instructions of its own. */
+  /** Whether the request has tools. The vendor may add its own instructions about tools. */
   readonly with_tools: boolean
   /** The field that refers to a vendor's file, container or audio answer by id. */
   readonly names_kept: string | undefined
   readonly prompts: number
-  /** How many answers to generate. */
+  /** The number of answers to generate. */
   readonly answers: number
   /** The client's token limit for each answer, if it sets one. */
   readonly answer_tokens_max: number | undefined
@@ -169,7 +169,7 @@ export interface ValidPrompt extends Size {
   /** Whether the client wants the usage chunk at the end of its stream. */
   readonly show_usage: boolean
   readonly body: Readonly<Record<string, unknown>>
-  /** The JSON of the body as it was received. */
+  /** The received JSON of the body. */
   readonly json: Buffer | undefined
 }
 
@@ -208,7 +208,7 @@ export const readChat: Read = (prompt, json) =>
     }
   })
 
-/** Whether the value is a non-empty array. */
+/** Returns whether the value is a non-empty array. */
 export const isAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
 /** The default token limit of a text completion. */
@@ -232,7 +232,8 @@ export const readCompletion: Read = (prompt, json) =>
   })
 
 /**
- * Validates a body with hand-written checks, and decodes it with the schema only to describe what is wrong. `sizeOf` returns what bounds the cost.
+ * Validates a body with hand-written checks. Decodes it with the schema only to describe its defect. `sizeOf` returns the figures that bound the
+ * cost.
  */
 export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   body: unknown,
@@ -244,7 +245,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), InvalidRequest.ofDecoding)
   return Either.map(request, (request) => {
     const size = sizeOf(request, json?.length ?? Buffer.byteLength(JSON.stringify(body)))
-    // This runs on every call, so it avoids a spread.
+    // This code runs on every call, so it avoids a spread.
     return {
       model: request.model,
       show_usage: request.stream_options?.include_usage === true,
@@ -267,7 +268,7 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/** Refuses a reference to a vendor's object. The vendor stores all callers' objects under one key, so the service cannot tell who owns it. */
+/** Refuses a reference to a vendor's object. The vendor stores all callers' objects under one key, so the service cannot determine the owner. */
 export const keptById = (field: string) =>
   InvalidRequest.of(field, "this model accepts no ids of objects stored by its vendor: send the object in the request")
 
@@ -276,7 +277,7 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
   for (const message of messages) {
     const { audio, content } = message as { readonly audio?: unknown; readonly content?: unknown }
-    // An earlier audio answer, by its id.
+    // The message refers to an earlier audio answer by id.
     if (typeof audio === "object" && audio !== null) {
       attached.by_id ??= "audio"
       addData(attached, undefined)
@@ -293,9 +294,9 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   return attached
 }
 
-/** How many answer tokens a call without a limit must be able to pay for. */
+/** The number of answer tokens that a call without a limit must be able to pay for. */
 export const answerTokensLeast = 16
-/** A payer that can afford an answer of this many tokens is preferred to one that can afford only the shortest. */
+/** A payer that can afford this many answer tokens is preferred to a payer that can afford only the shortest answer. */
 export const answerTokensEnough = 1_024
 
 export interface Bound {
@@ -306,10 +307,10 @@ export interface Bound {
   readonly tokens: { readonly least: number; readonly most: number }
 }
 
-/** Returns how many prompt tokens the upstream accepts. It rejects longer prompts. */
+/** Returns the number of prompt tokens that the upstream accepts. It rejects longer prompts. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
-/** Returns how many prompt tokens to reserve. */
+/** Returns the number of prompt tokens to reserve. */
 const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   const context = contextOf(model, prompt)
   if (prompt.attached_elsewhere) return context
@@ -344,7 +345,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** Computes the bounds of a call. If the client sets no limit, they extend to the model's limit or to what the balance allows. */
+/** Computes the bounds of a call. If the client sets no limit, they extend to the model's limit or to the limit that the balance allows. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
@@ -362,14 +363,14 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   }
 }
 
-/** Returns how many tokens to reserve for answers of this length. */
+/** Returns the number of tokens to reserve for the prompt and answers of this length. */
 const tokensWith = (model: Model, prompt: ValidPrompt, answer: number): number =>
   promptTokensMax(model, prompt) + answer * prompt.answers
 
 /** The credit and tokens that a call has reserved. */
 export interface Reserved {
   readonly reserved: Nano
-  /** How many tokens budgets allow, or `undefined` if no budget limits tokens. */
+  /** The number of tokens that budgets allow, or `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
 }
 

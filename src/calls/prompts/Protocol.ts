@@ -1,4 +1,4 @@
-/** How the engine sees protocols: `Spoken` for upstreams, `Protocol` for clients. */
+/** The engine's interface to protocols: `Spoken` for upstreams, `Protocol` for clients. */
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
@@ -30,7 +30,7 @@ export interface Spoken {
   readonly long: LongMembers
 }
 
-/** How the protocol streams. */
+/** The form of the protocol's streams. */
 export interface StreamForm {
   readonly content_type: RegExp
   /** Converts the bytes to server-sent events. */
@@ -42,7 +42,7 @@ export const serverSentEvents: StreamForm = {
   eventsOf: (answer) => answer
 }
 
-/** A protocol that clients speak. Upstreams may speak it too. */
+/** A protocol that clients speak. Upstreams may also speak it. */
 export interface Protocol extends Spoken {
   readonly name: ClientProtocol
   /** The route's name in usage records. */
@@ -56,7 +56,7 @@ export interface Protocol extends Spoken {
   // ---- the request to an upstream ----
   /** Returns the reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
-  /** Writes the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
+  /** Builds the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
   readonly bodyFor: (
     prompt: ValidPrompt,
     passage: Passage,
@@ -65,7 +65,7 @@ export interface Protocol extends Spoken {
   ) => string | Buffer
 
   // ---- the upstream's answer ----
-  /** Returns what is wrong with a complete answer of status 200, for the log. */
+  /** Returns the defect of a complete answer with status 200, for the log. */
   readonly faultIn: (answer: Json) => string | undefined
   /** Returns the usage that a complete answer reports. */
   readonly usageIn: (answer: Json) => Usage
@@ -73,10 +73,10 @@ export interface Protocol extends Spoken {
   readonly countIn: (answer: Json) => number
   /** Returns the vendor's ids for a complete answer and its parts, if the vendor stores them. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
-  /** Converts a complete answer to a stream. Without this function, the answer is translated, which would lose parts of it. */
+  /** Converts a complete answer to a stream. Without this function, the answer is translated and loses parts. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
-  /** Writes the end of a stream that broke after these events. */
+  /** Returns the end of a stream that broke after these events. */
   readonly broken: (events: string) => string
-  /** Creates a reader of stream events. `notes` tells whether it records the vendor's ids. */
+  /** Creates a reader of stream events. `notes` states whether it records the vendor's ids. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader
 }

@@ -1,15 +1,15 @@
 /**
- * Determines how many tokens a call used. The upstream's figures count up to the request's maximum. Without them, the service estimates the tokens.
+ * Determines the tokens that a call used. The upstream's figures count up to the request's maximum. Without them, the service estimates the tokens.
  *
  * Where the specification is silent:
- * - An upstream's figure is accepted up to the request's maximum. For a prompt, that is the model's context, because vendors count templates, tool
- *   instructions, images and pages as well. For the answers, it is the limit sent upstream times the number of answers. A larger figure counts as the
- *   maximum.
+ * - An upstream's figure is accepted up to the request's maximum. For a prompt, the maximum is the model's context, because vendors also count
+ *   templates, tool instructions, images and pages. For the answers, it is the limit sent upstream times the number of answers. A larger figure
+ *   counts as the maximum.
  * - A missing or invalid figure is replaced with an estimate. A prompt counts as one token per four bytes, plus `max_attachment_tokens` per
  *   attachment. An answer counts as one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`.
  *   An explicit zero is accepted.
- * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to what the earlier kinds in that list leave of their total, so audio
- *   read from a cache counts only once. The record is marked `estimated` if one kind exceeds the total, if audio or images are reported for a prompt
+ * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to their total minus the earlier kinds in that list, so audio read
+ *   from a cache counts only once. The record is marked `estimated` if one kind exceeds the total, if audio or images are reported for a prompt
  *   without attachments, or if one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes, and
  *   the service logs a warning.
  */
@@ -42,7 +42,7 @@ export interface Tokens extends Figures {
   readonly usage_source: UsageSource
   /** The separately billed tokens, if there are any. The totals include them. */
   readonly token_details: TokenDetails | undefined
-  /** The cost that the upstream reported. It changes no charge. */
+  /** The cost that the upstream reported. It does not affect the charge. */
   readonly vendor_cost?: Nano | undefined
   /** The vendor's id of the call. */
   readonly vendor_id?: string | undefined
@@ -62,7 +62,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
   details.believe(completionDetails, completion_tokens, any)
-  // This runs on every call, so it avoids a spread.
+  // This code runs on every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,
@@ -73,7 +73,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   }
 }
 
-/** A larger report is a mistake. */
+/** Reads a reported cost. A cost above the maximum amount is a vendor's mistake. */
 const costReported = (usd: number): Nano | undefined => {
   const cost = fromDecimal(String(usd), 9)
   return cost === undefined || cost > amountMax ? undefined : cost
@@ -85,10 +85,10 @@ const ofAttachments: ReadonlySet<TokenDetail> = new Set([
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ])
-/** The counts in which vendors include audio that was read from a cache. */
+/** The counts in which vendors include audio tokens read from a cache. */
 const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
-/** The plausible part of what is reported about separately billed tokens. */
+/** The plausible part of the reported figures for separately billed tokens. */
 class Details {
   found: { [Name in TokenDetail]?: number } | undefined
   /** Whether the report contains implausible figures. */
@@ -105,7 +105,7 @@ class Details {
     return others === undefined ? tokens : Math.max(0, tokens - others)
   }
 
-  /** Accepts tokens of these kinds within `total`. The last argument states which kinds are possible. */
+  /** Accepts tokens of these kinds within `total`. The last argument states the possible kinds. */
   believe(names: ReadonlyArray<TokenDetail>, total: number, { attachments, hour }: Kinds): void {
     let left = total
     for (const name of names) {
@@ -154,7 +154,7 @@ const generated =
   /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"/g
 
 /**
- * Returns where the string that begins at `from` ends, or the end of the JSON. A regular expression would overflow the stack on an answer of several
+ * Returns the end of the string that begins at `from`, or the end of the JSON. A regular expression would overflow the stack on an answer of several
  * megabytes.
  */
 const endOfString = (json: string, from: number): number => {
@@ -167,7 +167,7 @@ const endOfString = (json: string, from: number): number => {
 }
 
 /**
- * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. This runs on every event, so it must be fast, and it
+ * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. It runs on every event, so it must be fast, and it
  * must cover all generated strings.
  */
 export const tokensIn = (json: string): number => {
@@ -192,7 +192,7 @@ export const tokensIn = (json: string): number => {
         thinking += count
         break
       case "text":
-        // If there are `reasoning_details`, they repeat the same thoughts under another name.
+        // If there are `reasoning_details`, they repeat these thoughts under another name.
         if (!json.includes('"reasoning_details"')) tokens += count
         break
       default:

@@ -6,8 +6,9 @@
  * - Tokens are bounded by the bytes: one token for each byte of the documents, plus the bytes of the query for every document. Searches are bounded
  *   by the number of documents divided by `documents_per_search`, where a long document counts as several. The call reserves both bounds.
  * - The service accepts a reported search count up to its bound. It accepts a reported token count up to `max_input_tokens` per document, because
- *   upstreams may add tokens. For a document whose own bound is higher, that bound applies instead, because upstreams may split the document. Tokens
- *   come from `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, and searches from `meta.billed_units.search_units`.
+ *   upstreams may add tokens. For a document whose own bound is higher, that bound applies instead, because upstreams may split the document. Token
+ *   counts are read from `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, and search counts from
+ *   `meta.billed_units.search_units`.
  * - `return_documents` also works with upstreams that do not support it.
  */
 import { Either, Schema } from "effect"
@@ -25,7 +26,7 @@ export const RerankRequest = Schema.Struct({
   model: Schema.String,
   query: Schema.String,
   documents: Schema.Array(Document),
-  /** How many of the best documents to return. By default, all are returned. */
+  /** The number of best documents to return. By default, all are returned. */
   top_n: Schema.optional(Schema.NullOr(Schema.Int)),
   return_documents: Schema.optional(Schema.NullOr(Schema.Boolean))
 }).annotations({ identifier: "RerankRequest" })
@@ -138,7 +139,7 @@ export const answerBytesOf = ({ request: { documents, return_documents, top_n } 
   return results * resultBytes + held
 }
 
-/** Returns what is wrong with a response, for the log, or `undefined` if it ranks the request's documents. */
+/** Returns the defect of a response, for the log, or `undefined` if it ranks the request's documents. */
 export const faultIn =
   ({ request }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
@@ -166,7 +167,7 @@ export const reported = ({
   return { tokens: prompt_tokens ?? total_tokens ?? input_tokens, searches: search_units }
 }
 
-/** Adds the requested documents that the upstream left out. Returns `undefined` if none are missing. */
+/** Adds the requested documents that the upstream omitted. Returns `undefined` if none are missing. */
 export const withDocuments = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>

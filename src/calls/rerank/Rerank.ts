@@ -16,13 +16,13 @@ import type { RerankModel } from "./Settings.ts"
 /** One request to rerank documents. */
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** `{ results: [{ index, relevance_score }] }`. The bytes are the upstream's own unless the service had to add requested documents. */
+/** A response: `{ results: [{ index, relevance_score }] }`. The bytes are the upstream's own unless the service had to add requested documents. */
 export interface Reranked extends SingleAnswer {}
 
 export type RerankProblem = SingleProblem
 
 export interface RerankContract {
-  /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
+  /** Reranks the documents. Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
   readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano
@@ -68,7 +68,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
     : [{ quantity: "units", unit: "search", price: search_price } as const])
 ]
 
-/** Returns what the call used. The amounts are marked as estimated if the response does not report a quantity that has a price. */
+/** Returns the call's usage. The amounts are marked as estimated if the response does not report a quantity that has a price. */
 const usedBy = (
   { context, estimate, model, most }: Asked,
   provider: string,

@@ -12,7 +12,7 @@ const Price = Schema.Struct({
 }).pipe(
   Schema.filter(
     ({ input_usd_per_million, usd_per_search }) => usd_per_search !== undefined || input_usd_per_million !== undefined,
-    { message: () => "usd_per_search, input_usd_per_million, or both" }
+    { message: () => "must contain usd_per_search, input_usd_per_million, or both" }
   )
 )
 
@@ -24,7 +24,7 @@ export const RerankModel = readAs(
     /** The maximum number of documents per request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),
-    /** A document that, together with the query, is longer than this counts as several. */
+    /** A document counts as several if it exceeds this length together with the query. */
     tokens_per_document: Schema.optionalWith(Count, { default: () => 500 }),
     price: Price
   }),

@@ -1,4 +1,4 @@
-/** The endpoint in OpenAI's Responses protocol. Errors have that protocol's shape too. */
+/** The endpoint in OpenAI's Responses protocol. Errors also have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NotHandedOut } from "../prompts/Kept.ts"
@@ -35,7 +35,7 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
       .annotate(Streams, true)
       .annotate(
         OpenApi.Summary,
-        "Create a response in OpenAI's newer protocol, optionally streamed; the model gets unknown fields unchanged"
+        "Create a response in OpenAI's newer protocol, optionally streamed; unknown fields are passed to the model unchanged"
       )
   )
   .addError(MeteredRefusal)

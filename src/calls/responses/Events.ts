@@ -21,7 +21,7 @@ export interface ModelResponse {
   readonly [field: string]: unknown
 }
 
-/** An event such as `response.created` or `response.output_text.delta`; its `type` tells which. */
+/** An event such as `response.created` or `response.output_text.delta`, identified by its `type`. */
 export type ResponseEvent = TypedEvent
 
 /** Parses a stream's events up to the last one, `response.completed` or `response.incomplete`. Fails if the stream breaks. */

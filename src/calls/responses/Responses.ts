@@ -2,10 +2,10 @@
  * Serves OpenAI's newer Responses protocol.
  *
  * Where the specification is silent:
- * - If the upstream stores responses for callers (`keeps_responses`), it gets the client's `store`. If the client does not set it, the vendor's
- *   default applies, and OpenAI stores responses by default. Other upstreams get `store: false`, and the service refuses `previous_response_id`,
- *   `conversation` and references to items. An id belongs to the tenant and account that received it (`calls/prompts/Kept`). A request with another
- *   caller's id gets a 404 and never reaches the vendor.
+ * - If the upstream stores responses for callers (`keeps_responses`), it receives the client's `store`. If the client does not set `store`, the
+ *   vendor's default applies. OpenAI stores responses by default. Other upstreams receive `store: false`, and the service refuses
+ *   `previous_response_id`, `conversation` and references to items. An id belongs to the tenant and account that received it (`calls/prompts/Kept`).
+ *   A request with another caller's id gets a 404 and never reaches the vendor.
  * - `background` is refused, because a response that is fetched later cannot be charged.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -24,7 +24,7 @@ import { responses } from "../dialects/responses/Protocol.ts"
 /** One request for a response. */
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
-/** Refusals and interruption are the same as in `EngineContract`. */
+/** The Responses service. Refusals and interruption are the same as in `EngineContract`. */
 export interface ResponsesContract {
   readonly create: (call: ResponseCall) => Effect.Effect<Completed<ModelResponse>, ChatProblem | Kept.NotHandedOut>
   /** Returns once an upstream has begun to respond. */

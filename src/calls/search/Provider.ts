@@ -1,11 +1,11 @@
-/** The supported search vendors, and what a provider charges for a query. */
+/** The supported search vendors, and the price of a query at a provider. */
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { brave } from "../../upstream/search/Brave.ts"
 import type { SearchVendor } from "../../upstream/search/SearchVendor.ts"
 import { tavily } from "../../upstream/search/Tavily.ts"
 import type { SearchProvider } from "./Settings.ts"
 
-/** The supported vendors by the names that the configuration uses. */
+/** The supported vendors, by their names in the configuration. */
 export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
 export type SearchVendorName = keyof typeof searchVendors
 
@@ -23,7 +23,7 @@ export const defaultDepth = "basic"
 
 /**
  * Returns the price of a query. If the provider has prices by depth, a depth without one is charged at the highest of them, because the provider may
- * accept that depth at a price that the service does not know.
+ * accept that depth at an unknown price.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

@@ -35,8 +35,8 @@ export interface SearchCall {
   readonly caller: Caller
   readonly query: SearchQuery
   /**
-   * Memory for the response. The call fails with `Busy` if no memory is free before the provider is called, or if the response then does not fit. In
-   * the second case, the query is charged.
+   * Memory for the response. If none is free, the call fails with `Busy` before the provider is called. If the response does not fit, the call is
+   * charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
   /** The request id to log. */
@@ -59,7 +59,7 @@ export interface SearchContract {
   readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
-/** The maximum size of a vendor's response, in bytes. A longer one fails with `UpstreamFailed` and is charged. */
+/** The maximum size of a vendor's response, in bytes. A call with a longer response fails with `UpstreamFailed` and is charged. */
 const answerBytesMax = 8 * 1024 * 1024
 /** Response members that may be long. */
 const long = { names: new Set(["results"]), depth: 1 }

@@ -1,4 +1,4 @@
-/** The speech routes, which stream the audio. */
+/** The speech routes. They stream the audio. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
@@ -50,7 +50,7 @@ export const SpeechHttp = HttpApiBuilder.group(
       return meteredRoute({ name: route, body_bytes_max: bodyBytesMax, answer: call, shape })
     }
 
-    /** Reads a request of an OpenAI client, which names a model but no provider. */
+    /** Reads a request of an OpenAI client. It specifies a model but no provider. */
     const openAi = (bytes: Buffer) =>
       Either.flatMap(readOpenAi(bytes), (request) =>
         Either.map(withModel(providers, request.model), ({ id }): SpeechRequest => ({ ...request, provider: id }))

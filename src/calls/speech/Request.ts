@@ -29,7 +29,7 @@ export const voices = [
 ] as const
 
 const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  // The formatter's own message would name only the first value.
+  // The formatter's own message would list only the first value.
   Schema.Literal(...values).annotations({
     message: () => ({ message: `must be one of ${values.join(", ")}`, override: true })
   })
@@ -42,7 +42,7 @@ const manner = {
   speed: Schema.optional(
     Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "must be a number from 0.25 to 4.0" }))
   ),
-  /** How the voice should speak, for models that accept such instructions. They are free, so their length is limited. */
+  /** Instructions for the voice, for models that accept them. They are free, so their length is limited. */
   instructions: Schema.optional(
     Schema.String.pipe(
       Schema.filter((text) => charactersOf(text) <= inputMax, {
@@ -60,7 +60,7 @@ const Input = Schema.String.pipe(
   })
 )
 
-// An empty id would select the provider's first model, which only the routes below `/v1/tools` allow.
+// An empty id would select the provider's first model. Only the routes below `/v1/tools` allow that.
 const ModelId = Schema.NonEmptyString.annotations({
   message: () => ({ message: "must be a model's id", override: true })
 })
@@ -86,12 +86,12 @@ const voiceNameMax = 100
 export const OpenAiSpeechRequest = Schema.Struct({
   input: Input,
   model: ModelId,
-  /** Each provider has its own voices and rejects any other. */
+  /** Each provider offers its own voices and rejects all others. */
   voice: Schema.String.pipe(Schema.filter((name) => name !== "" && name.length <= voiceNameMax)).annotations({
     message: () => ({ message: `must be the name of a voice, at most ${voiceNameMax} characters long`, override: true })
   }),
   ...manner,
-  /** `sse` requests events with audio chunks, which not all models support. */
+  /** `sse` requests events with audio chunks. Not all models support it. */
   stream_format: Schema.optionalWith(oneOf(["audio", "sse"]), { default: () => "audio" as const })
 }).annotations({ identifier: "OpenAiSpeechRequest", parseOptions: { onExcessProperty: "error" } })
 

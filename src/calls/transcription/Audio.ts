@@ -9,7 +9,7 @@ import { framesOf } from "./Frames.ts"
  * sent. Its duration is unknown until then, so at least the model's `max_seconds` is reserved.
  */
 export type Audio = {
-  /** The file name. Many providers tell the format from its extension (`a.wav`). */
+  /** The file name. Many providers derive the format from its extension (`a.wav`). */
   readonly name: string
   readonly content_type: string
 } & (
@@ -20,7 +20,7 @@ export type Audio = {
 
 export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
 
-/** How many tags may precede the audio. Most files have one. */
+/** The maximum number of tags before the audio. Most files have one. */
 const tagsMax = 4
 
 /** Counts the audio's duration from its frames, in seconds; infinity if the frames cannot be counted. */

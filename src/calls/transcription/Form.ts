@@ -87,7 +87,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** Discards the rest of the body, because otherwise the client might not read the response. */
+  /** Discards the remaining body, because otherwise the client might not read the response. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)
@@ -124,7 +124,7 @@ class Reading {
 
   // ---- the parts ------------------------------------------------------------------------------------------------------------------
 
-  /** Runs a step of the parser, which throws if the encoding of a file name is invalid. */
+  /** Runs a step of the parser. The parser throws if the encoding of a file name is invalid. */
   private parse(step: () => void): void {
     try {
       step()

@@ -1,4 +1,4 @@
-/** Writes transcripts in the formats of OpenAI's path. Subtitles are built from the provider's timed segments. */
+/** Formats transcripts as OpenAI's route does. Subtitles are built from the provider's timed segments. */
 import { isObject } from "../../upstream/wire/Failures.ts"
 import type { TranscriptFormat } from "./Fields.ts"
 import type { Transcript } from "./Transcription.ts"
@@ -10,7 +10,7 @@ interface Segment {
   readonly text: string
 }
 
-/** Returns the segments of a verbose response, or `undefined` if there are none or one lacks its text or times. */
+/** Returns the segments of a verbose response, or `undefined` if there are none or a segment lacks its text or times. */
 export const segmentsIn = ({ segments }: Readonly<Record<string, unknown>>): ReadonlyArray<Segment> | undefined =>
   Array.isArray(segments) && segments.every(isSegment) ? segments : undefined
 
@@ -19,7 +19,7 @@ const isSegment = (value: unknown): value is Segment =>
 
 const isTime = (value: unknown): boolean => typeof value === "number" && value >= 0 && Number.isFinite(value)
 
-/** A transcript in the format that the client gets. */
+/** A transcript in the client's format. */
 export interface Formatted {
   readonly content_type: string
   readonly body: string | Buffer
@@ -51,7 +51,7 @@ const short = ({ duration, text }: Transcript) => ({
   ...(duration !== undefined && { usage: { type: "duration", seconds: Math.ceil(duration) } })
 })
 
-/** Writes the transcript as server-sent events. A single event carries the complete text, because the text and the charge arrive together. */
+/** Writes the transcript as server-sent events. A single event contains the complete text, because the text and the charge arrive together. */
 export const events = (transcript: Transcript): Formatted => {
   const { text, usage } = { usage: transcript.upstream.body.usage, ...short(transcript) }
   const lines = [
@@ -69,10 +69,10 @@ const srt = (segments: ReadonlyArray<Segment>): string =>
 const vtt = (segments: ReadonlyArray<Segment>): string =>
   `WEBVTT\n\n${segments.map(({ end, start, text }) => `${clock(start, ".")} --> ${clock(end, ".")}\n${line(text)}\n\n`).join("")}`
 
-/** Removes empty lines, which would end the subtitle. */
+/** Removes empty lines, because an empty line would end the subtitle. */
 const line = (text: string): string => text.trim().replace(/\s*\n\s*/g, "\n")
 
-/** Writes a subtitle time, such as `00:01:02,345`. */
+/** Formats a subtitle time, such as `00:01:02,345`. */
 const clock = (seconds: number, mark: "," | "."): string => {
   const millis = Math.round(seconds * 1_000)
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0")

@@ -1,4 +1,4 @@
-/** The transcription routes, which write the audio of a form to disk. */
+/** The transcription routes. They write the audio of a form to disk. */
 import { HttpApiBuilder } from "@effect/platform"
 import type { FileSystem, Path } from "@effect/platform"
 import { Effect, Either } from "effect"
@@ -75,7 +75,7 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
 
 type EndUser = Parameters<typeof forEndUser>[1]
 
-/** Creates a route from its name (which scopes its idempotency keys), its form fields, the call, the reply, and the shape of its refusals. */
+/** Creates a route from its name, its form fields, the call, the reply, and the shape of its refusals. The name scopes its idempotency keys. */
 const route = <Fields extends EndUser, I>(
   { disk, idempotency, ifAffordable, transcription }: Parts,
   name: string,
@@ -161,9 +161,9 @@ const openAiAskedOf = (fields: OpenAiFields): Either.Either<Asked, InvalidReques
 }
 
 const noGranularities = Either.left(
-  InvalidRequest.of("timestamp_granularities", "allowed only with verbose_json as the response_format")
+  InvalidRequest.of("timestamp_granularities", "must be omitted unless response_format is verbose_json")
 )
-const notStreamed = Either.left(InvalidRequest.of("stream", "allowed only with json or text as the response_format"))
+const notStreamed = Either.left(InvalidRequest.of("stream", "must be omitted unless response_format is json or text"))
 
 const openAiReplyOf = (transcript: Transcript, { response_format = "json", stream }: OpenAiFields): Reply => {
   const { body, content_type } = stream === "true" ? events(transcript) : formatted(transcript, response_format)

@@ -1,12 +1,12 @@
 /**
- * Computes how many seconds of audio to reserve and to charge.
+ * Computes the seconds of audio to reserve and to charge.
  *
  * Where the specification is silent:
- * - At least one second is reserved per 1,000 bytes. If the frames or samples can be counted (`Frames`) and give a longer duration, that is reserved
- *   instead.
- * - If the audio cannot be counted, at least the model's `max_seconds` is reserved. The size of such a file does not bound its duration, because an
- *   M4A can play the same bytes repeatedly and WebM can compress its blocks.
- * - If a vendor reports no duration, the counted one is charged. For audio that cannot be counted, an estimate is charged (`secondsEstimated`).
+ * - At least one second is reserved per 1,000 bytes. If the frames or samples can be counted (`Frames`) and show a longer duration, that duration is
+ *   reserved instead.
+ * - If the audio cannot be counted, at least the model's `max_seconds` is reserved. The size of an uncountable file does not bound its duration,
+ *   because an M4A file can play the same bytes repeatedly and WebM can compress its blocks.
+ * - If a vendor reports no duration, the counted duration is charged. For audio that cannot be counted, an estimate is charged (`secondsEstimated`).
  */
 import { bytesASecond } from "../../kernel/AudioForm.ts"
 
@@ -15,7 +15,7 @@ export const fileBytesMax = 25 * 1024 * 1024
 
 /** The bounds on the duration of a file. */
 export interface Extent {
-  /** The seconds to reserve, which the charge never exceeds. */
+  /** The seconds to reserve. The charge never exceeds them. */
   readonly most: number
   /** The seconds counted from frames or samples, or `undefined` if they cannot be counted. */
   readonly counted: number | undefined
@@ -30,7 +30,7 @@ export const extentOf = (bytes: number, seconds: number, max_seconds: number): E
   return { most: Math.max(bySize, Math.ceil(seconds) + 1), counted: Math.ceil(seconds), bytes }
 }
 
-/** 32 kbit/s. Recorded speech seldom uses a lower rate, and music a higher one. */
+/** 32 kbit/s. Recorded speech seldom has a lower rate, and music usually has a higher one. */
 const usualBytesASecond = 4_000
 /** Speech at 150 words per minute. */
 const charactersASecond = 15
@@ -50,8 +50,8 @@ export interface Length {
 }
 
 /**
- * Computes the seconds to charge. The provider's figure is accepted up to the reservation. If it is larger, negative or not a number, the whole
- * reservation is charged and marked as estimated.
+ * Computes the seconds to charge. The provider's figure is accepted up to the reservation. If the figure is larger, negative or not a number, the
+ * full reservation is charged and marked as estimated.
  */
 export const lengthOf = (reported: unknown, { bytes, counted, most }: Extent, text: string): Length => {
   if (reported === undefined || reported === null) {

@@ -14,7 +14,7 @@ abstract class Walk implements Frames {
     this.skip = skip
   }
 
-  /** Reads the header at `at` and returns how many bytes to advance, or 0 if it needs more bytes. */
+  /** Reads the header at `at` and returns the number of bytes to advance, or 0 if it needs more bytes. */
   protected abstract step(bytes: Buffer, at: number): number
 
   abstract seconds(): number
@@ -32,7 +32,7 @@ abstract class Walk implements Frames {
     this.rest = all.subarray(Math.min(at, all.length))
   }
 
-  /** The number of bytes after the last complete header. */
+  /** Returns the number of bytes after the last complete header. */
   protected left(): number {
     return this.rest.length
   }
@@ -44,14 +44,15 @@ const kbits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320
 const kbits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const mp3Rates = [44_100, 48_000, 32_000]
 /**
- * The fewest frames that an MP3 file may have. One with fewer could be read as another format, because FFmpeg prefers MP3 only from this number on.
+ * The minimum number of frames in an MP3 file. A file with fewer could be read as another format, because FFmpeg prefers MP3 only from this number
+ * on.
  */
 const framesMin = 7
 const id3v1Bytes = 128
 
 /**
- * Counts MP3. Only zeros and an ID3v1 tag may follow the frames. Any other bytes could contain denser audio, such as free-format frames, which some
- * decoders find and play.
+ * Counts MP3. Only zeros and an ID3v1 tag may follow the frames. Any other bytes could contain denser audio, such as free-format frames. Some
+ * decoders find and play those.
  */
 export class Mp3 extends Walk {
   private frames = 0
@@ -102,13 +103,13 @@ const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const sampleBits: ReadonlySet<number> = new Set([8, 16, 24, 32, 64])
 
 /**
- * Counts WAV with uncompressed samples. The file must have exactly one format chunk, and it must precede the samples, because decoders disagree on
- * which of two to use. They also disagree on the padding byte after a chunk of odd length, so such a chunk must be the last.
+ * Counts WAV with uncompressed samples. The file must have exactly one format chunk, and it must precede the samples, because decoders disagree about
+ * which of several chunks to use. They also disagree about the padding byte after a chunk of odd length, so a chunk of odd length must be the last.
  */
 export class Wave extends Walk {
   private rate = 0
   private odd = false
-  /** Where the samples begin. */
+  /** The offset of the first sample. */
   private start: number | undefined
   private at = riffHead
   private total = 0
@@ -134,7 +135,7 @@ export class Wave extends Walk {
       if (this.rate === 0 || this.start !== undefined) this.lost = true
       this.start = this.at + chunkHead
     }
-    // Software that writes WAV may leave an unknown length at zero. The samples then extend to the end of the file.
+    // Software that writes WAV may set an unknown length to zero. The samples then extend to the end of the file.
     const length = name === "data" && size === 0 ? Number.POSITIVE_INFINITY : size
     this.at += chunkHead + length
     return chunkHead + length
@@ -151,7 +152,7 @@ export class Wave extends Walk {
     const [block, bits] = [bytes.readUInt16LE(12), bytes.readUInt16LE(14)]
     const isPlain = plainFormats.has(format) && sampleBits.has(bits) && block === (channels * bits) / 8
     if (!isPlain) this.lost = true
-    // Decoders disagree on which of the two to use.
+    // Decoders disagree about which of the two rates to use.
     this.rate = Math.min(block * rate, bytes.readUInt32LE(8))
   }
 
@@ -167,7 +168,7 @@ const narrow = [12, 13, 15, 17, 19, 20, 26, 31, 5, -1, -1, -1, -1, -1, -1, 0]
 const wide = [17, 23, 32, 36, 40, 46, 50, 58, 60, 5, -1, -1, -1, -1, 0, 0]
 const amrSeconds = 0.02
 
-/** Counts AMR, where every frame lasts 20 milliseconds. A silent frame may consist of a single byte. */
+/** Counts AMR. Every frame lasts 20 milliseconds. A silent frame may consist of a single byte. */
 export class Amr extends Walk {
   private counted = 0
   private readonly sizes: ReadonlyArray<number>

@@ -13,8 +13,8 @@ export const TranscriptionModel = readAs(
     /** Whether the model can translate speech to English, at the same price. */
     translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /**
-     * The fewest seconds to reserve for audio that the service cannot count, such as M4A and WebM. The provider's duration is accepted up to the
-     * reservation, so this should be the longest audio that the provider accepts. Two hours fit into 25 MiB at 30 kbit/s.
+     * The minimum number of seconds to reserve for audio that the service cannot count, such as M4A and WebM. The provider's duration is accepted up
+     * to the reservation, so this value should be the longest audio that the provider accepts. Two hours fit into 25 MiB at 30 kbit/s.
      */
     max_seconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 1_000_000)), { default: () => 7_200 }),
     usd_per_minute: UsdPer(1)
@@ -25,7 +25,7 @@ export const TranscriptionModel = readAs(
     wire_format,
     translates,
     max_seconds,
-    /** USD per second. A second that has begun counts in full. */
+    /** USD per second. A fraction of a second counts as a full second. */
     price: (usd_per_minute / 60n) as UnitPrice
   })
 )

@@ -43,7 +43,9 @@ export interface TranscriptionChoice {
   readonly model?: string | undefined
   /** The task; `transcribe` by default. Models that can translate also accept `translate`, which returns English text. */
   readonly task?: "transcribe" | "translate" | undefined
-  /** The detail to return besides the text, if the model supports it: the provider's `verbose` response, or a response with timed `segments`. */
+  /**
+   * The detail to return in addition to the text, if the model supports it: the provider's `verbose` response, or a response with timed `segments`.
+   */
   readonly detail?: "verbose" | "segments" | undefined
 }
 
@@ -64,8 +66,8 @@ export interface TranscriptionCall extends TranscriptionChoice {
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
   /**
-   * Memory for the response. The call fails with `Busy` if no memory is free before a provider is called, or if the response then does not fit. In
-   * the second case, the response is charged.
+   * Memory for the response. If none is free, the call fails with `Busy` before a provider is called. If the response does not fit, the call is
+   * charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
 }
@@ -113,7 +115,7 @@ export interface TranscriptionContract {
     choice: TranscriptionChoice,
     bytes: number
   ) => Effect.Effect<TranscriptionQuote, InvalidRequest | UnknownProvider | UnknownModel>
-  /** Sends the audio once. The unread rest of a stream is discarded. */
+  /** Sends the audio once. The unread part of a stream is discarded. */
   readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
 
@@ -280,7 +282,7 @@ const settled = Effect.fnUntraced(function* (
   }))
 })
 
-/** Returns what is wrong with the response, for the log. */
+/** Returns the defect of the response, for the log. */
 const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionCall["detail"]
@@ -309,7 +311,7 @@ interface Chosen {
 
 const noTranslation = Either.left(InvalidRequest.of("model", "this model does not translate"))
 const noTimes = Either.left(
-  InvalidRequest.of("response_format", "must be json or text, because this model returns no times")
+  InvalidRequest.of("response_format", "must be json or text, because this model returns no timestamps")
 )
 
 const most = ({ most }: Extent, { price }: TranscriptionModel): Nano => charge([{ units: most, price }])

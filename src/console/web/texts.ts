@@ -21,7 +21,7 @@ export const texts = {
     all: "All"
   },
   nav: {
-    label: "Views",
+    label: "Main",
     home: "Home",
     usage: "Usage",
     keys: "Keys",
@@ -52,8 +52,8 @@ export const texts = {
   live: {
     connecting: "Connecting",
     open: "Live",
-    lost: "Connection lost, trying again",
-    off: "Not live"
+    lost: "Connection lost, reconnecting",
+    off: "Disconnected"
   },
   signIn: {
     title: "Sign in",
@@ -61,10 +61,9 @@ export const texts = {
     with: (provider: string) => `Continue with ${provider}`,
     withPasskey: "Continue with a passkey",
     passkeyDismissed: "No passkey was used. Try again, or choose another way to sign in.",
-    none: "No sign-in method is configured. Ask the operator to add an identity provider or send you a link.",
+    none: "No sign-in method is configured. Ask the operator to add an identity provider or to send you a link.",
     sandboxTitle: "Sandbox",
-    sandboxLead:
-      "This service is a sandbox. It calls no outside service, and no real money is involved. Sign in as anyone.",
+    sandboxLead: "This is a sandbox. It calls no outside services and uses no real money. You can sign in as anyone.",
     someoneElse: "Someone else",
     name: "Name or email address",
     go: "Sign in",
@@ -74,10 +73,10 @@ export const texts = {
       cancelled: "The sign-in was cancelled at the provider.",
       rejected: "The provider's response could not be verified. Please start again.",
       provider_unavailable: "The provider is not responding. Please try again in a minute.",
-      not_invited: "You need an invitation. Ask the operator of this service or a team to invite your address.",
+      not_invited: "You need an invitation. Ask the operator of this service, or an owner or admin of a team.",
       suspended: "Your account is suspended. Please contact the operator of this service.",
       other_browser: "This sign-in started in another tab or browser. Please start again.",
-      too_many_requests: "Too many sign-ins from this address. Please wait a minute.",
+      too_many_requests: "Too many sign-in attempts from your IP address. Please wait a minute.",
       unavailable: "The service cannot save data at the moment. Please try again in a minute."
     } as Readonly<Record<string, string>>,
     errorElse: "The sign-in failed. Please start again."
@@ -85,15 +84,16 @@ export const texts = {
   failed: {
     title: "This could not be loaded",
     unreachable: "The service did not respond. Your connection may be down, or the service may be restarting.",
-    unavailable: "The service is unavailable. No data is lost. Try again in a moment.",
+    unavailable: "The service is unavailable. No data was lost. Try again in a moment.",
     forbidden: "Your role in this tenant does not allow this. Ask an owner or an admin.",
     missing: "This does not exist or was removed.",
     limited: (seconds: string | undefined) =>
       seconds === undefined ? "Too many requests. Wait a moment." : `Too many requests. Try again in ${seconds} s.`,
-    wrong: "Something went wrong in the service. If it happens again, report the request id.",
-    pageTitle: "This view has an error",
-    page: "The rest of the console still works. Reload the page. If the error comes back, report it with the text below.",
-    requestId: "Request id",
+    wrong: "Something went wrong in the service. If it happens again, report the request ID.",
+    pageTitle: "Something went wrong in this view",
+    page:
+      "The rest of the console still works. Reload the page. If the error returns, report it with the details below.",
+    requestId: "Request ID",
     reached: "The service cannot be reached",
     lostView: "Page not found",
     lostViewText: "The link may be old or mistyped."
@@ -112,7 +112,7 @@ export const texts = {
   plot: {
     total: "Total",
     rest: "Everything else",
-    asTable: "Figures as a table",
+    asTable: "Data table",
     bucket: "Start",
     hint: "Use the left and right arrow keys to move through time.",
     show: (name: string) => `Show only ${name}`,
@@ -125,7 +125,7 @@ export const texts = {
     refund: "Refund",
     registration_bonus: "Registration bonus",
     signup_grant: "Sign-up grant",
-    admin: "By the operator",
+    admin: "Operator grant",
     allowance: "Allowance",
     voucher: "Voucher",
     transfer_escrow: "Sent",
@@ -141,7 +141,7 @@ export const texts = {
       granted: "Granted",
       reserved: "Reserved by open calls",
       held: "Held in transfers",
-      available: "Available to calls"
+      available: "Available for calls"
     },
     partsHelp: {
       giftable: "Bought or received. You can spend it and send it to others.",
@@ -151,14 +151,14 @@ export const texts = {
       available: "The balance minus what is reserved."
     },
     changes: "Recent changes",
-    about: "About",
-    noChanges: "Nothing yet.",
+    about: "Details",
+    noChanges: "No changes yet.",
     allChanges: "All entries",
     spending: "Spending",
     spendingLead: (days: number) => `Last ${days} days, by model`,
     noSpending: "No calls in this period.",
     calls: "Calls",
-    callsLead: "Live, as they finish",
+    callsLead: "Updated live as calls finish",
     noCalls: "No calls yet",
     noCallsText: "Your first call appears here when it finishes.",
     makeKey: "Create a key",
@@ -171,22 +171,22 @@ export const texts = {
       keys === 1
         ? "One key has expired or expires within a week."
         : `${count} keys have expired or expire within a week.`,
-    attentionLimit: (name: string) => `The key ${name} has used 90 % of its limit.`,
+    attentionLimit: (name: string) => `The key ${name} has used at least 90% of its limit.`,
     attentionTransfers: (transfers: number, count: string) =>
       transfers === 1
         ? "One transfer is waiting for your decision."
         : `${count} transfers are waiting for your decision.`,
     attentionReload: (why: string) => `Auto-reload is off: ${why}`,
     addCredit: "Add credit",
-    seeKeys: "See the keys",
-    seeTransfers: "See transfers",
-    seeReload: "See auto-reload"
+    seeKeys: "View keys",
+    seeTransfers: "View transfers",
+    seeReload: "View auto-reload"
   },
   usage: {
     title: "Usage",
     plot: { cost: "Cost", requests: "Requests", tokens: "Tokens", failures: "Failures" },
     by: {
-      label: "By",
+      label: "Group by",
       model: "Model",
       application: "Key",
       account: "Person",
@@ -197,10 +197,10 @@ export const texts = {
       run: "Run",
       tag: "Tag"
     },
-    tagName: "Name of the tag",
+    tagName: "Tag name",
     noLabel: "none",
     window: {
-      label: "Window",
+      label: "Time range",
       day: "24 hours",
       week: "7 days",
       month: "30 days",
@@ -208,35 +208,35 @@ export const texts = {
       year: "1 year",
       custom: "Custom"
     },
-    grain: { label: "Each", hour: "Hour", day: "Day" },
+    grain: { label: "Interval", hour: "Hour", day: "Day" },
     from: "From",
     to: "To",
     inUtc: "Days and hours are in UTC.",
     records: "Calls",
-    noRecords: "No calls in this window",
-    noneNarrowed: "No call matches the filter.",
+    noRecords: "No calls in this time range",
+    noneNarrowed: "No calls match the filter.",
     without: (words: string) => `Remove ${words}`,
     states: { all: "All", ok: "OK", failed: "Failed" },
-    noRecordsText: "Choose a longer window, or make the first call with a key.",
-    when: "When",
+    noRecordsText: "Choose a longer time range, or make your first call with a key.",
+    when: "Time",
     model: "Model",
     endpoint: "Endpoint",
     tokens: "Tokens",
     cost: "Cost",
     latency: "Latency",
-    state: "State",
+    state: "Status",
     ok: "OK",
     failed: "Failed",
     uncollected: "Not collected",
-    who: "Who",
+    who: "Caller",
     token: "User token",
     promptCompletion: "Prompt and answer",
     selected: "Selected",
     clear: "Clear"
   },
   call: {
-    title: "A call, line by line",
-    line: "What",
+    title: "Call details",
+    line: "Item",
     quantity: "Quantity",
     unitPrice: "Unit price",
     amount: "Amount",
@@ -245,23 +245,23 @@ export const texts = {
     charged: "Charged",
     uncollected: "Not collected",
     released: "Released",
-    payer: "Who paid",
-    why: "Why",
+    payer: "Paid by",
+    why: "Reason",
     version: "Price version",
-    noPrice: "This call has no price. It was free, or it failed before any use.",
+    noPrice: "This call has no price. It was free, or it failed before it used anything.",
     measured: {
       provider: "reported by the provider",
       counted: "counted by this service",
       estimated: "estimated",
-      none: "nothing was used"
+      none: "nothing used"
     } as Readonly<Record<string, string>>,
     usage: "Usage",
     provider: "Provider",
     tags: "Tags",
     endUser: "End user",
     run: "Run",
-    budgets: "Admitted under",
-    id: "Id",
+    budgets: "Budgets",
+    id: "ID",
     open: "Open call"
   },
   keys: {
@@ -269,7 +269,7 @@ export const texts = {
     lead: "Programs make calls with a key. A key is shown only once, because the service stores only a hash of it.",
     make: "Create a key",
     name: "Name",
-    nameHelp: "For example, the program or machine that uses it.",
+    nameHelp: "For example, the program or machine that uses the key.",
     description: "Description",
     limit: "Spending limit",
     limitHelp: "Leave empty for no limit. Calls beyond the limit are refused.",
@@ -278,15 +278,15 @@ export const texts = {
     expires: "Expires",
     expiresHelp: "Valid until the end of this day (UTC). Leave empty for no expiry.",
     models: "Models",
-    modelsHelp: "Ids, separated by commas. Leave empty for all.",
+    modelsHelp: "Model IDs, separated by commas. Leave empty for all.",
     madeTitle: "Your new key",
-    madeText: "Copy it now. It is never shown again.",
+    madeText: "Copy it now. You will not be able to see it again.",
     tryIt: "Try it",
     empty: "No keys yet",
     emptyText: "Create one for each program. Each key has its own limit and usage, and you can revoke it separately.",
     createdBy: (application: string) => `created by ${application}`,
     key: "Key",
-    spent: "Spent of limit",
+    spent: "Spending",
     lastUsed: "Last used",
     never: "never",
     created: "Created",
@@ -297,17 +297,17 @@ export const texts = {
     changeTitle: (name: string) => `Change ${name}`,
     revoke: "Revoke",
     revokeTitle: (name: string) => `Revoke ${name}?`,
-    revokeText: "Calls with it are refused within a minute. Past charges remain. This cannot be undone.",
+    revokeText: "Calls with this key are refused within a minute. Past charges remain. This cannot be undone.",
     revoked: (name: string) => `${name} was revoked.`,
     saved: "Saved.",
     of: "of",
     allModels: "all models",
     runs: "Runs",
     tags: "Tags",
-    tagsHelp: "For the calls of this key, as name=value, separated by commas.",
+    tagsHelp: "Added to every call with this key. Use name=value, separated by commas.",
     noLimit: "no limit",
     usage: "Usage of this key",
-    copyKey: "Copy the key",
+    copyKey: "Copy key",
     understood: "I have copied it"
   },
   coming: { title: "Coming soon", text: "This view is being built." }

@@ -1,4 +1,4 @@
-/** Allowances: credit that a tenant gets each week or month. The terms are the tenant's own or come from a plan. */
+/** Allowances: credit that a tenant receives each week or month. The terms are the tenant's own or those of a plan. */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
 import { TenantId } from "../../kernel/Ids.ts"
@@ -7,7 +7,7 @@ import { amountMax, Usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { Period } from "../../kernel/Period.ts"
 
-/** How much unused credit carries over to the next period. */
+/** The amount of unused credit that carries over to the next period. */
 export const Rollover = Schema.Union(Schema.Literal("none", "all"), Schema.Struct({ up_to_usd: Amount })).annotations({
   identifier: "AllowanceRollover"
 })
@@ -19,11 +19,11 @@ const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const 
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 
-/** The most that a rollover carries over. */
+/** Returns the maximum amount that a rollover carries over. */
 export const keepOf = (rollover: Rollover): Nano =>
   rollover === "none" ? 0n : rollover === "all" ? amountMax : rollover.up_to_usd
 
-/** Names a configured plan, or states the tenant's own terms. */
+/** The name of a configured plan, or the tenant's own terms. */
 export const NewAllowance = Schema.Struct({
   plan: Schema.optional(Schema.String),
   amount_usd: Schema.optional(Amount),
@@ -43,7 +43,7 @@ export interface NewAllowance extends Schema.Schema.Type<typeof NewAllowance> {}
 
 export const Allowance = Schema.Struct({
   tenant_id: TenantId,
-  /** The plan that sets the terms. Null if the tenant has its own terms. */
+  /** The plan that defines the terms. Null if the tenant has its own terms. */
   plan: Schema.NullOr(Schema.String),
   amount_usd: Usd,
   period: Period,
@@ -53,7 +53,7 @@ export const Allowance = Schema.Struct({
   granted_at: Schema.NullOr(Moment),
   /** The unspent part of the last grant, less the reservations of open calls. */
   unused_usd: Usd,
-  /** When the next period begins. */
+  /** The start of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "Allowance" })
 export interface Allowance extends Schema.Schema.Type<typeof Allowance> {}

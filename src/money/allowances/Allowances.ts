@@ -1,18 +1,18 @@
 /**
- * Allowances: credit that a tenant gets each week or month (UTC), under its own terms or those of a configured plan. A job grants each period exactly
- * once, however many nodes run it.
+ * Allowances: credit that a tenant receives each week or month (UTC), under its own terms or those of a configured plan. A job grants each period
+ * exactly once, regardless of the number of nodes that run it.
  *
  * Where the specification is silent:
  * - Calls spend the allowance first, so its unused part is the last grant less all charges since. Purchased credit, other granted credit and the
  *   reservations of open calls are never taken back. A refund, or a grant that the operator takes back, reduces other granted credit first and then
  *   the allowance. The renewal does not take that part back a second time.
- * - A renewal takes back everything unused. The new grant includes the new amount and whatever the rollover carries over.
+ * - A renewal takes back all unused credit. The new grant includes the new amount and the credit that the rollover carries over.
  * - An allowance that begins within a period grants the full amount immediately. A new amount applies from the next period. Switching between weeks
  *   and months grants the current week or month immediately.
  * - If periods were missed because no process ran or the tenant was suspended, only the current one is granted, with the rollover of the last grant.
  *   If the clock is set back, no period is granted twice, nor is any period before the allowance began.
- * - If an allowance ends and is set again in the same period, that period is not granted again. Credit that the tenant kept when the allowance ended
- *   is not taken back later.
+ * - If an allowance ends and is set again in the same period, that period is not granted again. Credit that remained with the tenant when the
+ *   allowance ended is not taken back later.
  * - If a grant would raise a balance above the ledger's maximum, the job grants it once the balance has room.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -37,7 +37,7 @@ import * as Renewal from "./Renewal.ts"
 import { Plans } from "./Settings.ts"
 import type { PlansByName } from "./Settings.ts"
 
-/** `beside` holds statements that commit with the change, such as an audit log entry. */
+/** The operations on allowances. `beside` contains statements that commit with the change, such as an audit log entry. */
 export interface AllowancesContract {
   /** Sets the terms of a tenant's allowance and grants the current period if it is due. */
   readonly set: (
@@ -54,7 +54,7 @@ export interface AllowancesContract {
   readonly find: (tenant: TenantId) => Effect.Effect<Allowance, AllowanceNotFound>
   /** Lists allowances by tenant id, starting after `after`. */
   readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Allowance>>
-  /** Grants all due periods and returns the number of tenants that failed. `layerJobs` runs it. */
+  /** Grants all due periods and returns the number of tenants for which this failed. `layerJobs` runs it. */
   readonly renewDue: Effect.Effect<{ readonly failed: number }>
   readonly job: Loop.Job
 }

@@ -11,5 +11,5 @@ export class AllowancesApi extends HttpApiGroup.make("allowances").add(
     .setPath(Schema.Struct({ tenant_id: TenantId }))
     .addSuccess(Envelope(OwnAllowance))
     .middleware(TenantCallsToken)
-    .annotate(OpenApi.Summary, "The allowance: its amount, its unused part, and when it renews")
+    .annotate(OpenApi.Summary, "Get the allowance: its amount, its unused part and its next renewal")
 ) {}

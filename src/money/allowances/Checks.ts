@@ -5,12 +5,12 @@ import { allowanceEntries, movements } from "../../books/ledger/rows/Relations.t
 
 const signed = "CASE m.type WHEN 'credit' THEN m.amount ELSE -m.amount END"
 
-/** Each debit that took back credit, with the number of the grant that it follows. */
+/** Selects each debit that took back credit, with the number of the preceding grant. */
 const taken = `(SELECT d.billing_account_id, d.number, d.amount, d.balance, (SELECT MAX(g.number) FROM ${allowanceEntries} g
     WHERE g.billing_account_id = d.billing_account_id AND g.type = 'credit' AND g.number < d.number) AS grant_number
   FROM ${allowanceEntries} d WHERE d.type = 'debit')`
 
-/** Computes the unused part of a grant: the grant less the charges since, which follow from the balances. */
+/** Computes the unused part of a grant: the grant less the later charges. The charges follow from the balances. */
 const unused = `g.amount - (g.balance + COALESCE((SELECT SUM(${signed}) FROM ${movements} m
     WHERE m.billing_account_id = d.billing_account_id AND m.number > d.grant_number AND m.number < d.number), 0) - d.balance - d.amount)`
 
@@ -23,12 +23,13 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ found, id }) => `the ledger must grant the allowance ${id} once, but grants it ${found} times`
   },
   {
-    // Checks only ids that this service made, because the sandbox and hosts credit their own allowances.
+    // Only ids created by this service are checked, because the sandbox and hosts credit their own allowances.
     name: "an entry of an allowance has its grant",
     query: `SELECT e.reference_id AS id, 'a grant' AS expected, ${text("e.amount")} AS found FROM ${allowanceEntries} e
       WHERE e.reference_id LIKE 'alw@_%' ESCAPE '@'
         AND NOT EXISTS (SELECT 1 FROM tollgate_allowances_grants g WHERE g.reference = e.reference_id)`,
-    sentence: ({ found, id }) => `the ledger grants ${usd(found)} for the allowance ${id}, which does not exist`
+    sentence: ({ found, id }) =>
+      `the ledger grants ${usd(found)} for the allowance ${id}, but there is no such allowance`
   },
   {
     name: "an allowance takes back no more than is unused",

@@ -11,10 +11,10 @@ export class AllowanceNotFound extends Problem<AllowanceNotFound>()("AllowanceNo
   details: {}
 }) {}
 
-/** The configuration has no plan of this name, or the plan has no allowance. */
+/** The configuration contains no plan with this name, or the plan has no allowance. */
 export class AllowancePlanUnknown extends Problem<AllowancePlanUnknown>()("AllowancePlanUnknown", {
   status: 422,
-  error: "the configuration has no plan of this name with an allowance",
+  error: "no configured plan with this name has an allowance",
   code: "plan_unknown",
   fields: { plan: Schema.String }
 }) {}

@@ -24,7 +24,7 @@ export interface Row extends Pick<StoredRow, "tenant_id" | "plan" | "revision" |
   readonly terms: Terms | undefined
 }
 
-/** A grant. `place` counts a tenant's grants. */
+/** A grant. `place` is its position among the tenant's grants. */
 export interface Grant {
   readonly period: Period
   readonly number: number
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map(([row]) => row && rowOf(row))
     )
 
-  /** Allowances in order of tenant id, starting after this one. */
+  /** Reads allowances in the order of tenant ids, starting after this one. */
   const after = (tenant: string, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL ORDER BY a.tenant_id LIMIT ${limit}`.pipe(
@@ -69,7 +69,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map((rows) => rows.map(rowOf))
     )
 
-  /** Allowances without a grant for the current period, in order of tenant id. */
+  /** Reads allowances without a grant for the current period, in the order of tenant ids. */
   const ungranted = (tenant: string, { month, week }: Numbers, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL AND (a.period IS NULL OR NOT EXISTS (

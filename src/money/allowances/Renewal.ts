@@ -30,7 +30,7 @@ export interface Parts {
 export const make = (parts: Parts, waker: Loop.Waker) => {
   const { reading } = parts
 
-  /** Grants the current period if it is due. Retries if another process changes the allowance or grants it meanwhile. */
+  /** Grants the current period if it is due. Retries if another process changes or grants the allowance in the meantime. */
   const renew = (tenant: TenantId): Effect.Effect<void, BalanceTooLarge | BooksUnavailable> =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
@@ -79,7 +79,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
 
 export type Renewal = ReturnType<typeof make>
 
-/** The reference of a grant, unique per tenant and period. */
+/** Returns the reference of a grant. It is unique per tenant and period. */
 const referenceOf = (tenant: TenantId, { period }: Terms, number: number): string =>
   `alw_${tenant.slice(tenant.indexOf("_") + 1)}_${nameOf(period, number)}`
 

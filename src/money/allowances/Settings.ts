@@ -5,7 +5,7 @@ import { Terms } from "./Allowance.ts"
 
 export const Plan = Schema.Struct({
   allowance: Schema.optional(Terms),
-  /** Multiplies model prices for tenants of the plan. */
+  /** The factor on model prices for tenants of the plan. */
   price_factor: Schema.optional(PriceFactor)
 })
 export interface Plan extends Schema.Schema.Type<typeof Plan> {}

@@ -11,13 +11,14 @@ import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
 /**
- * When a command changes a tenant's plan, the change takes effect within this time. The database does not tell which rows another process changed.
+ * The interval at which plans are reread. A command's change to a tenant's plan takes effect within this time, because the database does not report
+ * which rows another process changed.
  */
 export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {
   readonly factorOf: (tenant: string) => PriceFactor | undefined
-  /** The tenants that are on the plan now. */
+  /** Returns the tenants that are currently on the plan. */
   readonly tenantsOf: (plan: string) => Effect.Effect<ReadonlyArray<TenantId>>
   /** Reads all tenants' plans. */
   readonly refresh: Effect.Effect<void>

@@ -1,4 +1,4 @@
-/** Writes letters and notifications to a tenant about its balance and auto-reload. */
+/** Sends emails and notifications about a tenant's balance and auto-reload. */
 import { Effect } from "effect"
 import type { BillingAccountsContract } from "../billing/BillingAccounts.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -12,19 +12,19 @@ import type { TenantsContract } from "../../people/tenants/Tenants.ts"
 
 export interface Alert {
   readonly kind: Kind
-  /** The key of the letters. An address gets only one letter per key. */
+  /** The key of the emails. An address receives only one email per key. */
   readonly key: string
   readonly title: string
   readonly text: string
 }
 
 export const make = (tenants: TenantsContract, accounts: BillingAccountsContract, outbox: OutboxContract) => ({
-  /** Returns statements that mail an alert to the billing addresses and notify owners and admins. */
+  /** Returns statements that send an alert to the billing addresses and notify owners and admins. */
   statements: Effect.fnUntraced(function* (tenant: TenantId, { key, kind, text, title }: Alert, now: number) {
     const name = (yield* tenants.nameOf(tenant)) ?? tenant
     const emails = yield* accounts.billingEmails(tenant)
     const members = (yield* tenants.members(tenant)).filter(({ status }) => status === "active")
-    // The tenant chooses the addresses and causes the movements, so the letters count against its owner's limits.
+    // The tenant chooses the addresses and causes the movements, so the emails count against its owner's limits.
     const caused_by = members.find(({ role }) => role === "owner")?.account_id
     const subject = `${title}: ${plainName(name, "your team")}`
     const letters = yield* Effect.forEach(emails, (to) =>

@@ -1,7 +1,7 @@
 /**
  * Attempts to charge a stored payment method. An attempt is committed before the request to the processor, and ends in the transaction that credits
- * the payment or records the failure. While its outcome is unknown, the service repeats the request with the attempt's id. The processor charges an
- * id only once, so two nodes that pursue the same attempt still charge once. The leading node takes over other nodes' old attempts.
+ * the payment or records the failure. While its outcome is unknown, the service repeats the request with the attempt's id. The processor charges each
+ * id only once, so two nodes that pursue one attempt still charge once. The leading node takes over other nodes' old attempts.
  */
 import { Clock, Effect, Either } from "effect"
 import type { Context } from "effect"
@@ -26,7 +26,7 @@ import type { WatchList } from "./WatchList.ts"
 /** Pauses in milliseconds between requests for an attempt whose outcome is unknown. The last one repeats. */
 const retryAfter = [5_000, 30_000, 120_000, 600_000]
 
-/** The leading node takes over another node's attempt once it is this old, in milliseconds. */
+/** The age at which the leading node takes over another node's attempt, in milliseconds. */
 const othersAfter = 120_000
 
 /** An attempt whose outcome is unknown. */
@@ -35,9 +35,9 @@ export interface OpenAttempt {
   /** Whether a request may have reached the processor. */
   asked: boolean
   tries: number
-  /** When the next request is sent. `undefined` while a request is in progress. */
+  /** The time of the next request. `undefined` while a request is in progress. */
   at: number | undefined
-  /** When the processor charged. The ledger may be credited later. */
+  /** The time of the processor's charge. The ledger may be credited later. */
   charged_at?: number
 }
 
@@ -60,7 +60,7 @@ export interface Parts {
   readonly processor: Context.Tag.Service<typeof Payments>
   readonly balanceOf: (tenant: TenantId) => Effect.Effect<Nano>
   readonly waker: Waker
-  /** This node's place in the cluster. `undefined` on a single node. */
+  /** This node's role in the cluster. `undefined` on a single node. */
   readonly node: NodeContract | undefined
 }
 
@@ -74,8 +74,8 @@ export const make = (parts: Parts) => {
   return {
     open: state.open,
     /**
-     * Writes a new attempt, which the caller must then pursue. Returns `undefined` if auto-reload was disabled or another attempt began after
-     * `settings` were read.
+     * Writes a new attempt. The caller must pursue it. Returns `undefined` if auto-reload was disabled or another attempt began after `settings` were
+     * read.
      */
     begin: (tenant: TenantId, settings: StoredSettings, balance: Nano, now: number) =>
       begin(state, tenant, settings, balance, now),
@@ -103,7 +103,7 @@ const begin = Effect.fnUntraced(function* (
   const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
     Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
       if (!maybe_written) return Effect.void
-      // If the row was written after all, the next check of the stored attempts adopts it.
+      // If the row was nevertheless written, the next check of the stored attempts adopts it.
       watchList.checkAt = now
       return waker.wake
     }),
@@ -160,7 +160,7 @@ const charge = Effect.fnUntraced(function* (
   )
   if (Either.isRight(charged)) {
     const now = yield* Clock.currentTimeMillis
-    // The processor's clock may differ from ours.
+    // The processor's clock may differ from the service's.
     one.charged_at ??= asked ? Math.min(now, Math.max(created_at, charged.right.charged_at ?? now)) : now
     yield* purchases.book(charged.right, storage.paid(attempt, one.charged_at))
     return paid
@@ -174,7 +174,7 @@ const charge = Effect.fnUntraced(function* (
   return { _tag: "Declined", reason }
 })
 
-/** Ends a declined attempt. The third failure in a row disables auto-reload. */
+/** Ends a declined attempt. The third consecutive failure disables auto-reload. */
 const decline = Effect.fnUntraced(function* (state: State, attempt: Attempt, reason: string) {
   const { alerts, balanceOf, outbox, storage, watchList, writer } = state
   const { id, tenant_id } = attempt
@@ -184,7 +184,7 @@ const decline = Effect.fnUntraced(function* (state: State, attempt: Attempt, rea
   const alert = {
     kind: "auto_reload_failed",
     key: `autoreload/${id}`,
-    title: "Auto-reload was switched off",
+    title: "Auto-reload has been disabled",
     text: `Three charges in a row failed (${reason}). Choose another payment method and enable auto-reload again.`
   } as const
   const messages = disables ? yield* alerts.statements(tenant_id, alert, now) : []
@@ -205,7 +205,7 @@ const takeOver = ({ node, open, storage }: State): Effect.Effect<void> =>
       const at = node === undefined ? 0 : attempt.created_at + othersAfter
       open.set(attempt.id, { attempt, asked: true, tries: 0, at })
     }
-    // Drop attempts that another node has ended.
+    // Attempts that another node has ended are dropped.
     for (const id of pursued)
       if (open.get(id)?.at !== undefined && !stored.some((attempt) => attempt.id === id)) open.delete(id)
   })

@@ -1,4 +1,4 @@
-/** Schemas and rules for the settings of auto-reload and alerts, and the state that past attempts left behind. */
+/** Schemas and rules for the settings of auto-reload and alerts, and the state that results from past attempts. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -8,7 +8,7 @@ import { CreditAmount, creditRule, isCreditAmount, WholeCredits } from "../payme
 
 /** The minimum time between two attempts to charge, in milliseconds. */
 export const cooldown = 600_000
-/** Auto-reload is disabled after this many failed charges in a row. */
+/** Auto-reload is disabled after this many consecutive failed charges. */
 export const failuresMax = 3
 
 export const State = Schema.Literal("idle", "in_flight", "cooldown", "failed", "disabled")
@@ -27,9 +27,9 @@ export const AutoReload = Schema.Struct({
     last_error: Schema.NullOr(Schema.String),
     disabled_reason: Schema.NullOr(Schema.String),
     in_flight_started_at: Schema.NullOr(Moment),
-    /** Failed charges in a row. The third one disables auto-reload. */
+    /** Consecutive failed charges. The third one disables auto-reload. */
     failures: Schema.Int,
-    /** The earliest time of the next charge. Null if a charge may begin now, or as soon as the one in flight ends. */
+    /** The earliest time of the next charge. Null if a charge may begin now, or as soon as the charge in flight ends. */
     free_at: Schema.NullOr(Moment)
   }),
   alerts: Schema.Struct({
@@ -38,7 +38,7 @@ export const AutoReload = Schema.Struct({
     rearm_threshold_usd: Schema.NullOr(Usd)
   }),
   /**
-   * Whether an alert was sent. The next one requires that the balance first rises above `rearm_threshold_usd`. The field is outside `alerts` because
+   * Whether an alert was sent. Before the next alert, the balance must rise above `rearm_threshold_usd`. The field is outside `alerts` because
    * clients send `alerts` back unchanged.
    */
   alerts_warned: Schema.Boolean
@@ -53,7 +53,7 @@ const alertRule = "must be a number of USD from 0 to 1000000000"
 const isAlertThreshold = (amount: Nano): boolean => amount >= 0n && amount <= amountMax
 const AlertThreshold = Usd.pipe(Schema.filter(isAlertThreshold, { message: () => alertRule }))
 
-/** The body of a PUT, which replaces all settings. Unknown fields are rejected. */
+/** The body of a PUT. It replaces all settings. Unknown fields are rejected. */
 export const AutoReloadChange = Schema.Struct({
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
@@ -74,7 +74,7 @@ export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadCh
 
 /**
  * Checks a change, including one from an embedder. Thresholds and amount must be within their limits, enabled alerts need a threshold, and
- * `rearm_threshold_usd` must not be lower than it.
+ * `rearm_threshold_usd` must not be lower than that threshold.
  */
 export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
   const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
@@ -92,7 +92,7 @@ export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChang
   return Either.right(change)
 }
 
-/** A tenant's stored row: its settings and the results of its attempts. */
+/** A tenant's stored row: its settings and the outcomes of its attempts. */
 export interface StoredSettings {
   readonly enabled: boolean
   readonly threshold: Nano

@@ -1,18 +1,18 @@
 /**
  * Auto-reload and balance alerts for tenants. When a movement takes the balance below a threshold, the service makes one payment or sends one alert.
- * The writer reports the movements of this process (`Writer.watch`). Checking all watched balances at startup and every ten minutes finds the others.
- * The leading node runs the job, and other nodes signal it when they take a balance below a threshold.
+ * The writer reports the movements of this process (`Writer.watch`). A check of all watched balances at startup and every ten minutes finds the other
+ * movements. The leading node runs the job, and other nodes signal it when they take a balance below a threshold.
  *
  * Where the specification is silent:
  * - Auto-reload is triggered when a balance falls below the threshold, not when a threshold is set above the balance. If no attempt may begin at that
- *   moment, the fall is stored, and the attempt begins as soon as it may if the balance is still low. Nothing is charged while the billing account is
- *   not active.
+ *   moment, the fall is stored. The attempt begins as soon as it may, if the balance is still low. Nothing is charged while the billing account is
+ *   inactive.
  * - A tenant has at most one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor forgets
- *   keys after a day, so if the outcome is unknown, even after a restart, the service first searches for the payment and repeats the request with the
- *   same key only if there is none. The ten minutes between attempts count from the attempt or its charge, whichever is later, even if the ledger is
- *   credited later still. Once disabled, the settings show `disabled` immediately, but an attempt in flight continues.
- * - When the balance falls, the tenant is alerted by mail and by notification. It is alerted again only after some movement has raised the balance
- *   above the second threshold.
+ *   keys after a day. If the outcome is unknown, even after a restart, the service therefore first searches for the payment, and repeats the request
+ *   with the same key only if there is none. The ten minutes between attempts count from the attempt or its charge, whichever is later, even if the
+ *   ledger is credited after both. Once disabled, the settings show `disabled` immediately, but an attempt in flight continues.
+ * - When the balance falls below the alert threshold, the tenant is alerted by email and by notification. The next alert requires that a movement
+ *   first raises the balance above the second threshold.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option, Runtime } from "effect"
@@ -51,7 +51,10 @@ import * as Storage from "./Storage.ts"
 import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"
 
-/** Amounts and thresholds are in nano-USD, times in milliseconds since 1970. Only owners and admins may change settings or charge. */
+/**
+ * The operations of auto-reload. Amounts and thresholds are in nano-USD, and times are in milliseconds since 1970. Only owners and admins may change
+ * settings or charge.
+ */
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings of the caller's tenant. */
@@ -70,8 +73,8 @@ export interface AutoReloadsContract {
     | BooksUnavailable
   >
   /**
-   * Charges the caller's tenant now, whatever its balance. If the processor does not respond, the returned settings show the attempt in flight and
-   * the job retries. Interrupting the caller does not stop the charge.
+   * Charges the caller's tenant now, regardless of its balance. If the processor does not respond, the returned settings show the attempt in flight
+   * and the job retries. Interrupting the caller does not stop the charge.
    */
   readonly charge: (request: {
     readonly caller: Actor
@@ -79,7 +82,10 @@ export interface AutoReloadsContract {
     AutoReload,
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined | BooksUnavailable
   >
-  /** Sends alerts, begins due attempts and retries attempts with an unknown outcome. `layerJobs` runs it; without it, only `charge` charges. */
+  /**
+   * The job that sends alerts, begins due attempts and retries attempts with an unknown outcome. `layerJobs` runs it. Without it, only `charge`
+   * causes charges.
+   */
   readonly job: Loop.Job
 }
 

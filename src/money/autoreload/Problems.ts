@@ -31,9 +31,9 @@ export class PaymentDeclined extends Problem<PaymentDeclined>()("PaymentDeclined
 /** A charge is in flight, or the last attempt was less than ten minutes ago. */
 export class AutoReloadBusy extends Problem<AutoReloadBusy>()("AutoReloadBusy", {
   status: 409,
-  error: "a charge is in flight, or was attempted less than ten minutes ago",
+  error: "a charge is in flight or was attempted less than ten minutes ago",
   code: "auto_reload_busy",
-  /** The earliest time of the next charge. Null while one is in flight. */
+  /** The earliest time of the next charge. Null while a charge is in flight. */
   fields: { free_at: Schema.NullOr(Moment) },
   details: {}
 }) {}
@@ -42,7 +42,7 @@ export class AutoReloadDisabled extends Problem<AutoReloadDisabled>()("AutoReloa
   status: 409,
   error: "auto-reload is not enabled",
   code: "auto_reload_disabled",
-  /** The reason, if the service switched it off. */
+  /** The reason, if the service disabled auto-reload. */
   fields: { disabled_reason: Schema.NullOr(Schema.String) },
   details: {}
 }) {}

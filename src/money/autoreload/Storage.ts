@@ -1,5 +1,5 @@
 /**
- * The rows of auto-reload, which store tenants' settings and attempts, and the statements that change them.
+ * The rows of auto-reload (tenants' settings and attempts), and the statements that change them.
  *
  * Where the specification is silent:
  * - A finished attempt is deleted 90 days after it began. Its payment remains in the ledger and in the list of payments.
@@ -25,7 +25,7 @@ export interface Attempt {
   readonly created_at: number
 }
 
-/** How long finished attempts are kept, in milliseconds. */
+/** The retention period of finished attempts, in milliseconds. */
 export const attemptsKept = 90 * day
 
 type Row = Omit<
@@ -64,7 +64,7 @@ const settingsRows = (sql: SqlClient) => ({
     Effect.map((rows) => rows.map(({ tenant_id, ...row }) => ({ tenant: tenant_id, settings: settingsOf(row) })))
   ),
 
-  /** Replaces a tenant's settings. After that, only a movement away from `balance` can trigger a reload or an alert. */
+  /** Replaces a tenant's settings. Afterwards, only a movement away from `balance` can trigger a reload or an alert. */
   replace: (tenant_id: TenantId, { alerts, auto_reload }: AutoReloadChange, balance: Nano, now: number): Statement => {
     const columns = {
       enabled: auto_reload.enabled ? 1 : 0,
@@ -112,7 +112,7 @@ const settingsRows = (sql: SqlClient) => ({
 })
 
 const attemptRows = (sql: SqlClient) => ({
-  /** Attempts whose outcome is unknown. */
+  /** The attempts with an unknown outcome. */
   attempts: sql<Omit<Attempt, "amount"> & { amount_credits: number }>`SELECT id, tenant_id, amount_credits,
       payment_method_id, created_at FROM tollgate_autoreload_attempts WHERE status = 'in_flight'`.pipe(
     Effect.orDie,
@@ -149,7 +149,7 @@ const attemptRows = (sql: SqlClient) => ({
       last_failed = 0, last_error = NULL, failures = 0 WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
   ],
 
-  /** Ends a failed attempt. `disables` also switches auto-reload off. Fails the transaction if the attempt has already ended. */
+  /** Ends a failed attempt. `disables` also disables auto-reload. Fails the transaction if the attempt has already ended. */
   failed: (
     { id, tenant_id }: Attempt,
     { disables, failures, reason }: { readonly disables: boolean; readonly failures: number; readonly reason: string },

@@ -1,4 +1,4 @@
-/** Runs one iteration of the auto-reload job: it checks balances, sends alerts, begins due reloads and retries open attempts. */
+/** Runs one iteration of the auto-reload job: checks balances, sends alerts, begins due reloads and retries open attempts. */
 import { Clock, Effect, Option } from "effect"
 import type { Scope } from "effect"
 import type { BillingAccountId } from "../../kernel/Ids.ts"
@@ -15,15 +15,15 @@ import type { Crossing, Watched } from "./Watched.ts"
 /** The job's name in logs and metrics. */
 export const jobName = "autoreload"
 
-/** How often all watched balances are checked, in milliseconds. */
+/** The interval at which all watched balances are checked, in milliseconds. */
 const checkEvery = 600_000
-/** How long a failed step waits for its retry, in milliseconds. */
+/** The pause before a failed step is retried, in milliseconds. */
 const retryAfter = 5_000
 
 export interface Parts extends AttemptParts {
   readonly ledger: Ledger["Type"]
   readonly attempts: Attempts
-  /** The scope that attempts run in. */
+  /** The scope in which attempts run. */
   readonly scope: Scope.Scope
 }
 
@@ -33,7 +33,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   const { crossed, due } = watchList
   const now = yield* Clock.currentTimeMillis
   if (now >= watchList.checkAt) {
-    // Set first, so that a check requested during this iteration is not lost.
+    // The time is set first, so that a check requested during this iteration is not lost.
     watchList.checkAt = now + checkEvery
     yield* Effect.tapErrorCause(checkAll(parts), () => Effect.sync(() => (watchList.checkAt = now)))
   }
@@ -45,7 +45,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   for (const one of attempts.open.values()) {
     if (one.at === undefined || one.at > now) continue
     one.at = undefined
-    // Forked, so that a slow processor delays only this tenant.
+    // The attempt is forked, so that a slow processor delays only this tenant.
     yield* Effect.forkIn(
       Loop.each(jobName, [one], ({ attempt }) => attempt.id, attempts.pursue),
       scope
@@ -58,7 +58,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
 
 const submit = ({ writer }: Parts, statements: ReadonlyArray<Statement>) => writer.submit({ postings: [], statements })
 
-/** Picks up movements that this process did not report, stores the balances that it read, and takes over attempts. */
+/** Detects movements that this process did not report, stores the balances read, and takes over attempts. */
 const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   const { attempts, ledger, storage, watchList } = parts
   const before = [...watchList.byAccount].map(([account, one]) => ({ account, one, movements: one.movements }))
@@ -135,6 +135,6 @@ const reload = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   if (settings.fell !== needed) yield* submit(parts, [storage.fell(one.tenant, needed)])
   one.due = needed
   if (!needed) due.delete(one)
-  // When an open attempt ends, the reload becomes due at once.
+  // When an open attempt ends, the reload becomes due immediately.
   else due.set(one, active && settings.attempt === null ? cooledAt(settings) : now + checkEvery)
 })

@@ -1,4 +1,4 @@
-/** Holds the watched balances in memory, with the crossings to handle and the reloads that are due. */
+/** Stores the watched balances in memory, with the crossings to handle and the due reloads. */
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -7,7 +7,7 @@ import { isNews, observe, watched } from "./Watched.ts"
 import type { Watched } from "./Watched.ts"
 
 export const make = () => {
-  /** Keyed by billing account, so a movement of any other account costs one lookup. */
+  /** The watched balances by billing account. A movement of any other account costs only one lookup. */
   const byAccount = new Map<string, Watched>()
   /** Balances with crossings to handle. */
   const crossed = new Set<Watched>()
@@ -18,10 +18,10 @@ export const make = () => {
     byAccount,
     crossed,
     due,
-    /** When all watched balances are checked next, in milliseconds since 1970. */
+    /** The time of the next check of all watched balances, in milliseconds since 1970. */
     checkAt: 0,
 
-    /** Watches a balance under these settings, which replace any earlier ones. */
+    /** Watches a balance under these settings. They replace any earlier settings. */
     watch: (tenant: TenantId, settings: StoredSettings, balance: Nano): void => {
       const account = billingAccountOf(tenant)
       const before = byAccount.get(account)
@@ -44,13 +44,13 @@ export const make = () => {
       return true
     },
 
-    /** Like `moved`, but for a node that does not lead. Returns whether the leading node must check the balance. */
+    /** Records a movement on a node that does not lead. Returns whether the leading node must check the balance. */
     concerns: (account: string, before: Nano, after: Nano): boolean => {
       const one = byAccount.get(account)
       return one !== undefined && isNews(one, before, after)
     },
 
-    /** Notes that an attempt of the tenant began, so no reload is due. */
+    /** Records that an attempt of the tenant began, so no reload is due. */
     attemptBegan: (tenant: TenantId): void => {
       const one = byAccount.get(billingAccountOf(tenant))
       if (one === undefined) return
@@ -58,7 +58,7 @@ export const make = () => {
       due.delete(one)
     },
 
-    /** Notes that the tenant's attempt ended, so a due reload may begin. */
+    /** Records that the tenant's attempt ended, so a due reload may begin. */
     attemptEnded: (tenant: TenantId): void => {
       const one = byAccount.get(billingAccountOf(tenant))
       if (one?.due === true) due.set(one, 0)

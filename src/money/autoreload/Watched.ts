@@ -3,8 +3,8 @@
  * it does no I/O.
  *
  * Where the specification is silent:
- * - The writer reports every balance that a posting moved (`Writer.watch`), and `money/autoreload/` compares it with the tenant's thresholds.
- *   Checking all watched balances at startup and every ten minutes finds the movements of other processes and those just before a crash.
+ * - The writer reports every balance that a posting moved (`Writer.watch`), and `money/autoreload/` compares it with the tenant's thresholds. A check
+ *   of all watched balances at startup and every ten minutes finds the movements of other processes and those just before a crash.
  */
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -15,7 +15,7 @@ export type Crossing = { readonly _tag: "low"; readonly balance: Nano } | { read
 
 export interface Watched {
   readonly tenant: TenantId
-  /** Identifies the version of the settings. */
+  /** The time of the last change. It identifies the version of the settings. */
   readonly updated_at: number
   /** 0 if auto-reload is disabled. */
   readonly reload_below: Nano
@@ -26,16 +26,16 @@ export interface Watched {
   armed: boolean
   /** Crossings to handle, in order. */
   readonly crossings: Array<Crossing>
-  /** Whether the balance fell below the auto-reload threshold with no attempt since. */
+  /** Whether the balance fell below the auto-reload threshold without a subsequent attempt. */
   due: boolean
-  /** The balance after the last movement, and how many movements there were. */
+  /** The balance after the last movement, and the number of movements. */
   last: Nano
   movements: number
   /** The number of thresholds above the balance when `isNews` last ran. */
   below: number
 }
 
-/** Returns `undefined` if both auto-reload and alerts are disabled. */
+/** Creates the state of a watched balance. Returns `undefined` if both auto-reload and alerts are disabled. */
 export const watched = (tenant: TenantId, settings: StoredSettings, balance: Nano): Watched | undefined => {
   const reload_below = settings.enabled ? settings.threshold : 0n
   const warn_below = settings.alerts_enabled ? (settings.warn_threshold ?? 0n) : 0n
@@ -61,7 +61,7 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
   one.movements++
   let news = false
   if (one.warn_below > 0n) {
-    // A movement that went unnoticed may have raised the balance, such as a grant by a command in another process.
+    // An unreported movement may have raised the balance, such as a grant by a command in another process.
     if (!one.armed && (before > one.rearm_above || after > one.rearm_above)) {
       one.armed = true
       one.crossings.push({ _tag: "rearmed" })
@@ -82,7 +82,7 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
 
 /**
  * Returns whether a movement can cause an alert, a reload or the end of an alert. Nodes that do not lead use it. They do not see movements on other
- * nodes, but reporting one twice does no harm. A balance that remains low is reported once.
+ * nodes, but a duplicate report is harmless. A balance that remains low is reported once.
  */
 export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {
   const { rearm_above, reload_below, warn_below } = one

@@ -8,7 +8,7 @@ import { PageQuery, Paginated } from "../../kernel/Page.ts"
 export interface Credits extends Schema.Schema.Type<typeof Credits> {}
 export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
 
-/** Where a ledger entry can come from. */
+/** The possible sources of a ledger entry. */
 export const entrySources = [
   "purchase",
   "registration_bonus",
@@ -26,7 +26,7 @@ export const LedgerEntry = Schema.Struct({
   id: Schema.String,
   billing_account_id: Schema.String,
   type: Schema.Literal("credit", "debit"),
-  /** Always positive. `type` states the direction. */
+  /** The amount, always positive. `type` states the direction. */
   amount: Usd,
   /** The balance after this entry. */
   balance: Usd,
@@ -42,7 +42,7 @@ export const LedgerQuery = Schema.Struct({
   ...PageQuery,
   source: Schema.optionalWith(
     Schema.String.annotations({
-      description: "Only entries of these sources, separated by commas. `call`: only charges"
+      description: "Restricts the entries to these sources, separated by commas. `call` selects charges"
     }),
     { exact: true }
   )
@@ -66,12 +66,12 @@ export const Amounts = Schema.Struct({
   available: Usd
 }).annotations({ identifier: "Amounts" })
 
-/** The settings of a billing account, with defaults filled in. */
+/** The settings of a billing account, including defaults. */
 export interface Settings {
   readonly billing_emails: ReadonlyArray<string>
   /** Whether plain members may spend the tenant's credit. */
   readonly member_spend_enabled: boolean
-  /** Same value as `member_spend_enabled`. `source` tells whether the tenant set it or the plan's default applies. */
+  /** The value of `member_spend_enabled`. `member_spend_source` states whether the tenant set it or the plan's default applies. */
   readonly member_spend_effective: boolean
   readonly member_spend_source: "explicit" | "default"
 }

@@ -25,21 +25,21 @@ import { Tenants } from "../../people/tenants/Tenants.ts"
 import type { Amounts, BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
-/** Money is in nano-USD, times in milliseconds since 1970. */
+/** The operations on billing accounts. Money is in nano-USD, and times are in milliseconds since 1970. */
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
-  /** Ledger entries, newest first, optionally only those from `sources`. */
+  /** Reads ledger entries, newest first, optionally only those from `sources`. */
   readonly ledger: (
     request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
-  /** Changes the billing account of the caller's tenant. Owners and admins only. */
+  /** Changes the billing account of the caller's tenant. Only owners and admins may call it. */
   readonly change: (request: {
     readonly caller: Actor
     readonly change: BillingChange
   }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
-  /** The addresses that get billing mail. */
+  /** Returns the addresses that receive billing emails. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
   /** Reads with one query whether plain members may spend each tenant's credit. */
   readonly memberSpend: (
@@ -47,7 +47,7 @@ export interface BillingAccountsContract {
   ) => Effect.Effect<ReadonlyMap<TenantId, MemberSpend>>
 }
 
-/** Whether plain members may spend a tenant's credit. `source` tells whether the tenant set it or the plan's default applies. */
+/** Whether plain members may spend a tenant's credit. `source` states whether the tenant set it or the plan's default applies. */
 export interface MemberSpend {
   readonly enabled: boolean
   readonly source: Settings["member_spend_source"]
@@ -160,7 +160,7 @@ const change = (parts: Parts): BillingAccountsContract["change"] =>
     return yield* find(parts)(tenant)
   })
 
-/** The tenant's own setting, or else its plan's default. */
+/** Returns the tenant's own setting, or its plan's default if there is none. */
 const spendOf = (set: number | null | undefined, team: boolean): MemberSpend =>
   set === null || set === undefined ? { enabled: team, source: "default" } : { enabled: set === 1, source: "explicit" }
 

@@ -21,7 +21,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(InsufficientRole)
       .annotate(
         OpenApi.Summary,
-        "The tenant's budgets, oldest first; a member sees only those that can count their calls"
+        "List the tenant's budgets, oldest first; a member sees only those that can count their calls"
       )
   )
   .add(
@@ -43,7 +43,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addSuccess(Envelope(Budget))
       .addError(BudgetNotFound)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "One budget: its limit, its spent and reserved amounts, and when it resets")
+      .annotate(OpenApi.Summary, "Get a budget: its limit, its spent and reserved amounts, and its next reset")
   )
   .add(
     HttpApiEndpoint.patch("changeBudget", "/v1/tenants/:tenant_id/budgets/:budget_id")
@@ -55,7 +55,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(InsufficientRole)
       .addError(InvalidRequest)
       .annotate(Example, { body: { limit: { usd: 75 } } })
-      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts are kept")
+      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds; its counts remain")
   )
   .add(
     HttpApiEndpoint.del("deleteBudget", "/v1/tenants/:tenant_id/budgets/:budget_id")
@@ -64,7 +64,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       .addError(BudgetNotFound)
       .addError(BudgetOfOperator)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "Delete a budget. Open calls continue")
+      .annotate(OpenApi.Summary, "Delete a budget; open calls continue")
   )
   .add(
     HttpApiEndpoint.post("raiseBudget", "/v1/tenants/:tenant_id/budgets/:budget_id/raise")

@@ -60,7 +60,7 @@ const text = (max: number) =>
     })
   )
 
-// Calls can carry no other tags or end users, so a budget on one would never count a call.
+// Calls cannot have any other tags or end users, so a budget for one would never count a call.
 const Tag = Schema.String.pipe(
   Schema.filter((tag) => isTag(tag), {
     message: () => `must be name=value, or only the name of a tag: ${nameRule}, and ${valueRule}`
@@ -76,7 +76,7 @@ const conditions = {
   end_user: Schema.optional(EndUser)
 } as const
 
-/** The conditions of a budget, which counts only the calls that meet all of them. */
+/** The conditions of a budget. It counts only the calls that meet all of them. */
 export const BudgetAppliesTo = Schema.Struct({
   member: Schema.optional(AccountId),
   key: Schema.optional(ApplicationId),
@@ -107,7 +107,7 @@ export const newBudgetFields = {
 export const NewBudget = Schema.Struct(newBudgetFields).annotations({ identifier: "NewBudget", ...strict })
 export interface NewBudget extends Schema.Schema.Type<typeof NewBudget> {}
 
-/** `period` and `applies_to` cannot change. They are declared so that sending one gets a clear error. */
+/** `period` and `applies_to` cannot change. They are declared so that a request with one of them gets a clear error. */
 export const BudgetChange = Schema.Struct({
   name: Schema.optional(text(100)),
   limit: Schema.optional(LimitChange),
@@ -143,15 +143,15 @@ export const budgetFields = {
   /** The reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
-  /** When the next period begins. Null for the period `total`. */
+  /** The start of the next period. Null for the period `total`. */
   renews_at: Schema.NullOr(Moment),
-  /** Raises that have not expired. */
+  /** The raises that have not expired. */
   raises: Schema.Array(
     Schema.Struct({ usd: Usd, until: Moment, created_by: Schema.String, created_at: Moment }).annotations({
       identifier: "OpenBudgetRaise"
     })
   ),
-  /** Whether the operator created it. If so, the tenant cannot change it. */
+  /** Whether the operator created the budget. If so, the tenant cannot change it. */
   by_operator: Schema.Boolean,
   /** The account that created the budget, or `operator`. */
   created_by: Schema.String,

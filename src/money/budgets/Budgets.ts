@@ -1,5 +1,5 @@
 /**
- * A tenant's budgets, which its members and the operator create, change, raise and delete.
+ * A tenant's budgets. Its members and the operator create, change, raise and delete them.
  *
  * Where the specification is silent:
  * - Owners and admins create, change and delete their tenant's budgets. Members create budgets only on their own API keys, and change only those that
@@ -7,15 +7,15 @@
  * - A member sees the budgets that can count their calls: those on their own keys, on themselves, and on all keys and members.
  * - A tenant sees the budgets that the operator set for it but cannot change them (403 `budget_of_operator`). It does not see the operator's budgets
  *   for all tenants.
- * - A PATCH changes only the units of the limit that it names. `null` removes a unit. `period` and `applies_to` cannot change.
+ * - A PATCH changes only the units of the limit that it contains. `null` removes a unit. `period` and `applies_to` cannot change.
  * - A budget counts calls from its creation. If its key is deleted or its member leaves, the budget remains but counts no more calls.
  * - A raise adds USD to the limit until it expires. A budget can have 20 open raises. Tenants have no audit log, so a raise records `created_by` and
  *   `created_at`, and the other owners and admins are notified. The last 200 raises of a budget are stored.
  * - `notify_at` is an array of up to 10 fractions of the limit without raises. The default is 0.8 and 1. An empty array sends no notices.
  * - An operator's template creates a separate budget for each tenant. With `each_new_tenant`, the transaction that creates a tenant also creates its
- *   budget. With a plan, each tenant that is on the plan now or joins it later gets a budget within seconds. Changes to the template apply to its
- *   budgets, which are deleted with the template or when the tenant leaves the plan. The operator can raise such a budget by its id but not change
- *   it.
+ *   budget. With a plan, each tenant that is on the plan now or joins it later receives a budget within seconds. Changes to the template apply to its
+ *   budgets. A template's budget is deleted with the template or when the tenant leaves the plan. The operator can raise it by its id but cannot
+ *   change it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -59,9 +59,9 @@ export interface OfBudget extends By {
 
 type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnavailable
 
-/** Times are in milliseconds since 1970. */
+/** The operations on budgets. Times are in milliseconds since 1970. */
 export interface BudgetsContract {
-  /** The budgets of the caller's tenant that the caller may see, oldest first. */
+  /** Returns the budgets of the caller's tenant that the caller may see, oldest first. */
   readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>
   readonly find: (request: OfBudget) => Effect.Effect<Budget, BudgetNotFound | InsufficientRole>
   readonly create: (
@@ -76,10 +76,10 @@ export interface BudgetsContract {
   readonly raise: (
     request: OfBudget & { readonly raise: BudgetRaise }
   ) => Effect.Effect<Budget, Refused | InvalidRequest | TooManyRaises>
-  /** Deletes the budget and returns it as it last was. */
+  /** Deletes the budget and returns its last state. */
   readonly remove: (request: OfBudget) => Effect.Effect<Budget, Refused>
   readonly ofOperator: OfOperator.OfOperator
-  /** Sends notices for budgets that reach a threshold, and brings template budgets up to date. `layerJobs` runs it. */
+  /** The job that sends notices for budgets that reach a threshold and updates template budgets. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -201,7 +201,7 @@ const creating = (parts: Parts): BudgetsContract["create"] =>
     if (!manager && key === undefined)
       return yield* new InsufficientRole({
         tenant_id,
-        message: "members may set budgets only on their own API keys; name one in applies_to.key"
+        message: "members may set budgets only on their own API keys; specify a key in applies_to.key"
       })
     yield* checkConditions(parts, caller, budget)
     const id = idAt("bud", now) as BudgetId

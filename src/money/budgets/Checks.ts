@@ -3,7 +3,7 @@ import { everyone } from "../../books/ledger/rules/Budget.ts"
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { budgets } from "../../books/ledger/rows/Relations.ts"
 
-/** Matches ids that this service made. Hosts set their own budgets in the books. */
+/** Matches ids created by this service. Hosts set their own budgets in the books. */
 const isOwn = `LIKE 'bud@_${"_".repeat(22)}' ESCAPE '@'`
 
 export const checks: ReadonlyArray<Check> = [
@@ -22,6 +22,6 @@ export const checks: ReadonlyArray<Check> = [
     isShort: true,
     query: `SELECT g.id AS id, 'a row' AS expected, 'none' AS found FROM ${budgets} g
       WHERE g.kind = 'budget' AND g.id ${isOwn} AND NOT EXISTS (SELECT 1 FROM tollgate_budgets_budgets b WHERE b.id = g.id)`,
-    sentence: ({ id }) => `the books contain the budget ${id}, which does not exist`
+    sentence: ({ id }) => `the books contain the budget ${id}, but there is no such budget`
   }
 ]

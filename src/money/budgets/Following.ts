@@ -11,7 +11,10 @@ import type { Row } from "./Storage.ts"
 
 const pageMax = 500
 
-/** Revisions and the unique row per template and tenant guard each step, so several nodes may run it at once. */
+/**
+ * Applies changes to template budgets. Revisions and the unique row per template and tenant guard each step, so several nodes may run it
+ * concurrently.
+ */
 export const follow = (name: string, parts: Parts) =>
   Effect.gen(function* () {
     const templates = yield* parts.templates.all

@@ -1,4 +1,4 @@
-/** The models and providers that a budget's conditions may name: those that can occur in usage records. */
+/** The models and providers that a budget's conditions may refer to: those that can occur in usage records. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
@@ -8,7 +8,7 @@ export interface CallNames {
   readonly capabilities: ReadonlySet<string>
 }
 
-/** `undefined` allows any name, for processes without a configuration. */
+/** The known names. `undefined` allows any name, for processes without a configuration. */
 export class KnownCalls extends Context.Reference<KnownCalls>()("tollgate/budgets/KnownCalls", {
   defaultValue: (): CallNames | undefined => undefined
 }) {}

@@ -2,10 +2,10 @@
  * Notifies members of raises and of budgets that reach a threshold, once per threshold and period.
  *
  * Where the specification is silent:
- * - The tenant's owners and admins, the budget's member and the owner of its key get a notification at each threshold, plus a letter unless the
- *   budget is per minute or hour. If a call passes several thresholds at once, only the highest is reported.
- * - Letters about a budget count against its creator's letter limits. Beyond these limits, only notifications are sent.
- * - The operator learns about a budget for all tenants from a log line and an email to `contact_email`.
+ * - The tenant's owners and admins, the budget's member and the owner of its key receive a notification at each threshold, and an email unless the
+ *   budget is per minute or hour. If a single call passes several thresholds, only the highest is reported.
+ * - Emails about a budget count against its creator's email limits. Beyond these limits, only notifications are sent.
+ * - For a budget for all tenants, the operator receives a log line and an email to `contact_email`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -59,12 +59,12 @@ export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 
 const minute = Duration.toMillis("1 minute")
 const pauseMax = 5_000
-/** How long before the end of a minute the job runs, in milliseconds. */
+/** The time before the end of a minute at which the job runs, in milliseconds. */
 const before = 250
 
 /**
- * Returns the pause after an iteration. Every period ends on a minute, and the first call of the next period overwrites what was reached, so the job
- * runs shortly before each minute ends.
+ * Returns the pause after an iteration. Every period ends on a full minute, and the first call of the next period overwrites the reached threshold,
+ * so the job runs shortly before the end of each minute.
  */
 export const pauseAt = (now: number): Duration.Duration => {
   const left = minute - (now % minute) - before
@@ -133,7 +133,7 @@ const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshol
   yield* parts.outbox.wake
 })
 
-/** Returns the key of a letter. An address gets one letter per key. */
+/** Returns the key of an email. An address receives one email per key. */
 const keyFor = ({ id, start }: Budget, threshold: number, to: string): string =>
   `budget/${id}/${start}/${stored(threshold)}/${to}`
 

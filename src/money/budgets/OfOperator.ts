@@ -24,7 +24,7 @@ import type { Parts, Read } from "./Stored.ts"
 import type { Template } from "./Templates.ts"
 import { changedTerms, newTerms, raisedTerms } from "./Terms.ts"
 
-/** Returns statements that commit with a change to a budget, such as an audit log entry. */
+/** A function that returns statements to commit with a change to a budget, such as an audit log entry. */
 export type Beside = (budget: {
   readonly id: BudgetId
   readonly tenant_id: TenantId | undefined
@@ -46,20 +46,20 @@ export interface OfOperator {
     change: BudgetChange,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | BooksUnavailable>
-  /** `by` names the operator. */
+  /** Raises a budget. `by` is the operator's name. */
   readonly raise: (
     id: BudgetId,
     raise: BudgetRaise,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | TooManyRaises | BooksUnavailable>
-  /** Deletes the budget and returns it as it last was. */
+  /** Deletes the budget and returns its last state. */
   readonly remove: (
     id: BudgetId,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | BooksUnavailable>
 }
 
-/** `created_by` for the operator's budgets and raises. The audit log records which operator it was. */
+/** The value of `created_by` for the operator's budgets and raises. The audit log identifies the person. */
 const operator = "operator"
 
 export const make = (parts: Parts): OfOperator => ({
@@ -92,7 +92,7 @@ const listing = (parts: Parts): OfOperator["list"] =>
     )
   }).pipe(Effect.withSpan("Budgets.ofOperator.list"))
 
-/** Reads a budget of the operator's, including one created from a template. */
+/** Reads an operator's budget, including one created from a template. */
 const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound> =>
   Effect.filterOrFail(
     read(parts, id),
@@ -100,7 +100,7 @@ const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound
     () => new BudgetNotFound({ budget_id: id })
   )
 
-/** Reads a budget of the operator's for a change. Rejects one from a template, which changes only with its template. */
+/** Reads an operator's budget for a change. Rejects a budget from a template, because it changes only with its template. */
 const readToChange = Effect.fnUntraced(function* (parts: Parts, id: BudgetId) {
   const found = yield* readOwn(parts, id)
   const { template_id } = found.row
@@ -117,7 +117,7 @@ const shownOf = (parts: Parts, { budget }: Read): Effect.Effect<OperatorBudget> 
     Effect.map(allShown(parts, [budget], now), ([one]) => ({ ...one!, scope: scopeOf(budget.tenant_id) }))
   )
 
-/** Shows a template with the summed counts of its budgets. */
+/** Returns a template with the summed counts of its budgets. */
 const shownTemplate = Effect.fnUntraced(function* (
   parts: Parts,
   { id, plan, terms }: Template
@@ -157,7 +157,7 @@ const finding = (parts: Parts): OfOperator["find"] =>
 const checkMany = Effect.fnUntraced(function* ({ known }: Parts, { applies_to }: NewOperatorBudget) {
   for (const field of ["member", "key"] as const)
     if (applies_to[field] !== undefined)
-      return yield* InvalidRequest.of(`applies_to.${field}`, "is allowed only in a budget for one tenant")
+      return yield* InvalidRequest.of(`applies_to.${field}`, "must be omitted unless the budget is for one tenant")
   yield* checkNames(known, applies_to)
 })
 
@@ -172,7 +172,7 @@ const checkPlan = ({ plans }: Parts, plan: string): Effect.Effect<void, InvalidR
     : InvalidRequest.of(
         "scope.plan",
         Object.keys(plans).length === 0
-          ? "the configuration has no plans"
+          ? "must be a configured plan, but none is configured"
           : `must be a configured plan: ${Object.keys(plans).join(", ")}`
       )
 

@@ -4,8 +4,8 @@ import { TenantId } from "../../kernel/Ids.ts"
 import { budgetFields, newBudgetFields } from "./Budget.ts"
 
 /**
- * Which tenants a budget covers. `everyone` is one budget for all tenants together. `each_new_tenant` and a plan make a template, which gives each of
- * its tenants a separate budget.
+ * The tenants that a budget covers. `everyone` is one budget for all tenants together. `each_new_tenant` and a plan create a template. A template
+ * gives each of its tenants a separate budget.
  */
 export const Scope = Schema.Union(
   Schema.Literal("everyone", "each_new_tenant"),

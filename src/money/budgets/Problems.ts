@@ -28,7 +28,7 @@ export class TooManyBudgets extends Problem<TooManyBudgets>()("TooManyBudgets", 
 
 export class TooManyRaises extends Problem<TooManyRaises>()("TooManyRaises", {
   status: 409,
-  error: "this budget has too many open raises; change its limit, or wait until one expires",
+  error: "this budget has too many open raises; change its limit or wait until a raise expires",
   code: "too_many_raises",
   fields: { limit: Schema.Int }
 }) {}

@@ -7,7 +7,7 @@ import { fromRow } from "../../kernel/Money.ts"
 import type { BudgetId, BudgetRaise, OpenRaise } from "./Budget.ts"
 
 export const perTenantMax = 100
-/** The most budgets that a member who is neither owner nor admin may create in one tenant. */
+/** The maximum number of budgets that a member who is neither owner nor admin may create in one tenant. */
 export const perMemberMax = 20
 export const ofOperatorMax = 200
 export const raisesMax = 20
@@ -43,7 +43,7 @@ const reading = (sql: SqlClient) => ({
   )
 })
 
-/** Each statement fails the transaction if there is no room for another budget. */
+/** Creates statements that fail the transaction if there is no room for another budget. */
 const rooms = (sql: SqlClient) => ({
   tenantHasRoom: (tenant: string): Statement =>
     statement(
@@ -76,10 +76,10 @@ const inserted = (
 const writing = (sql: SqlClient) => ({
   insert: (row: Row): Statement => statement(sql`${inserted(sql, row)}`),
 
-  /** Fails the transaction if the tenant already has the template's budget. */
+  /** Inserts the row. Fails the transaction if the tenant already has the template's budget. */
   insertOnce: (row: Row): Statement => statement(sql`${inserted(sql, row)} ON CONFLICT DO NOTHING RETURNING id`, 1),
 
-  /** Fails the transaction if the budget has changed since `row` was read. */
+  /** Records a change to the budget. Fails the transaction if the budget has changed since `row` was read. */
   change: ({ id, revision }: Row): Statement =>
     statement(
       sql`UPDATE tollgate_budgets_budgets SET revision = revision + 1
@@ -104,7 +104,7 @@ const raising = (sql: SqlClient) => ({
       ORDER BY number DESC LIMIT 1 OFFSET ${sql.literal(String(raisesKept))})`)
   ],
 
-  /** Raises that have not expired, by budget. */
+  /** Reads the raises that have not expired, by budget. */
   raises: (ids: ReadonlyArray<string>, now: number): Effect.Effect<ReadonlyMap<string, ReadonlyArray<OpenRaise>>> =>
     Effect.map(
       Effect.orDie(

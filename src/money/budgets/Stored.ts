@@ -66,7 +66,7 @@ export const read = Effect.fnUntraced(function* (
     : ({ row, budget } as Read)
 })
 
-/** Rejects conditions that no call of the tenant can meet. `caller` must have access to the key. */
+/** Rejects conditions that none of the tenant's calls can meet. `caller` must have access to the key. */
 export const checkConditions = Effect.fnUntraced(function* (
   { applications, known, tenants }: Parts,
   caller: Actor | { readonly account_id: null; readonly tenant_id: TenantId },

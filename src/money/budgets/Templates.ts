@@ -1,4 +1,4 @@
-/** The operator's templates, which each create a separate budget for every tenant on a plan or for every new tenant. */
+/** The operator's templates. Each creates a separate budget for every tenant on a plan or for every new tenant. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
@@ -57,11 +57,11 @@ export const make = (sql: SqlClient) => ({
       ([row]) => row && templateOf(row)
     ),
 
-  /** The budgets created from a template. */
+  /** Reads the budgets created from a template. */
   budgets: (id: BudgetId): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE template_id = ${id} ORDER BY tenant_id`),
 
-  /** Budgets that lack the last change to their template, or whose template no longer exists. */
+  /** Reads budgets that do not yet reflect the latest change to their template, or whose template no longer exists. */
   behind: (limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT b.* FROM tollgate_budgets_budgets b
       LEFT JOIN tollgate_budgets_templates t ON t.id = b.template_id
@@ -71,7 +71,7 @@ export const make = (sql: SqlClient) => ({
     statement(sql`INSERT INTO tollgate_budgets_templates (id, plan, terms, created_at, revision)
       VALUES (${id}, ${plan}, ${toText(terms)}, ${terms.created_at}, ${revision})`),
 
-  /** Fails the transaction if the template has changed since it was read. */
+  /** Changes the template. Fails the transaction if the template has changed since it was read. */
   change: ({ id, revision }: Template, terms: BudgetTerms): Statement =>
     statement(
       sql`UPDATE tollgate_budgets_templates SET terms = ${toText(terms)}, revision = revision + 1
@@ -85,7 +85,7 @@ export const make = (sql: SqlClient) => ({
   unchanged: ({ id, revision }: Template): Statement =>
     statement(sql`SELECT 1 AS found FROM tollgate_budgets_templates WHERE id = ${id} AND revision = ${revision}`, 1),
 
-  /** Records which revision a budget follows. Fails the transaction if the budget has changed since it was read. */
+  /** Records the template revision that a budget follows. Fails the transaction if the budget has changed since it was read. */
   follow: ({ id, revision }: Row, template: Template): Statement =>
     statement(
       sql`UPDATE tollgate_budgets_budgets SET revision = revision + 1, template_revision = ${template.revision}

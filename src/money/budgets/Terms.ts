@@ -38,10 +38,13 @@ export const changedTerms = (
 ): Effect.Effect<BudgetTerms, InvalidRequest> => {
   for (const field of ["period", "applies_to"] as const)
     if (change[field] !== undefined)
-      return InvalidRequest.of(field, "cannot change; create another budget and delete this one")
+      return InvalidRequest.of(
+        field,
+        "must be omitted, because it cannot change; create another budget and delete this one"
+      )
   const limit = limitAfter(terms.limit, change.limit)
   if (units.every((unit) => limit[unit] === undefined))
-    return InvalidRequest.of("limit", `at least one of ${units.join(", ")} must remain`)
+    return InvalidRequest.of("limit", `must keep at least one of ${units.join(", ")}`)
   const raises = limit.usd === undefined ? [] : openRaises(terms, now)
   return within(
     {
@@ -73,13 +76,14 @@ export const raisedTerms = (
   now: number
 ): Effect.Effect<BudgetTerms, InvalidRequest | TooManyRaises> => {
   if (until <= now) return InvalidRequest.of("until", "must be in the future")
-  if (terms.limit.usd === undefined) return InvalidRequest.of("usd", "this budget has no limit in USD")
+  if (terms.limit.usd === undefined)
+    return InvalidRequest.of("usd", "must be omitted, because this budget has no limit in USD")
   const open = openRaises(terms, now)
   if (open.length >= raisesMax) return new TooManyRaises({ limit: raisesMax })
   return within({ ...terms, raises: [...open, { usd, until }] }, "usd")
 }
 
-/** Rejects a limit that exceeds the ledger's maximum together with its raises. */
+/** Rejects terms if the limit and its raises together exceed the ledger's maximum. */
 const within = (terms: BudgetTerms, field: string): Effect.Effect<BudgetTerms, InvalidRequest> => {
   const raised = terms.raises.reduce((sum, { usd }) => sum + usd, terms.limit.usd ?? 0n)
   return raised > amountMax

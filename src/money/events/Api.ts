@@ -19,7 +19,7 @@ export class EventsApi extends HttpApiGroup.make("events").add(
       Schema.Struct({
         "last-event-id": Schema.optional(
           Schema.String.annotations({
-            description: "The id of the last event received. It takes precedence over `cursor`"
+            description: "The id of the last event received; takes precedence over `cursor`"
           })
         )
       })
@@ -32,8 +32,8 @@ export class EventsApi extends HttpApiGroup.make("events").add(
     .annotate(NoHead, true)
     .annotate(
       OpenApi.Summary,
-      "Server-sent events for the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
+      "Stream server-sent events for the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` " +
         "(a row of `notifications`; only for the user's own sign-in), `reset` (more than 1,000 calls were missed: read them again), and " +
-        "`end` with a reason, which comes last. To continue after an event, send its id"
+        "`end` (always the last event) with a reason. To continue after an event, send its id"
     )
 ) {}

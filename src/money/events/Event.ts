@@ -26,15 +26,15 @@ export type FeedEvent =
   | { readonly type: "notification"; readonly notification: Notification }
   /** The listener missed too many calls and must read them again. */
   | { readonly type: "reset" }
-  /** Sent after a pause without events. */
+  /** A sign of life, sent after a pause without events. */
   | { readonly type: "beat" }
 
-/** Why a stream ended: its credential became invalid, its listener does not read, or another listener replaced it. */
+/** The reason why a stream ended: its credential became invalid, its listener does not read, or another listener replaced it. */
 export type FeedEnd = "credential" | "slow" | "displaced"
 
 export const cursorOf = ({ call, notification, tenant_id }: Place): string => `${tenant_id}.${call}.${notification}`
 
-/** Decodes a cursor. Returns `undefined` unless it is a cursor for this tenant. */
+/** Decodes a cursor. Returns `undefined` unless it is a valid cursor for this tenant. */
 export const placeIn = (cursor: string | undefined, tenant_id: TenantId): Place | undefined => {
   const [, tenant, call, notification = ""] =
     /^(ten_\w{1,40})\.(\d{1,15})\.((?:ntf_\w{1,40})?)$/.exec(cursor ?? "") ?? []

@@ -1,16 +1,17 @@
 /**
  * Live events for tenants and accounts. One loop per node polls for the newest call, balance and notification of each tenant and account with
- * listeners, and wakes the listeners where something changed. Each listener then reads the events that it has not sent yet, so it sees calls from any
- * node and loses no event between two connections. Without listeners, a charge costs nothing extra.
+ * listeners, and wakes the listeners to which a change applies. Each listener then reads the events that it has not sent yet, so it sees calls from
+ * any node and loses no event between two connections. Without listeners, a charge costs nothing extra.
  *
  * Where the specification is silent:
  * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream
- *   replaces the oldest stream of the account with the most streams (`Places`). If every account has just one, a listener of a tenant that ever
- *   bought or received credit replaces one of a tenant that never did, because free accounts must not lock out paying ones. If no stream can be
- *   replaced, the new one is refused with 503. Both refusals carry Retry-After. A replaced stream ends with `end` and the reason `displaced`, and its
- *   cursor remains valid.
- * - A listener that missed more than a thousand calls gets `reset` instead of the calls.
- * - Notifications are sent in order of their ids. One that commits milliseconds after another with a later id appears only in the list.
+ *   replaces the oldest stream of the account with the most streams (`Places`). If every account has only one stream, a listener of a tenant that
+ *   ever bought or received credit replaces a listener of a tenant that never did, because free accounts must not lock out paying accounts. If no
+ *   stream can be replaced, the new stream is refused with 503. Both refusals contain Retry-After. A replaced stream ends with `end` and the reason
+ *   `displaced`, and its cursor remains valid.
+ * - A listener that missed more than a thousand calls receives `reset` instead of the calls.
+ * - Notifications are sent in the order of their ids. A notification that commits milliseconds after another with a later id appears only in the
+ *   list.
  */
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { holds as holdsOfProcesses } from "../../kernel/Holds.ts"
@@ -31,13 +32,13 @@ import type { Placed } from "./Places.ts"
 import { StreamsBusy, TooManyStreams } from "./Problems.ts"
 
 export interface FeedContract {
-  /** Takes a place for a listener, or refuses at once. The caller must `close` the stream. */
+  /** Reserves a place for a listener, or refuses immediately. The caller must `close` the stream. */
   readonly open: (listener: Listener) => Effect.Effect<Stream, TooManyStreams | StreamsBusy>
   readonly job: Job
 }
 
 export interface Stream {
-  /** Sends the events after `after`, or only new ones if it is `undefined`, until it is interrupted or has a reason to end. */
+  /** Sends the events after `after`, or only new events if it is `undefined`. Runs until it is interrupted or the stream has a reason to end. */
   readonly run: (options: StreamOptions) => Effect.Effect<FeedEnd>
   readonly close: () => void
 }
@@ -46,7 +47,7 @@ export interface StreamOptions {
   readonly after: Place | undefined
   /** Whether the credential is still valid. */
   readonly holds: Effect.Effect<boolean>
-  /** Returns `false` if the listener is not reading. */
+  /** Sends an event. Returns `false` if the listener is not reading. */
   readonly send: (event: FeedEvent, place: Place) => Effect.Effect<boolean>
 }
 
@@ -59,7 +60,7 @@ export class Feed extends Context.Tag("tollgate/events/Feed")<Feed, FeedContract
 /** `Retry-After` for a refused listener, in seconds. */
 const retryAfter = 10
 
-/** The poll interval, and how soon a charge in this process triggers the next poll (in milliseconds). */
+/** The poll interval, and the delay from a charge in this process to the next poll (in milliseconds). */
 const pause = Duration.millis(500)
 const wakePause = 100
 /** Every n-th poll wakes all listeners so that they check their credentials. */
@@ -82,7 +83,7 @@ interface Newest {
 interface Open extends Placed {
   readonly listener: Listener
   readonly waker: Loop.Waker
-  /** Gives up the place, which ends the stream. */
+  /** Releases the place and ends the stream. */
   readonly close: () => void
   closed: boolean
 }
@@ -111,7 +112,7 @@ interface Parts {
   readonly streams: Places<Open>
   readonly tenants: Watched<TenantId>
   readonly accounts: Watched<AccountId>
-  /** The billing accounts of tenants that have listeners. */
+  /** The billing accounts of tenants with listeners. */
   readonly billed: Set<string>
 }
 
@@ -135,7 +136,7 @@ const make = Effect.gen(function* () {
 /** Wakes the job soon after a tenant with listeners is charged. */
 const wakeAtCharges = Effect.fnUntraced(function* ({ billed, jobWaker, streams }: Parts, writer: Writer["Type"]) {
   let timer: NodeJS.Timeout | undefined
-  // This runs during calls, so it only sets a timer.
+  // The listener runs during calls, so it only sets a timer.
   yield* writer.watch((account) => {
     if (streams.size === 0 || timer !== undefined || !billed.has(account)) return
     timer = setTimeout(() => {
@@ -146,7 +147,7 @@ const wakeAtCharges = Effect.fnUntraced(function* ({ billed, jobWaker, streams }
   yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
 })
 
-/** Reads what is newest for these ids. Returns the ids that changed. */
+/** Reads the newest items for these ids. Returns the ids with changes. */
 const poll = Effect.fnUntraced(function* (
   { accounts, ledger, notifications, records, tenants }: Parts,
   tenantIds: ReadonlyArray<TenantId>,
@@ -195,7 +196,7 @@ const open = (parts: Parts): FeedContract["open"] =>
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Read this first: after the account's place is taken, the code does not yield, so no other listener can take the node's last place in between.
+    // This is read first. After the account's place is taken, the code does not yield, so no other listener can take the node's last place meanwhile.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     const giveBack = yield* parts.holds.take(`events ${account_id}`, accountMax)
     if (giveBack === undefined) return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
@@ -246,7 +247,7 @@ const run = Effect.fnUntraced(function* (
   const { listener, waker } = open
   const { account_id, notified, tenant_id } = listener
   yield* poll(parts, [tenant_id], [account_id])
-  // A cursor ahead of the records comes from another database.
+  // A cursor ahead of the records must be from another database.
   const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
   let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
   let sent: Nano | undefined

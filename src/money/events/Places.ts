@@ -4,7 +4,7 @@ import type { AccountId } from "../../kernel/Ids.ts"
 /** A listener with a place. */
 export interface Placed {
   readonly account_id: AccountId
-  /** Whether the listener's tenant ever bought or received credit. */
+  /** Returns whether the listener's tenant ever bought or received credit. */
   readonly paying: () => boolean
 }
 
@@ -21,7 +21,7 @@ export class Places<One extends Placed> implements Iterable<One> {
     return this.all.size
   }
 
-  /** Returns how many listeners an account has. */
+  /** Returns the number of an account's listeners. */
   of(account: AccountId): number {
     return this.byAccount.get(account)?.size ?? 0
   }
@@ -41,9 +41,9 @@ export class Places<One extends Placed> implements Iterable<One> {
   }
 
   /**
-   * Chooses the listener that a new one replaces. It is the oldest listener of the account with the most, provided that this account has at least two
-   * more than the new listener's; the margin stops two accounts from displacing each other in turn. Otherwise, a paying tenant's new listener
-   * replaces the oldest listener of a tenant that does not pay.
+   * Chooses the listener that a new listener replaces: the oldest listener of the account with the most listeners. That account must have at least
+   * two more listeners than the new listener's account; otherwise, two accounts could displace each other in turn. If no account qualifies, a paying
+   * tenant's new listener replaces the oldest listener of a tenant that does not pay.
    */
   givesWayTo({ account_id, paying }: Placed): One | undefined {
     let most: ReadonlySet<One> | undefined

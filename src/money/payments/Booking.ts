@@ -1,4 +1,4 @@
-/** Books payments: it credits each one once, and takes back what is refunded or disputed. */
+/** Books payments: credits each payment once, and takes back refunded and disputed amounts. */
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import { cent } from "../../kernel/Money.ts"
@@ -23,8 +23,7 @@ interface Parts {
 export const make = (parts: Parts) => ({
   book: book(parts),
   /**
-   * Applies refunds and disputes to a payment and updates the books. Called with none, it books an amount that an earlier version of the service left
-   * due.
+   * Applies refunds and disputes to a payment and updates the books. Without any, books an amount that an earlier version of the service left due.
    */
   applyMovements: (payment_id: string, received: ReadonlyArray<Movement>) =>
     applyMovements(parts, payment_id, received),
@@ -66,7 +65,7 @@ const book = (parts: Parts): PurchasesContract["book"] =>
     yield* made.pipe(
       Effect.asVoid,
       Effect.catchTags({
-        // A concurrent event changed the payment, so try again.
+        // A concurrent event changed the payment, so the booking is retried.
         Conflict: () => book(parts)(paid, beside),
         AccountMissing: () =>
           Effect.annotateLogs(Effect.logError("received a payment for a tenant that does not exist"), {
@@ -106,11 +105,11 @@ const applyMovements = Effect.fn("Purchases.applyMovements")(function* (
       BalanceTooLarge: Effect.die
     })
   )
-  // A concurrent event changed the payment, so try again.
+  // A concurrent event changed the payment, so the booking is retried.
   if (!done) return yield* applyMovements(parts, payment_id, received)
   if (payment === undefined) {
     yield* Effect.annotateLogs(
-      Effect.logWarning("received a refund or dispute for an unknown payment; it is kept until the payment arrives"),
+      Effect.logWarning("received a refund or dispute for an unknown payment; it is stored until the payment arrives"),
       { payment_id, movement: news[0]?.id }
     )
   }
@@ -137,8 +136,8 @@ const bookOffline = ({ facts, ledger }: Parts): PurchasesContract["bookOffline"]
   })
 
 /**
- * Builds the posting that takes back `by` more of a payment, or returns `-by` if it is negative. `news` states the reason, unless an earlier version
- * of the service already stored it.
+ * Builds the posting that takes back another `by` of a payment, or returns `-by` if `by` is negative. `news` states the reason, unless an earlier
+ * version of the service already stored the reason.
  */
 const changeOf = (
   tenant: string,

@@ -2,8 +2,8 @@
  * Registers tenants as customers of the payment processor, for checkout pages and stored payment methods.
  *
  * Where the specification is silent:
- * - An account may cause 60 requests per minute to the processor for pages and stored payment methods. Beyond that, it gets 429 `rate_limited`,
- *   because the processor limits the requests of the whole deployment and one account must not use them all.
+ * - An account may cause 60 requests per minute to the processor for pages and stored payment methods. Beyond that, it gets 429 `rate_limited`. The
+ *   processor limits the requests of the entire deployment, and one account must not use all of them.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -24,7 +24,7 @@ interface Parts {
   readonly sql: SqlClient
   readonly writer: WriterContract
   readonly tenants: TenantsContract
-  /** `undefined` if no processor is configured. */
+  /** The payment processor; `undefined` if none is configured. */
   readonly processor: PaymentsContract | undefined
 }
 
@@ -35,7 +35,7 @@ export const make = Effect.fnUntraced(function* ({ processor, sql, tenants, writ
   const port = processor === undefined ? new PaymentsUnconfigured() : Effect.succeed(processor)
   const requests = yield* MinuteLimit.make("processor", requestsAMinute)
 
-  /** Returns the processor for a request that the caller causes, which counts against the caller's limit. */
+  /** Returns the processor for a request by the caller. The request counts against the caller's limit. */
   const portFor = Effect.fnUntraced(function* ({ account_id }: Actor) {
     const payments = yield* port
     const retry_after = yield* requests.take(account_id, yield* Clock.currentTimeMillis)

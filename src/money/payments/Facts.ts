@@ -14,16 +14,16 @@ import type { Movement } from "./Movement.ts"
 import type { Owed, Purchase, Waiting } from "./Payment.ts"
 import type { BookedPayment } from "./Purchases.ts"
 
-/** How long refunds and disputes for unknown payments are kept, and how many of them. */
+/** The retention period and the maximum number of refunds and disputes for unknown payments. */
 const waitMax = 90 * day
 const waitingMax = 10_000
 
-/** A payment that was credited. */
+/** A credited payment. */
 interface KnownPayment {
   readonly tenant_id: TenantId
   readonly amount: Nano
   readonly due: Nano
-  /** The part of `due` that the books have applied. It is null or differs from `due` if an earlier version of the service wrote `due`. */
+  /** The part of `due` that the books have applied. The value is null or differs from `due` if an earlier version of the service wrote `due`. */
   readonly followed: Nano | null
 }
 
@@ -64,8 +64,8 @@ interface MovementRow {
 }
 
 /**
- * Payments, each with the amount taken back and not returned since (`taken`) and the amount that the account owes (`owed`). Debits refer to the
- * payment or to one of its movements; credits that return an amount refer to a movement.
+ * Selects payments, each with the amount taken back and not returned since (`taken`) and the amount that the account owes (`owed`). Debits refer to
+ * the payment or to one of its movements; credits that return an amount refer to a movement.
  */
 export const followedOf = `(SELECT p.id, p.due, p.followed,
     (SELECT CAST(COALESCE(SUM(CASE e.type WHEN 'debit' THEN e.amount ELSE -e.amount END), 0) AS bigint)
@@ -75,7 +75,7 @@ export const followedOf = `(SELECT p.id, p.due, p.followed,
     (SELECT CAST(COALESCE(SUM(d.amount), 0) AS bigint) FROM ${debts} d WHERE d.payment_id = p.id) AS owed
   FROM tollgate_payments_payments p)`
 
-/** Prepares refunds and disputes for display. A total of refunds shows only what it adds to the single refunds. */
+/** Prepares refunds and disputes for display. For a total of refunds, only its excess over the single refunds is shown. */
 const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
   const single = rows.reduce((sum, { amount, kind }) => (kind === "refund" ? sum + fromRow(amount) : sum), 0n)
   return rows
@@ -92,7 +92,7 @@ const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
 export const make = (sql: SqlClient) => ({
   find: (id: string) => find(sql, id),
   unchanged: (id: string, known: Known) => unchanged(sql, id, known),
-  /** Fails the transaction if the payment already exists. */
+  /** Inserts a payment. Fails the transaction if the payment already exists. */
   addPayment: ({ amount, created_at, due, id, kind, tenant_id }: NewPayment): Statement =>
     statement(
       sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, followed, created_at)
@@ -137,8 +137,8 @@ const find = Effect.fnUntraced(function* (sql: SqlClient, id: string): Effect.fn
 })
 
 /**
- * Fails the transaction if the payment has changed since `find` read it. It also compares the due amount, because `find` reads the payment before its
- * movements and an event could be booked in between.
+ * Builds a guard that fails the transaction if the payment has changed since `find` read it. The guard also compares the due amount, because `find`
+ * reads the payment before its movements and an event could be booked in between.
  */
 const unchanged = (sql: SqlClient, id: string, { movements, payment }: Known): Statement => {
   const text = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
@@ -162,7 +162,7 @@ const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
     FROM tollgate_payments_movements WHERE ${sql.literal(ofUnknown)} ORDER BY heard_at DESC LIMIT 9223372036854775807 OFFSET ${waitingMax})`)
 ]
 
-/** Reads with one statement how much of a payment was taken back and not returned since, plus the amount owed. */
+/** Reads in one statement the part of a payment that was taken back and not returned since, plus the amount owed. */
 const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): Effect.fn.Return<Nano> {
   const [row] = yield* Effect.orDie(
     sql<{
@@ -172,7 +172,7 @@ const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): 
   return fromRow(row!.found)
 })
 
-/** Payments whose due amount was written by an earlier version of the service. */
+/** Finds payments whose due amount was written by an earlier version of the service. */
 const unfollowed = (sql: SqlClient): Effect.Effect<ReadonlyArray<string>> =>
   Effect.orDie(
     sql<{ id: string }>`SELECT id FROM tollgate_payments_payments WHERE due > 0 AND followed IS DISTINCT FROM due`

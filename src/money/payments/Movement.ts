@@ -1,14 +1,15 @@
 /**
- * Refunds and disputes of a payment, and their reversals, as the processor reports them. The same events always lead to the same due amount, in any
- * order and however often they are repeated.
+ * Refunds and disputes of a payment, and their reversals, as the processor reports them. A set of events always yields the same due amount,
+ * regardless of order and repetition.
  *
  * Where the specification is silent:
- * - Every reported refund, total of refunds and dispute is stored, along with whether its money was returned (`money/payments/Movement`). The due
- *   amount of a payment is computed from all of them and never exceeds the payment, so order and repetition do not matter and no event needs to be
- *   stored. Up to 10,000 refunds and disputes for unknown payments are kept for 90 days. They are logged, and `tollgate owed` lists them.
- * - The due amount is taken back with a debit from the source `purchase`, giftable credit first, and never below zero. The account owes whatever is
- *   spent, reserved or in escrow at that moment (`books/ledger/rules/Books`). The debt is collected from credit as it becomes free or arrives, and
- *   `tollgate owed` lists it until then. For a dispute, only the withdrawal and reinstatement of money count.
+ * - Every reported refund, total of refunds and dispute is stored, with a flag that states whether its money was returned
+ *   (`money/payments/Movement`). The due amount of a payment is computed from all of them and never exceeds the payment. Therefore, order and
+ *   repetition do not matter, and no event needs to be stored. Up to 10,000 refunds and disputes for unknown payments are stored for 90 days. They
+ *   are logged, and `tollgate owed` lists them.
+ * - The due amount is taken back with a debit from the source `purchase`, giftable credit first, and never below zero. The account owes the part that
+ *   is spent, reserved or in escrow at that moment (`books/ledger/rules/Books`). The debt is collected as credit becomes free or is added. Until
+ *   then, `tollgate owed` lists it. For a dispute, only the withdrawal and reinstatement of money count.
  */
 import type { Nano } from "../../kernel/Money.ts"
 
@@ -18,11 +19,11 @@ export interface Movement {
   /** `total` is the sum of all refunds of the payment at the time of the event. */
   readonly kind: "refund" | "total" | "dispute"
   readonly amount: Nano
-  /** Whether the refund failed or the dispute's money was reinstated. This is final. */
+  /** Whether the refund failed or the dispute's money was reinstated. Once true, it is final. */
   readonly returned: boolean
 }
 
-/** Merges received movements into the known ones. A movement that did not change keeps its object identity. */
+/** Merges received movements into the known movements. An unchanged movement keeps its object identity. */
 export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
   const all = new Map(known.map((one) => [one.id, one]))
   for (const one of received) {
@@ -38,8 +39,8 @@ export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<M
 const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
 
 /**
- * Computes how much of a payment to take back, at most the payment itself. The processor reports refunds singly, as totals, or both ways. A
- * total counts if it exceeds the sum of the single refunds.
+ * Computes the amount of a payment to take back, at most the payment itself. The processor reports refunds singly, as totals, or both ways. A total
+ * counts if it exceeds the sum of the single refunds.
  */
 export const dueOf = (payment: Nano, movements: ReadonlyArray<Movement>): Nano => {
   const of = (kind: Movement["kind"], returned: boolean) =>

@@ -6,7 +6,7 @@ import { usd, Usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { Paginated } from "../../kernel/Page.ts"
 
-/** An amount in whole credits: a whole number of USD on the wire, nano-USD in memory. */
+/** Returns the schema of an amount in whole credits: a whole number of USD on the wire, nano-USD in memory. */
 const wholeCredits = (
   credits: Schema.Schema<number>,
   amount: Schema.Schema<Nano> = Schema.BigIntFromSelf
@@ -86,7 +86,7 @@ export interface Owed {
   readonly owed: Nano
 }
 
-/** Refunds and disputes for a payment that was never recorded. `since` states when the first one arrived. */
+/** Refunds and disputes for a payment that was never recorded. `since` is the time when the first one arrived. */
 export interface Waiting {
   readonly payment_id: string
   /** The number of refunds and disputes. */

@@ -1,6 +1,6 @@
 /**
- * Purchases of credit through a payment processor. Its signed events may arrive late, repeatedly and in any order. The service stores what they
- * report, and all of it together decides the amounts in the books. The rows change in the same transaction that moves the credit, so each payment is
+ * Purchases of credit through a payment processor. Its signed events may arrive late, repeatedly and in any order. The service stores the reported
+ * facts, and all of them together determine the amounts in the books. The rows change in the transaction that moves the credit, so each payment is
  * credited once and taken back once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -30,9 +30,9 @@ import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } fr
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
+/** The operations on purchases. Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
 export interface PurchasesContract {
-  /** Returns the URL of the processor's page for paying the amount, which must be 5 to 10,000 whole credits. */
+  /** Returns the URL of the processor's page for paying the amount. The amount must be 5 to 10,000 whole credits. */
   readonly checkout: (request: {
     readonly caller: Actor
     readonly amount: Nano
@@ -45,9 +45,9 @@ export interface PurchasesContract {
   readonly methods: (request: {
     readonly caller: Actor
   }) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorTooOften | ProcessorProblem>
-  /** Returns the tenant's id at the processor, and creates it on the first call. */
+  /** Returns the tenant's id at the processor. The first call creates it. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
-  /** Handles a signed event from the processor. Refunds and disputes for an unknown payment are kept until it arrives. */
+  /** Handles a signed event from the processor. Refunds and disputes for an unknown payment are stored until the payment arrives. */
   readonly receive: (event: {
     readonly text: string
     readonly signature: string
@@ -63,7 +63,7 @@ export interface PurchasesContract {
       readonly tenant_id: string
       readonly amount: Nano
       readonly reference: string
-      /** The text of the ledger entry. By default, it says that credits were purchased. */
+      /** The text of the ledger entry. By default, the text states that credits were purchased. */
       readonly description?: string | undefined
     },
     beside?: ReadonlyArray<Statement>
@@ -76,7 +76,7 @@ export interface PurchasesContract {
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
   /** Lists refunds and disputes for unknown payments. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
-  /** Takes back amounts that an earlier version of the service left due, or records them as owed. `layerJobs` runs it. */
+  /** The job that takes back amounts left due by an earlier version of the service, or records them as owed. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -94,7 +94,7 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
   static readonly layerJobs = Loop.layer(Purchases, ({ job }) => [job])
 }
 
-/** How often the job looks for payments written by nodes of an earlier version. */
+/** The interval at which the job looks for payments written by nodes of an earlier version. */
 const jobPause = Duration.hours(1)
 
 const make = Effect.gen(function* () {

@@ -9,12 +9,12 @@ const PaymentProcessor = Schema.Struct({
   /** Environment variables that contain the secret key and the webhook signing secret. */
   secret_key_env: Schema.optional(NonEmpty),
   webhook_secret_env: Schema.optional(NonEmpty),
-  /** The secrets themselves, for a local processor that needs none. */
+  /** The secrets themselves, for a local processor that needs no real secrets. */
   secret_key: Schema.optional(NonEmpty),
   webhook_secret: Schema.optional(NonEmpty),
-  /** Overrides the processor's own address. */
+  /** The address to use instead of the processor's own. */
   base_url: Schema.optional(Address),
-  /** Where the processor's pages return to. Defaults to the console's credit view, or to `public_url` without a console. */
+  /** The URL to which the processor's pages return. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type
@@ -24,7 +24,7 @@ export const fields = {
   payments: Schema.optional(PaymentProcessor)
 }
 
-/** Fails if a secret is missing. */
+/** Provides the payment processor, if one is configured. Fails if a secret is missing. */
 export const layer = ({
   console,
   payments
@@ -35,7 +35,7 @@ export const layer = ({
 }): Layer.Layer<Payments, ConfigProblem, ServiceInfo> =>
   payments === undefined ? Payments.layerNone : processor(payments, console?.enabled === true ? "/console/credit" : "")
 
-/** `page` is the path of the view to return to. */
+/** Builds the layer of a processor. `page` is the path of the view to which the processor returns. */
 const processor = (payments: PaymentProcessor, page: string) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -58,7 +58,7 @@ const secret = (
     const found = value ?? (payments[entry] === undefined ? undefined : Redacted.make(payments[entry]))
     return found === undefined
       ? new ConfigProblem({
-          message: `payments.${entry}_env: must name the environment variable that holds the secret`
+          message: `payments.${entry}_env: must be the name of the environment variable that contains the secret`
         })
       : Effect.succeed(found)
   })

@@ -1,4 +1,4 @@
-/** Routes for the caller's billing sources: who may pay, which source the caller chose, and what each source paid. */
+/** Routes for the caller's billing sources: the possible payers, the caller's choice, and the amounts that each source paid. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example } from "../../http/contract/Documented.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -12,7 +12,7 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
     HttpApiEndpoint.get("sources", "/v1/me/billing-sources")
       .addSuccess(Envelope(BillingSources))
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "List who may pay for my calls, in the order in which they are charged")
+      .annotate(OpenApi.Summary, "List the sources that may pay for my calls, in the order in which they are charged")
   )
   .add(
     HttpApiEndpoint.put("select", "/v1/me/billing-source")
@@ -30,11 +30,11 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
       .addSuccess(Envelope(PayerUsage))
       .addError(InvalidRequest)
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "What each source paid for my calls, in whole UTC days")
+      .annotate(OpenApi.Summary, "Get the amount that each source paid for my calls, in whole UTC days")
   )
   .add(
     HttpApiEndpoint.get("capacity", "/v1/me/billing-sources/capacity")
       .addSuccess(Envelope(Capacity))
       .middleware(CallsToken)
-      .annotate(OpenApi.Summary, "The credit of my sources, including escrow")
+      .annotate(OpenApi.Summary, "Get the credit of my sources, including escrow")
   ) {}

@@ -1,6 +1,6 @@
 /**
- * Puts a caller's payers in order. A pinned source comes first. After that, a token from the OAuth code exchange charges teams before the caller's
- * own account, and any other credential charges the own account before teams. The gate charges the first source that has enough credit.
+ * Orders a caller's payers. A pinned source comes first. After that, a token from the OAuth code exchange charges teams before the caller's own
+ * account, and any other credential charges the own account before teams. The gate charges the first source with enough credit.
  *
  * Where the specification is silent:
  * - If a team does not let plain members spend, a plain member's own source is *barred*: it must still be active but pays nothing. Owners and admins
@@ -11,7 +11,7 @@ import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Source } from "../../books/ledger/rules/Transaction.ts"
 
-/** The facts that decide the order. */
+/** The facts that determine the order. */
 export interface Standing {
   /** The credential's tenant. Its billing account is the caller's own. */
   readonly tenant_id: TenantId
@@ -32,7 +32,10 @@ const teamOf = (tenant_id: TenantId): Source => ({
   why: "fall_through"
 })
 
-/** Never empty. The own source is always included, because it must be active for any charge. A barred own source comes last and pays nothing. */
+/**
+ * Returns the sources in order. The array is never empty: the own source is always included, because it must be active for any charge. A barred own
+ * source is last and pays nothing.
+ */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)
   const pool = teams.filter((team) => team !== tenant_id).map(teamOf)

@@ -1,4 +1,4 @@
-/** Caches the order in which a credential's payers are charged, until one of the facts behind it changes. */
+/** Caches the order in which a credential's payers are charged, until one of the underlying facts changes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
@@ -15,7 +15,7 @@ import { maySpend } from "./Places.ts"
 import type { Place, Places } from "./Places.ts"
 import type { Selection } from "./Source.ts"
 
-/** The fields of a caller that decide the payer order. */
+/** The fields of a caller that determine the payer order. */
 export type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
 
 const cachedMax = 50_000
@@ -53,7 +53,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
 
   const load = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
     const { account_id, tenant_id } = asker
-    // Takes the marks before the reads, so that a concurrent change invalidates them.
+    // The marks are taken before the reads, so that a concurrent change invalidates them.
     const account = belonging.markOf(account_id)
     const belongs = yield* tenants.memberships(account_id)
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
@@ -61,7 +61,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     const selection = yield* selectionOf(account_id)
     const there = known.get(account_id)
     const sources = earlier(there?.orders.get(key), orderAmong(asker, all, selection))
-    // A fact changed during the read, so do not cache the result.
+    // A fact changed during the read, so the result is not cached.
     if (!isCurrent(marks)) return sources
     if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {
@@ -72,7 +72,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     return sources
   })
 
-  /** Looks in the cache when it is called. A cached order is returned as a value, which the gate can read without a fiber step. */
+  /** Looks in the cache when it is called. A cached order is returned as a value, so the gate can read it without a fiber step. */
   const payers = (asker: Asker): Effect.Effect<ReadonlyArray<Source>> => {
     const now = clock.unsafeCurrentTimeMillis()
     const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id
@@ -85,7 +85,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
   return { payers, selectionOf }
 }
 
-/** Puts the payers among these places in order. */
+/** Orders the payers among these places. */
 export const orderAmong = (
   asker: Asker,
   places: ReadonlyArray<Place>,

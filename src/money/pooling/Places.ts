@@ -58,10 +58,10 @@ export const make = ({ billing, ledger, tenants }: Parts) => {
   return { among, funded }
 }
 
-/** A team whose billing account is inactive pays nothing, and the gate skips it. */
+/** Returns whether a place is a source. A team whose billing account is inactive pays nothing, and the gate skips it. */
 export const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
 
-/** Owners and admins may always spend their tenant's credit. Plain members need its permission. */
+/** Returns whether the user may spend the place's credit. Owners and admins always may. Plain members need the tenant's permission. */
 export const maySpend = ({ member_spend, membership }: Place): boolean =>
   member_spend.enabled || manages(membership.role)
 

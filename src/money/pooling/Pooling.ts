@@ -25,17 +25,17 @@ import type { FundedPlace } from "./Places.ts"
 import { InvalidBillingSource } from "./Problems.ts"
 import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.ts"
 
-/** Money is in nano-USD. */
+/** The operations on billing sources. Money is in nano-USD. */
 export interface PoolingContract {
-  /** Returns a credential's payer order, cached until one of the facts behind it changes. */
+  /** Returns a credential's payer order. The order is cached until one of the underlying facts changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
-  /** Applies to all calls of the account, whichever credential they use. */
+  /** Stores the choice. It applies to all calls of the account, regardless of their credential. */
   readonly select: (request: {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
-  /** Returns how much each source paid within a window of whole UTC days. */
+  /** Returns the amount that each source paid within a window of whole UTC days. */
   readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
   return { payers: payerOrders.payers, sources, select, usage, capacity } satisfies PoolingContract
 })
 
-/** Lists the sources in payer order and marks the one that pays as selected. */
+/** Lists the sources in payer order and marks the paying source as selected. */
 const billingSourcesOf = (
   funded: ReadonlyArray<FundedPlace>,
   order: ReadonlyArray<Source>,

@@ -21,13 +21,13 @@ export const BillingSource = Schema.Struct({
   /** Whether the next call charges this source first. */
   selected: Schema.Boolean,
   credits: Schema.Struct({ balance: Usd }),
-  /** Team sources only: whether members may spend the team's credit, and whether the tenant set this or the plan's default applies. */
+  /** For team sources only: whether members may spend the team's credit, and whether the tenant set this value or the plan's default applies. */
   member_spend_enabled: Schema.optionalWith(Schema.Boolean, { exact: true }),
   member_spend_source: Schema.optionalWith(Schema.Literal("explicit", "default"), { exact: true })
 }).annotations({ identifier: "BillingSource" })
 export interface BillingSource extends Schema.Schema.Type<typeof BillingSource> {}
 
-/** Which source the user chose. */
+/** The user's choice of a source. */
 export const Selection = Schema.Union(
   Schema.Struct({ mode: Schema.Literal("automatic") }),
   Schema.Struct({ mode: Schema.Literal("pinned"), billing_account_id: BillingAccountId })
@@ -37,7 +37,7 @@ export type Selection = typeof Selection.Type
 export const BillingSources = Schema.Struct({
   /** Sources in payer order. */
   sources: Schema.Array(BillingSource),
-  /** Null before the first choice, which has the same effect as `automatic`. */
+  /** The user's choice. Null before the first choice, with the effect of `automatic`. */
   selection: Schema.NullOr(Selection),
   /** Whether the user must choose: the own source cannot pay, several teams can, and no source is pinned. */
   selection_required: Schema.Boolean

@@ -12,5 +12,5 @@ export const Prices = Schema.Struct({
 export class PricesApi extends HttpApiGroup.make("prices").add(
   HttpApiEndpoint.get("list", "/v1/prices")
     .addSuccess(Envelope(Prices))
-    .annotate(OpenApi.Summary, "The credit that a new account gets")
+    .annotate(OpenApi.Summary, "Get the credit that a new account receives")
 ) {}

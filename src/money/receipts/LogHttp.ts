@@ -10,7 +10,7 @@ import { ChargeLog } from "../../books/log/ChargeLog.ts"
 import { tileOfPath } from "./TilePath.ts"
 
 const forever = "public, max-age=31536000, immutable"
-/** A checkpoint is at most a second old, and the next one comes a second later. */
+/** A checkpoint is at most a second old, and the next checkpoint follows a second later. */
 const shortly = "public, max-age=1"
 
 const found = (type: string, caching: string, body: string | Buffer) =>

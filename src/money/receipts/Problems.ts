@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The loop adds an entry to the log about a second after its commit. */
+/** The entry is not in the log yet. The loop adds it about a second after its commit. */
 export class NotInLog extends Problem<NotInLog>()("NotInLog", {
   status: 404,
   error: "the entry is not in the log yet; try again in a second or two",
@@ -17,7 +17,7 @@ export class NothingCharged extends Problem<NothingCharged>()("NothingCharged", 
   details: {}
 }) {}
 
-/** A receipt shows the payer's balance. */
+/** Another tenant paid. A receipt shows the payer's balance, so only the payer may get it. */
 export class PaidByAnother extends Problem<PaidByAnother>()("PaidByAnother", {
   status: 403,
   error: "another tenant paid for this call; only that tenant can get the receipt",
@@ -26,6 +26,6 @@ export class PaidByAnother extends Problem<PaidByAnother>()("PaidByAnother", {
 
 export class EntryNotFound extends Problem<EntryNotFound>()("EntryNotFound", {
   status: 404,
-  error: "the ledger has no entry with this number",
+  error: "the ledger contains no entry with this number",
   code: "entry_not_found"
 }) {}

@@ -4,7 +4,8 @@ import { Schema } from "effect"
 export interface Receipt extends Schema.Schema.Type<typeof Receipt> {}
 export const Receipt = Schema.Struct({
   leaf: Schema.String.annotations({
-    description: "The entry as text, one `name value` per line. Amounts are in nano-USD, `time` is in milliseconds"
+    description:
+      "The entry as text, with one `name value` per line. Amounts are in nano-USD, and `time` is in milliseconds"
   }),
   index: Schema.NonNegativeInt.annotations({ description: "The position of the leaf in the log, from 0" }),
   proof: Schema.String.annotations({
@@ -17,6 +18,6 @@ export interface LogKeys extends Schema.Schema.Type<typeof LogKeys> {}
 export const LogKeys = Schema.Struct({
   keys: Schema.Array(Schema.String).annotations({
     description:
-      "The verifier keys of the log (C2SP signed-note), newest first. Compare them with a copy from elsewhere"
+      "The verifier keys of the log (C2SP signed-note), newest first. Compare them with a copy from another source"
   })
 }).annotations({ identifier: "LogKeys" })

@@ -11,7 +11,7 @@ export interface AskedTile extends TileKey {
 
 const levelsMax = 63
 
-/** Parses a tile's path. Returns `undefined` for any other spelling, because a tile has only one path. */
+/** Parses a tile's path. Returns `undefined` for any other spelling, because each tile has exactly one path. */
 export const tileOfPath = (path: string): AskedTile | undefined => {
   const [, level = "", groups = "", width] =
     /^(0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/.exec(path) ?? []
@@ -29,6 +29,6 @@ const indexPath = (n: number): string => {
   return groups.map((group, i) => (i < groups.length - 1 ? `x${group}` : group)).join("/")
 }
 
-/** Returns the path of a tile. That of a full tile states no width. */
+/** Returns the path of a tile. The path of a full tile contains no width. */
 export const pathOfTile = ({ level, n, width }: AskedTile): string =>
   `${level}/${indexPath(n)}${width < tileWidth ? `.p/${width}` : ""}`

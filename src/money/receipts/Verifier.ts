@@ -1,5 +1,5 @@
 /**
- * Verifies receipts. It needs only WebCrypto, so it runs in Node, browsers and Deno, and it trusts only the verifier keys that it is given. A receipt
+ * Verifies receipts. The code needs only WebCrypto, so it runs in Node, browsers and Deno. It trusts only the verifier keys passed to it. A receipt
  * proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
  */
 
@@ -11,13 +11,13 @@ export interface ReceiptFile {
   readonly checkpoint: string
 }
 
-/** A ledger entry, as its leaf states it. Amounts are in nano-USD, the time in milliseconds since 1970. */
+/** A ledger entry, as stated by its leaf. Amounts are in nano-USD, and the time is in milliseconds since 1970. */
 export interface ReceiptEntry {
   readonly account: string
   readonly number: number
   readonly type: string
   readonly amount: bigint
-  /** The account's balance after the entry, and how much of it is giftable. */
+  /** The account's balance after the entry, and its giftable part. */
   readonly balance: bigint
   readonly giftable: bigint
   /** `call` for a charge. */
@@ -39,7 +39,7 @@ export interface VerifiedReceipt {
   readonly signers: ReadonlyArray<string>
 }
 
-/** The receipt proves nothing. The message states why. */
+/** The receipt proves nothing. The message states the reason. */
 export class ReceiptInvalid extends Error {
   override readonly name = "ReceiptInvalid"
 }
@@ -59,7 +59,7 @@ const bytesOf = (base64: string): Bytes => {
   } catch {
     return refuse("a value is not base64")
   }
-  // The same bytes may be spelled in only one way.
+  // Each byte string must have only one spelling.
   if (btoa(binary) !== base64) return refuse("a value is not base64")
   return Uint8Array.from(binary, (char) => char.charCodeAt(0))
 }
@@ -89,7 +89,7 @@ interface Key {
   readonly public: Bytes
 }
 
-/** The signature types: Ed25519 over the note, and over a witness's time and the note (C2SP tlog-cosignature). */
+/** The signature types: Ed25519 over the note, or over a witness's time and the note (C2SP tlog-cosignature). */
 const ed25519 = 1
 const cosignature = 4
 
@@ -102,7 +102,9 @@ const keyOf = async (text: string): Promise<Key> => {
   if (typed.length !== 33 || (type !== ed25519 && type !== cosignature)) return refuse(`the key ${name} is not Ed25519`)
   const id = (await sha256(utf8(`${name}\n`), typed)).subarray(0, 4)
   const shown = [...id].map((byte) => byte.toString(16).padStart(2, "0")).join("")
-  return shown === hex ? { name, id, type, public: typed.subarray(1) } : refuse(`the key ${name} has another id`)
+  return shown === hex
+    ? { name, id, type, public: typed.subarray(1) }
+    : refuse(`the key id of ${name} does not match its key`)
 }
 
 /** Returns whether the signature is valid, given the bytes after the key id. */
@@ -131,7 +133,7 @@ const opened = async (
     if (name === "") return refuse("the checkpoint is not a signed note")
     const bytes = bytesOf(base64)
     const key = keys.find((one) => one.name === name && isSame(one.id, bytes.subarray(0, 4)))
-    // Signatures by unknown keys say nothing.
+    // Signatures by unknown keys prove nothing.
     if (key === undefined) continue
     if (!(await isSigned(key, text, bytes.subarray(4)))) return refuse(`the signature of ${name} is wrong`)
     if (!signers.includes(key)) signers.push(key)
@@ -145,7 +147,7 @@ const hashSize = 32
 const leafPrefix = Uint8Array.of(0)
 const nodePrefix = Uint8Array.of(1)
 
-/** Computes the root that an inclusion proof leads to (RFC 9162, section 2.1.3.2). */
+/** Computes the root to which an inclusion proof leads (RFC 9162, section 2.1.3.2). */
 const rootBy = async (leaf: string, index: number, size: number, proof: Bytes): Promise<Bytes> => {
   if (!Number.isSafeInteger(index) || index < 0 || index >= size) return refuse("the index is not in the log")
   if (proof.length % hashSize !== 0) return refuse("the proof is not a list of hashes")
@@ -186,20 +188,20 @@ const quoted = (text: string): string => {
     const value: unknown = JSON.parse(text)
     if (typeof value === "string") return value
   } catch {
-    // Refused below.
+    // The value is refused below.
   }
-  return refuse("the leaf has a text that is not quoted")
+  return refuse("the leaf contains an unquoted string")
 }
 
-const digits = (text: string): string => (/^-?\d+$/.test(text) ? text : refuse("the leaf has a figure without digits"))
+const digits = (text: string): string => (/^-?\d+$/.test(text) ? text : refuse("the leaf contains an invalid number"))
 
 const entryOf = (leaf: string): ReceiptEntry => {
   const [version, ...lines] = leaf.split("\n")
   if (version !== "tollgate-entry/1") return refuse("the leaf is of an unknown kind")
-  if (lines.length !== fields.length + 1 || lines.at(-1) !== "") return refuse("the leaf has other fields")
+  if (lines.length !== fields.length + 1 || lines.at(-1) !== "") return refuse("the leaf contains unexpected fields")
   const values = {} as Record<(typeof fields)[number], string>
   for (const [i, name] of fields.entries()) {
-    if (!lines[i]!.startsWith(`${name} `)) return refuse("the leaf has other fields")
+    if (!lines[i]!.startsWith(`${name} `)) return refuse("the leaf contains unexpected fields")
     values[name] = lines[i]!.slice(name.length + 1)
   }
   return {
@@ -232,12 +234,12 @@ export const read = (text: string): ReceiptFile => {
     typeof proof === "string" &&
     typeof checkpoint === "string"
     ? { leaf, index, proof, checkpoint }
-    : refuse("it is not a receipt: a receipt has leaf, index, proof and checkpoint")
+    : refuse("it is not a receipt: a receipt must contain leaf, index, proof and checkpoint")
 }
 
 /** Options for verifying a receipt. */
 export interface VerifyOptions {
-  /** The number of witnesses among the keys that must have cosigned. 0 by default. */
+  /** The number of witnesses that must have cosigned. 0 by default. */
   readonly witnesses?: number
 }
 
@@ -251,7 +253,7 @@ export const verify = async (
   const { signers, text } = await opened(receipt.checkpoint, await Promise.all(keys.map(keyOf)))
   const [origin = "", count = "", root = ""] = text.split("\n")
   if (!/^(0|[1-9]\d*)$/.test(count) || origin === "" || !Number.isSafeInteger(Number(count)))
-    return refuse("the checkpoint has no size")
+    return refuse("the checkpoint contains no size")
   if (!signers.some(({ name, type }) => type === ed25519 && name === origin))
     return refuse("the checkpoint is not signed by a key of its log that you trust")
   const cosigned = signers.filter(({ type }) => type === cosignature).length
@@ -261,10 +263,10 @@ export const verify = async (
   return { entry, index: receipt.index, origin, size: Number(count), root, signers: signers.map(({ name }) => name) }
 }
 
-/** All fields of an entry. */
+/** Joins all fields of an entry. */
 const textOf = (entry: ReceiptEntry): string => Object.values(entry).join("\n")
 
-/** Lists the numbers missing between the first and the last receipt of each account, and entries that contradict each other. */
+/** Lists the missing numbers between the first and the last receipt of each account, and contradictory entries. */
 export const gaps = (receipts: ReadonlyArray<VerifiedReceipt>): ReadonlyArray<string> => {
   const found: Array<string> = []
   const inOrder = receipts

@@ -1,4 +1,4 @@
-/** Routes that send and receive credit and open an invitation by its link. */
+/** Routes for sending and receiving credit, and for opening an invitation by its link. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"
@@ -37,7 +37,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants/:tenant_id/billing/transfers")
       .setPath(ofTenant)
-      // The handler checks this header, because a missing key gets its own error text.
+      // The handler checks this header, because a missing key has its own error text.
       .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(Schema.String) }))
       .setPayload(NewTransfer)
       .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 201, identifier: "TransferCreated" })))
@@ -74,7 +74,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addSuccess(Envelope(TransferPage))
       .middleware(TenantTransfersToken)
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "The transfers that the tenant sent, newest first")
+      .annotate(OpenApi.Summary, "List the transfers that the tenant sent, newest first")
   )
   .add(
     HttpApiEndpoint.del("revoke", "/v1/tenants/:tenant_id/billing/transfers/:transfer_id")
@@ -96,7 +96,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotPending)
       .addError(TransferResendTooSoon)
       .addError(TooManyLetters)
-      .annotate(OpenApi.Summary, "Mail a new link that replaces the last one, at most once every 12 hours")
+      .annotate(OpenApi.Summary, "Send a new link by email in place of the last one, at most once every 12 hours")
   )
   .add(
     HttpApiEndpoint.get("received", "/v1/transfers")
@@ -104,7 +104,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addSuccess(Envelope(TransferPage))
       .addError(InvalidRequest)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "The transfers sent to my verified address, newest first")
+      .annotate(OpenApi.Summary, "List the transfers sent to my verified address, newest first")
   )
   .add(
     HttpApiEndpoint.get("transfer", "/v1/transfers/:transfer_id")
@@ -112,7 +112,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addSuccess(Envelope(Transfer))
       .addError(TransferNotFound)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "One transfer that I received or sent")
+      .annotate(OpenApi.Summary, "Get a transfer that I received or sent")
   )
   .add(
     HttpApiEndpoint.post("accept", "/v1/transfers/:transfer_id/accept")
@@ -123,7 +123,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotPending)
       .addError(TransferInvalid)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "Accept a transfer; its credits go to my home tenant's balance")
+      .annotate(OpenApi.Summary, "Accept a transfer; its credits are added to my home tenant's balance")
   )
   .add(
     HttpApiEndpoint.post("decline", "/v1/transfers/:transfer_id/decline")
@@ -133,7 +133,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(EmailMismatch)
       .addError(TransferNotPending)
       .middleware(TransfersToken)
-      .annotate(OpenApi.Summary, "Decline a transfer; its credits go back to the sender")
+      .annotate(OpenApi.Summary, "Decline a transfer; its credits are returned to the sender")
   )
   .add(
     HttpApiEndpoint.post("attach", "/v1/transfer-invites/:token/attach")
@@ -152,5 +152,5 @@ export class TransferInvitesApi extends HttpApiGroup.make("transferInvites").add
     .addSuccess(Envelope(TransferPreview))
     .addError(TransferInviteNotFound)
     .addError(RateLimited)
-    .annotate(OpenApi.Summary, "A summary of the transfer for a client that has the link")
+    .annotate(OpenApi.Summary, "Get a summary of the transfer for a client with the link")
 ) {}

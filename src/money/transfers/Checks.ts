@@ -27,14 +27,14 @@ export const checks: ReadonlyArray<Check> = [
           AND e.amount = t.amount) <> 1
         OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> CASE t.status WHEN 'accepted' THEN 1 ELSE 0 END
         OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> CASE WHEN t.status IN ('declined', 'revoked', 'expired') THEN 1 ELSE 0 END`,
-    sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
+    sentence: ({ expected, found, id }) => `transfer ${id} requires ${expected}, but there is ${found}`
   },
   {
-    // Checks only ids that this service made, because the sandbox and hosts release their own transfers.
+    // Only ids created by this service are checked, because the sandbox and hosts release their own transfers.
     name: "an entry of a transfer has its transfer",
     query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
       FROM ${transferEntries} e
       WHERE e.reference_id LIKE 'trf@_%' ESCAPE '@' AND NOT EXISTS (SELECT 1 FROM tollgate_transfers t WHERE t.id = e.reference_id)`,
-    sentence: ({ found, id }) => `the books need a transfer ${id}, but there is ${found}`
+    sentence: ({ found, id }) => `the books require a transfer ${id}, but there is ${found}`
   }
 ]

@@ -1,4 +1,4 @@
-/** Limits how many transfers a tenant creates in 24 hours (`TransferLimits`), by counting rows of the transfer table. */
+/** Limits the number of transfers that a tenant creates in 24 hours (`TransferLimits`) by counting rows of the transfer table. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -10,13 +10,13 @@ import { TooManyTransfers } from "./Problems.ts"
 import type { TransferLimitFacts } from "./Settings.ts"
 
 export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
-  /** The account's transfers from the last 24 hours. Ids sort by time, so the index on account and id finds them. */
+  /** Selects the account's transfers from the last 24 hours. Ids sort by time, so the index on account and id finds them. */
   const recent = (account: BillingAccountId, now: number) =>
     sql`tollgate_transfers WHERE billing_account_id = ${account} AND id > ${Ids.at("trf", now - day)}
       AND created_at > ${now - day}`
 
   return {
-    /** Refuses a transfer beyond the limit. The refusal states how long to wait until the next one is allowed. */
+    /** Refuses a transfer beyond the limit. The refusal states the time until the next transfer is allowed. */
     check: Effect.fnUntraced(function* (account: BillingAccountId) {
       const now = yield* Clock.currentTimeMillis
       const [last] = yield* Effect.orDie(
@@ -28,7 +28,7 @@ export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
       return yield* new TooManyTransfers({ limit: per_day, retry_after })
     }),
 
-    /** Repeats the check in the transaction that creates the transfer, after its row is written, so that concurrent transfers count too. */
+    /** Repeats the check in the transaction that creates the transfer, after its row is written, so that concurrent transfers also count. */
     condition: (account: BillingAccountId, now: number): Statement =>
       statement(sql`SELECT 1 WHERE (SELECT count(*) FROM ${recent(account, now)}) <= ${per_day}`, 1)
   }

@@ -1,4 +1,4 @@
-/** Finds transfers for the operator: by id, by recipient, or all that are pending. */
+/** Finds transfers for the operator: by id, by recipient, or all pending transfers. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { tenantOf } from "../../kernel/Ids.ts"
@@ -33,7 +33,7 @@ export const make = (sql: SqlClient) => {
   return {
     find: (id: string) =>
       Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} WHERE id = ${id}`), (rows) => rows.map(lineOf)),
-    /** Transfers to a recipient's address, newest first. */
+    /** Returns the transfers to a recipient's address, newest first. */
     toAddress: (email: string, limit: number) =>
       Effect.map(
         Effect.orDie(sql<Row>`SELECT ${columns} WHERE recipient_email = ${email} ORDER BY id DESC LIMIT ${limit}`),

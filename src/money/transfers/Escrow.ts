@@ -1,6 +1,6 @@
 /**
- * The transactions behind transfers. Each one changes a transfer's row and moves its credit, and fails unless the row is in the expected state. Even
- * with concurrent moves, a transfer therefore ends once and its escrow is paid out once.
+ * The transactions of transfers. Each changes a transfer's row and moves its credit, and fails unless the row is in the expected state. Therefore,
+ * even with concurrent moves, a transfer ends once and its escrow is paid out once.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -18,7 +18,7 @@ import { moves } from "./States.ts"
 import type { Draft } from "./Transfer.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The row was not in the expected state any more. */
+/** The row was no longer in the expected state. */
 export type Conflict = Extract<Refusal, { readonly _tag: "Conflict" }>
 
 /** The row of a new transfer. */
@@ -52,7 +52,7 @@ export const make = (parts: Parts) => ({
   begin: begin(parts),
   /** Changes a pending transfer without moving credit. */
   update: update(parts),
-  /** Ends a pending transfer: it updates the row, pays out the escrow and notifies the parties. Accepting and declining require a `recipient`. */
+  /** Ends a pending transfer: updates the row, pays out the escrow and notifies the parties. Accepting and declining require a `recipient`. */
   end: end(parts)
 })
 
@@ -115,11 +115,11 @@ const end = ({ reading, sql, writer }: Parts) =>
               : Effect.fail<Conflict>({ _tag: "Conflict", statement: 0 })
           ),
         BalanceTooLarge: () =>
-          new TransferInvalid({ message: "amount: exceeds what the recipient's balance can hold" }),
+          new TransferInvalid({ message: "amount: must not raise the recipient's balance above its maximum" }),
         // The recipient must not learn that the sender owes money.
         InsufficientCredits: () =>
           new TransferInvalid({
-            message: "the credit for this transfer is not available now; ask the sender, then try again later"
+            message: "the credit for this transfer is not available now; ask the sender and try again later"
           })
       }),
       Effect.catchAll((refusal): Effect.Effect<never, Conflict | BooksUnavailable | TransferInvalid> =>

@@ -12,11 +12,11 @@ const name = "transfers"
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
-  /** On a conflict, a concurrent request has already ended the transfer. */
+  /** Expires a transfer. A conflict means that a concurrent request has already ended it. */
   const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
     escrow.end(row, "expire").pipe(Effect.catchTags({ Conflict: () => Effect.void, TransferInvalid: Effect.die }))
 
-  /** Ends each due transfer in its own transaction. Returns how many were due and how many failed. */
+  /** Ends each due transfer in its own transaction. Returns the number of due transfers and the number of failures. */
   const expireDue = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     let [due, failed] = [0, 0]
@@ -35,7 +35,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // If the books reject one write, they will reject the others too.
+      // If the books reject one write, they will also reject the others.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }

@@ -24,7 +24,7 @@ export const TransfersHttp = HttpApiBuilder.group(
       .handleRaw("create", ({ headers, request }) =>
         Effect.gen(function* () {
           const caller = yield* CurrentCaller
-          // Report a missing key before any error in the body.
+          // A missing key is reported before any error in the body.
           const key = headers["idempotency-key"]
           if (key === undefined || key === "") return yield* new IdempotencyKeyRequired()
           if (!isKey(key)) return yield* new IdempotencyKeyInvalid()
@@ -73,9 +73,9 @@ const amountIn = (body: string): Effect.Effect<Nano, InvalidRequest> => {
   return Effect.flatMap(
     Effect.try({
       try: () => parse(body) as { readonly amount: unknown },
-      // The body is already known to be valid JSON, so the parser can fail only on deep nesting or a repeated field.
+      // The body is known to be valid JSON, so the parser can fail only because of deep nesting or a repeated field.
       catch: (error) =>
-        wrong("", error instanceof RangeError ? "must not be nested so deeply" : "must not repeat a field")
+        wrong("", error instanceof RangeError ? "must be nested less deeply" : "must not repeat a field")
     }),
     ({ amount }) =>
       isLosslessNumber(amount) ? Effect.succeed(wholeCents(amount.value)) : wrong("amount", "must be a number")

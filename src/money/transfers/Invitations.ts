@@ -1,4 +1,4 @@
-/** Writes the messages about a transfer: the letter with its link, and the notifications when it is created and when it ends. */
+/** Writes the messages about a transfer: the email with its link, and the notifications at its creation and at its end. */
 import type { AccountId } from "../../kernel/Ids.ts"
 import { toDay } from "../../kernel/Moment.ts"
 import { fromRow, toDecimal } from "../../kernel/Money.ts"
@@ -11,7 +11,7 @@ import type { Row } from "./Reading.ts"
 import { moves } from "./States.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The facts that a letter or notification states. */
+/** The facts that an email or notification states. */
 export interface Invited {
   readonly id: TransferId
   readonly kind: string
@@ -32,7 +32,7 @@ export const invitedOf = (row: Row): Invited => ({
   expires_at: row.expires_at
 })
 
-/** Writes the n-th letter for a transfer. Its link contains `token`. */
+/** Writes the n-th email for a transfer. Its link contains `token`. */
 export const letterOf = (
   { amount, expires_at, id, kind, message, recipient_email, sender_name }: Invited,
   { caused_by, n, token }: { readonly caused_by: AccountId; readonly n: number; readonly token: string },
@@ -49,12 +49,12 @@ export const letterOf = (
       ...(message === null ? [] : [`"${message}"`]),
       `Sign in with this address to accept or decline:`,
       `${public_url}/transfer-invites/${token}`,
-      `Unless you accept by ${toDay(expires_at)}, the credits go back to the sender.`
+      `Unless you accept by ${toDay(expires_at)}, the credits will be returned to the sender.`
     ].join("\n\n")
   }
 }
 
-/** Notifies a recipient who has an account. */
+/** Builds the notification for a recipient with an account. */
 export const receivedNotice = (
   account_id: AccountId,
   { amount, expires_at, id, kind, sender_name }: Invited,
@@ -65,13 +65,16 @@ export const receivedNotice = (
       account_id,
       kind: "transfer_received",
       title: `${sender_name} sends you ${toDecimal(amount)} credits`,
-      text: `Accept the ${kind} by ${toDay(expires_at)}, or it goes back.`,
+      text: `Accept the ${kind} by ${toDay(expires_at)}, or it will be returned.`,
       data: { transfer_id: id }
     },
     now
   )
 
-/** Notifies the other party when a transfer ends, or both parties if it expired. `recipient` is the account bound to it, if any. */
+/**
+ * Builds the notifications for the other party of an ended transfer, or for both parties if it expired. `recipient` is the account bound to the
+ * transfer, if any.
+ */
 export const endedNotices = (
   row: Row,
   move: Move,
@@ -92,7 +95,7 @@ export const endedNotices = (
           text:
             escrow === "recipient"
               ? `${row.recipient_email} accepted it.`
-              : `It was for ${row.recipient_email}; the credit is back with its sender.`,
+              : `It was for ${row.recipient_email}; the credit was returned to its sender.`,
           data: { transfer_id: row.id, status: to }
         },
         now

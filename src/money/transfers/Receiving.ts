@@ -23,7 +23,7 @@ const accept = (parts: Parts): TransfersContract["accept"] =>
 
 const decline = (parts: Parts): TransfersContract["decline"] =>
   Effect.fn("Transfers.decline")((request) =>
-    // Only the recipient's balance can be full; the sender's always has room for credit that came from it.
+    // Only the recipient's balance can be full. The sender's balance always has room for its own credit.
     Effect.catchTag(end(parts, request, "decline"), "TransferInvalid", Effect.die)
   )
 
@@ -47,7 +47,7 @@ const end = Effect.fnUntraced(function* (
   const recipient = (yield* tenants.accountOfEmail(email))!
   return yield* escrow.end(row, move, { ...recipient, account_id: caller.account_id }).pipe(
     Effect.zipRight(reading.get(transfer_id)),
-    // A concurrent move ended the transfer first, so decide again from the new state.
+    // A concurrent move ended the transfer first, so the request is judged again by the new state.
     Effect.catchTag("Conflict", () => end(parts, request, move))
   )
 })

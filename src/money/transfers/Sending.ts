@@ -50,7 +50,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     const made = yield* replayed(parts, account, key, request_hash)
     if (made !== undefined) return made
     const [sender] = yield* tenants.named([caller.account_id])
-    // An unverified address is refused too, because it could be verified while the transfer is pending.
+    // An unverified address is also refused, because it could be verified while the transfer is pending.
     if (sender?.email === draft.recipient_email) return yield* new TransferSelf()
     yield* dailyLimit.check(account)
     const { beside, row } = yield* prepared(parts, {
@@ -65,11 +65,11 @@ const create = (parts: Parts): TransfersContract["create"] =>
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
     return yield* Effect.catchAll(begun, (refusal) =>
-      // Any refusal can mean that the same request ran concurrently. If so, respond with the transfer that it created.
+      // Any refusal can mean that an identical request ran concurrently. In that case, the result is the transfer that it created.
       Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
-          : // A concurrent letter or transfer reached a limit, so try again.
+          : // A concurrent email or transfer reached a limit, so the creation is retried.
             refusal._tag === "Conflict"
             ? create(parts)(request)
             : refused(refusal, account, draft)
@@ -77,7 +77,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     )
   })
 
-/** Finds the transfer that an earlier request with this key created. Fails if that request was different. */
+/** Finds the transfer that an earlier request with this key created. Fails if that request differed. */
 const replayed = Effect.fnUntraced(function* (
   { current, reading, sql }: Parts,
   account: BillingAccountId,
@@ -98,7 +98,7 @@ interface Order {
   readonly request_hash: string
 }
 
-/** Prepares a new transfer's row and the statements that enforce its limits, mail its invitation and notify its recipient. */
+/** Prepares a new transfer's row and the statements that enforce its limits, send its invitation and notify its recipient. */
 const prepared = Effect.fnUntraced(function* (parts: Parts, order: Order) {
   const { dailyLimit, info, outbox, secret, tenants } = parts
   const { account, draft, idempotency_key, request_hash, sender } = order
@@ -149,7 +149,7 @@ const revoke = (parts: Parts): TransfersContract["revoke"] =>
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending({ transfer_id, state: row.status })
     return yield* escrow.end(row, "revoke").pipe(
       Effect.zipRight(reading.get(transfer_id)),
-      // A concurrent move ended the transfer first, so decide again from the new state.
+      // A concurrent move ended the transfer first, so the request is judged again by the new state.
       Effect.catchTags({ Conflict: () => revoke(parts)(request), TransferInvalid: Effect.die })
     )
   })
@@ -186,13 +186,13 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** Hashes the request. The hash is stored and compared with later requests under the same key, so its format must not change. */
+/** Hashes the request. The hash is stored and compared with later requests with this key, so its format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))
     .digest("hex")
 
-/** Converts a refusal by the ledger into the sender's error. */
+/** Converts the ledger's refusal to the sender's error. */
 const refused = (
   refusal: Exclude<Refusal, Conflict> | BooksUnavailable,
   billing_account_id: BillingAccountId,

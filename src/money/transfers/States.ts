@@ -8,7 +8,7 @@ export type TransferId = typeof TransferId.Type
 export const TransferStatus = Schema.Literal("pending", "accepted", "declined", "revoked", "expired")
 export type TransferStatus = typeof TransferStatus.Type
 
-/** The moves that end a pending transfer, each with the resulting state and the party that gets the escrow. */
+/** The moves that end a pending transfer, each with the resulting state and the party that receives the escrow. */
 export const moves = {
   accept: { to: "accepted", escrow: "recipient" },
   decline: { to: "declined", escrow: "sender" },
@@ -18,8 +18,8 @@ export const moves = {
 export type Move = keyof typeof moves
 
 /**
- * Decides what a move does in a given state. `make` means that it goes ahead. `again` means that it was already made, so the same result is returned
- * (accept and decline only). `refuse` means that the transfer has ended in another way.
+ * Decides the effect of a move in a given state. `make` means that the move is made. `again` means that it was already made, so its result is
+ * returned again (accept and decline only). `refuse` means that the transfer has ended in another way.
  */
 export const judge = (status: TransferStatus, move: Move): "make" | "again" | "refuse" => {
   if (status === "pending") return "make"

@@ -68,7 +68,7 @@ export const TransferPage = Paginated(Transfer).annotations({ identifier: "Trans
 export interface TransferPage extends Schema.Schema.Type<typeof TransferPage> {}
 
 export const TransferQuery = Schema.Struct({
-  status: Schema.optional(TransferStatus.annotations({ description: "Only transfers in this state" })),
+  status: Schema.optional(TransferStatus.annotations({ description: "Restricts the list to transfers in this state" })),
   ...PageQuery
 })
 export interface TransferQuery extends Schema.Schema.Type<typeof TransferQuery> {}
@@ -109,13 +109,13 @@ export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInva
   const email = Schema.decodeEither(Email)(request.recipient_email)
   if (Either.isLeft(email)) return wrong("recipient_email", "must be an email address")
   if (!Schema.is(TransferKind)(kind)) return wrong("kind", "must be gift or transfer")
-  if (kind === "transfer" && reason !== null) return wrong("reason", "is allowed only for gifts")
-  if (kind === "transfer" && message !== null) return wrong("message", "is allowed only for gifts")
+  if (kind === "transfer" && reason !== null) return wrong("reason", "must be omitted unless kind is gift")
+  if (kind === "transfer" && message !== null) return wrong("message", "must be omitted unless kind is gift")
   if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "must be thanks, welcome or congrats")
-  if (message !== null && !message.isWellFormed()) return wrong("message", "well-formed text")
+  if (message !== null && !message.isWellFormed()) return wrong("message", "must be well-formed text")
   if (message !== null && !isStorable(message)) return wrong("message", storableRule)
   if (message !== null && [...message].length > messageMax)
-    return wrong("message", `must have at most ${messageMax} characters`)
+    return wrong("message", `must be at most ${messageMax} characters long`)
   return Either.right({
     amount: divideHalfUp(amount, cent) * cent,
     recipient_email: email.right,

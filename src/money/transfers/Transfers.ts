@@ -2,19 +2,20 @@
  * Sends credit from one user to another. The amount is held in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
  *
  * Where the specification is silent:
- * - In a shared tenant, owners and admins send, revoke and resend, and every member may read. Accepted credit always goes to the recipient's home
- *   tenant, whichever tenant their token belongs to.
- * - `GET /v1/transfers` lists the transfers to the caller's verified address, even before they are bound. A stranger who reads a transfer gets 404;
- *   one who accepts, declines or attaches it gets 403 `email_mismatch`.
- * - Idempotency keys belong to a tenant, and each is stored in its transfer's row. Requests are compared after rounding and trimming, so 1.005 and
- *   1.01 are the same amount.
- * - A transfer to the sender's own address is refused, even if that address is not verified yet. If a transfer returns to the balance that it came
- *   from, because an admin of a shared tenant sends to its owner, it is booked like any other: escrow, then release.
- * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), whatever becomes of them. Further ones are refused with
- *   429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant never has more than 31,000 pending.
+ * - In a shared tenant, owners and admins send, revoke and resend, and every member may read. Accepted credit is always added to the recipient's home
+ *   tenant, regardless of the tenant of their token.
+ * - `GET /v1/transfers` lists the transfers to the caller's verified address, even before they are bound. For any other account, reading a transfer
+ *   returns 404; accepting, declining or attaching it returns 403 `email_mismatch`.
+ * - Idempotency keys belong to a tenant. Each is stored in its transfer's row. Requests are compared after rounding and trimming, so 1.005 and 1.01
+ *   are equal amounts.
+ * - A transfer to the sender's own address is refused, even if that address is not verified yet. If an admin of a shared tenant sends credit to its
+ *   owner, sender and recipient are one balance. The transfer is booked like any other: escrow, then release.
+ * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), regardless of their outcome. Further transfers are
+ *   refused with 429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant never has more than 31,000 pending
+ *   transfers.
  * - While the sender owes money for a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`), because the
- *   recipient would keep credit that was taken back from the sender. The transfer remains pending, and pays the debt if it returns.
- * - A job expires transfers. A due transfer that is read before the job gets to it is expired first. Sender and recipient are notified.
+ *   recipient would keep credit that was taken back from the sender. The transfer remains pending. If it is returned, its credit pays the debt.
+ * - A job expires transfers. A due transfer is also expired if it is read before the job runs. Sender and recipient are notified.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -75,12 +76,15 @@ export interface TransferOf {
   readonly transfer_id: TransferId
 }
 
-/** Amounts are in nano-USD, times in milliseconds since 1970. Senders act for their tenant as its owner or an admin. */
+/**
+ * The operations on transfers. Amounts are in nano-USD, and times are in milliseconds since 1970. Senders act for their tenant as its owner or an
+ * admin.
+ */
 export interface TransfersContract {
   /**
-   * Moves the amount from the caller's tenant into escrow and mails an invitation. `key` is the Idempotency-Key: a repeated request returns the
-   * transfer as it now stands (`created: false`) and moves nothing. Once the caller has reached the limit on letters, a recipient with an account
-   * gets only a notification, and a transfer to any other address is refused.
+   * Moves the amount from the caller's tenant into escrow and sends an invitation. `key` is the Idempotency-Key: a repeated request returns the
+   * transfer in its current state (`created: false`) and moves nothing. Once the caller has reached the email limit, a recipient with an account
+   * receives only a notification, and a transfer to any other address is refused.
    */
   readonly create: (request: {
     readonly caller: Actor
@@ -105,7 +109,7 @@ export interface TransfersContract {
   readonly revoke: (
     request: TransferOf
   ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending | BooksUnavailable>
-  /** Mails a new link that replaces the last one, at most once every 12 hours. */
+  /** Sends a new link by email, at most once every 12 hours. It replaces the last link. */
   readonly resend: (
     request: TransferOf
   ) => Effect.Effect<
@@ -116,27 +120,27 @@ export interface TransfersContract {
   readonly received: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
   /** Reads a transfer for its recipient, its sender, or a member of the tenant that sent it. */
   readonly find: (request: TransferOf) => Effect.Effect<Transfer, TransferNotFound>
-  /** Moves the credit to the caller's home tenant. Accepting a second time returns the same transfer. */
+  /** Moves the credit to the caller's home tenant. Accepting a second time returns the transfer again. */
   readonly accept: (
     request: TransferOf
   ) => Effect.Effect<
     Transfer,
     TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
   >
-  /** Returns the credit to the sender. Declining a second time returns the same transfer. */
+  /** Returns the credit to the sender. Declining a second time returns the transfer again. */
   readonly decline: (
     request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Summarises the transfer for a client with the invitation's token. */
+  /** Summarizes the transfer for a client with the invitation's token. */
   readonly preview: (request: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
   /** Binds the transfer to the caller's account. No credit moves. */
   readonly attach: (request: {
     readonly caller: Actor
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Expires all due transfers and returns how many there were. Reading a due transfer also expires it, so reads work without the job. */
+  /** Expires all due transfers and returns their number. Reading a due transfer also expires it, so reads are correct without the job. */
   readonly expire: Effect.Effect<number, BooksUnavailable>
-  /** Expires transfers on time. `layerJobs` runs it. */
+  /** The job that expires transfers on time. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
@@ -201,11 +205,11 @@ const make = Effect.gen(function* () {
   } satisfies TransfersContract
 })
 
-/** Pending transfers survive a new secret unchanged, but their links stop working. */
+/** Invalidates the links of pending transfers. The transfers themselves survive a new secret unchanged. */
 export const transferLinksEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,
   statements: () => [],
   notice: (n) =>
-    `the links of ${n} pending transfers stop working: recipients still find the transfers after signing in, and senders can resend`
+    `the links of ${n} pending transfers no longer work: recipients still find the transfers after signing in, and senders can resend the links`
 }

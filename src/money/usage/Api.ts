@@ -37,13 +37,13 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01T00:00:00Z" } })
-      .annotate(OpenApi.Summary, "Usage of the caller's account in the credential's tenant")
+      .annotate(OpenApi.Summary, "Get the usage of the caller's account in the credential's tenant")
   )
   .add(
     HttpApiEndpoint.get("heldKey", "/v1/key")
       .addSuccess(Envelope(HeldKey))
       .middleware(ApiKey)
-      .annotate(OpenApi.Summary, "The caller's API key with its limits, models, expiry and usage")
+      .annotate(OpenApi.Summary, "Get the caller's API key with its limits, models, expiry and usage")
   )
   .add(
     HttpApiEndpoint.get("payers", "/v1/usage/payers")
@@ -52,7 +52,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01", end_time: "2026-01-31" } })
-      .annotate(OpenApi.Summary, "The caller's calls in all tenants by day, with a series per tenant that paid")
+      .annotate(OpenApi.Summary, "Get the caller's calls in all tenants by day, with a series per paying tenant")
   )
   .add(
     HttpApiEndpoint.get("explain", "/v1/usage/:usage_id/explain")
@@ -70,7 +70,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(TenantUsageToken)
       .annotate(Example, { query: { per_page: 20, sort: "cost", direction: "desc" } })
-      .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials")
+      .annotate(OpenApi.Summary, "List the records of the calls made with the tenant's credentials")
   )
   .add(
     HttpApiEndpoint.get("rollup", "/v1/tenants/:tenant_id/usage/rollup")
@@ -81,7 +81,10 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(TenantUsageToken)
       .annotate(Example, { query: { rollup: "daily", start_date: "2026-01-01" } })
-      .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
+      .annotate(
+        OpenApi.Summary,
+        "Get the tenant's usage by day, month or year, in UTC; periods without calls are absent"
+      )
   )
   .add(
     HttpApiEndpoint.get("series", "/v1/tenants/:tenant_id/usage/series")
@@ -93,7 +96,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .annotate(Example, {
         query: { start_time: "2026-01-01T00:00:00Z", end_time: "2026-01-31", grain: "hour", by: "model", top: "5" }
       })
-      .annotate(OpenApi.Summary, "The tenant's usage by hour or day, with a series per model, account or other key")
+      .annotate(OpenApi.Summary, "Get the tenant's usage by hour or day, with a series per model, account or other key")
   )
   .add(
     HttpApiEndpoint.get("team", "/v1/tenants/:tenant_id/usage/team")
@@ -106,7 +109,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(TeamPlanRequired)
       .middleware(CallsToken)
       .annotate(Example, { query: { rollup: "monthly" } })
-      .annotate(OpenApi.Summary, "Usage paid from the team's pool, by member")
+      .annotate(OpenApi.Summary, "Get the usage paid from the team's pool, by member")
   )
   .add(
     HttpApiEndpoint.get("teamSeries", "/v1/tenants/:tenant_id/usage/team/series")
@@ -122,6 +125,6 @@ export class UsageApi extends HttpApiGroup.make("usage")
       })
       .annotate(
         OpenApi.Summary,
-        "Usage paid from the team's pool by hour or day, with a series per tag value, model or other key"
+        "Get the usage paid from the team's pool by hour or day, with a series per tag value, model or other key"
       )
   ) {}

@@ -1,6 +1,6 @@
 /**
  * Sums over all tenants by day, provider and model. They add the few newer records to the stored sums (`books/ledger/totals/ProviderTotals`). There
- * are many newer records only in the first minute after a large database without such sums is upgraded.
+ * are many newer records only in the first minute after the upgrade of a large database without stored sums.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -8,7 +8,7 @@ import * as ProviderTotals from "../../books/ledger/totals/ProviderTotals.ts"
 import type { DailySum, Days } from "../../books/ledger/totals/ProviderTotals.ts"
 
 export interface DailyContract {
-  /** Sums by day, provider and model. */
+  /** Returns sums by day, provider and model. */
   readonly sums: (days: Days) => Effect.Effect<ReadonlyArray<DailySum>>
 }
 

@@ -1,4 +1,4 @@
-/** The explanation of a charge: its units, price and reservation, and which account paid and why. */
+/** The explanation of a charge: its units, price and reservation, the paying account, and the reason why it paid. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -13,7 +13,7 @@ export const Explanation = Schema.Struct({
   ...labels,
   success: Schema.Boolean,
   error_type: Schema.NullOr(Schema.String),
-  /** Where the figures come from: `provider`, `counted`, `estimated`, or `none`. */
+  /** The origin of the figures: `provider`, `counted`, `estimated`, or `none`. */
   usage_source: Schema.String,
   price: Schema.NullOr(
     Schema.Struct({
@@ -56,6 +56,6 @@ export interface Explanation extends Schema.Schema.Type<typeof Explanation> {}
 export const because: Record<"own" | "pinned" | "team_first" | "fall_through", string> = {
   own: "the caller's own account is charged first",
   pinned: "the caller pinned this billing source",
-  team_first: "the token came from the OAuth code exchange, which charges the team pool first",
-  fall_through: "the sources before it did not have enough available credit"
+  team_first: "tokens of the OAuth code exchange charge the team pool first",
+  fall_through: "the preceding sources did not have enough available credit"
 }

@@ -16,7 +16,7 @@ import { detailsOf, labelsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
-  /** Explains a charge to a caller whose tenant made the call or paid for it. Without a caller, explains it to the operator. */
+  /** Explains a charge to a caller whose tenant made or paid for the call. Without a caller, explains it to the operator. */
   readonly of: (asked: {
     readonly caller?: Pick<Caller, "tenant_id">
     readonly usage_id: string
@@ -118,18 +118,18 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
       because: why === null ? "" : because[why]
     },
     summary: free
-      ? `The call failed (${row.error_type ?? "unknown reason"}), and a failed call costs nothing.`
+      ? `The call failed (${row.error_type ?? "unknown reason"}), and failed calls cost nothing.`
       : `${paid}${why === null ? "" : `, since ${because[why]}`}.` +
         (uncollected === 0n ? "" : ` ${toDecimal(uncollected)} USD more was due, but the balance did not cover it.`) +
         (row.usage_source === "estimated"
-          ? " The provider's figures were missing or implausible; these are estimates."
+          ? " The provider's figures were missing or implausible; these figures are estimates."
           : "")
   }
 }
 
 const totals: ReadonlySet<string> = new Set(["prompt_tokens", "completion_tokens", "units", "requests"])
 
-/** Returns whether to show a line. Separately billed units appear only if the call used some. */
+/** Returns whether to show a line. Separately billed units appear only if the call used any. */
 const isWorthALine = ({ line, units }: Billed): boolean => units > 0 || totals.has(line.quantity)
 
 const lineOf = ({ line, price, units }: Billed) => ({

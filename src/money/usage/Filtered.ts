@@ -1,7 +1,7 @@
 /**
- * Finds a tenant's records that match a filter and pages them in chronological order. A filter is turned into the set of dimensions that match it. A
- * run's totals (`Totals`) count its matching records, so most runs are skipped without reading a record, and in the page's own run they name the
- * records to read. Records without totals are read one by one.
+ * Finds a tenant's records that match a filter and pages them in chronological order. A filter is converted to the set of dimensions that match it. A
+ * run's totals (`Totals`) count its matching records, so most runs are skipped without reading a record. In the page's own run, the totals identify
+ * the records to read. Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -9,7 +9,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
-import { inPieces } from "../../kernel/Pieces.ts"
+import { inPieces, turn } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import { cover, fanOut, sizes } from "../../books/ledger/totals/SortedIndex.ts"
 import type { Run, Written } from "../../books/ledger/totals/SortedIndex.ts"
@@ -18,7 +18,7 @@ import type * as Numbers from "./Numbers.ts"
 import { usageTypes } from "./Usage.ts"
 import type { Direction } from "./Usage.ts"
 
-/** Matches records that have all of these values. An empty string matches an empty value. */
+/** A filter that matches records with all of these values. An empty string matches an empty value. */
 export interface Filter extends Schema.Schema.Type<typeof Filter> {}
 const text = Schema.optionalWith(Schema.String, { exact: true })
 export const Filter = Schema.Struct({
@@ -50,14 +50,14 @@ const columns = [
   "usage_type"
 ] as const
 
-/** Selects dimensions that have the tag, given as `name=value`, or as `name` for any value. */
+/** Selects dimensions with the tag, given as `name=value`, or as `name` for any value. */
 const hasTag = (sql: SqlClient, tag: string): Fragment =>
   sql`instr(${"\n"} || tags || ${"\n"}, ${`\n${tag}${tag.includes("=") ? "\n" : "="}`}) > 0`
 
 /** A page's position among the matching records, and its size. */
 export interface Asked {
   readonly direction: Direction
-  /** The range of the whole window. */
+  /** The range of the complete window. */
   readonly window: Range
   /** The part of the window after the cursor. */
   readonly left: Range
@@ -77,7 +77,7 @@ interface Wanted {
   readonly success: boolean | undefined
 }
 
-/** The largest gap between two numbers that one query still bridges. */
+/** The largest gap between two numbers that one query bridges. */
 const gapMax = 64
 
 export interface Parts {
@@ -86,7 +86,7 @@ export interface Parts {
 }
 
 export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) => ({
-  /** Returns a page's record numbers in order, and how many records in the window match. */
+  /** Returns a page's record numbers in order, and the number of matching records in the window. */
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
@@ -97,10 +97,10 @@ export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter)
   ...(run_id === undefined ? [] : [run_id === "" ? sql`run_id = ''` : sql`run_id = ${run_id} AND run_id <> ''`])
 ]
 
-/** Reads the dimensions that match a filter, ignoring its `success` field. */
+/** Reads the dimensions that match a filter, regardless of its `success` field. */
 export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, filter: Filter) {
   const named = columns.filter((column) => filter[column] !== undefined)
-  // `+` keeps SQLite off the indexes on other columns, because a run has few dimensions.
+  // `+` keeps SQLite from using the indexes on other columns, because a run has few dimensions.
   const other = sql.literal(filter.run_id === undefined || filter.run_id === "" ? "" : "+")
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,
@@ -175,7 +175,18 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** Finds the ranges that contain records of some dimensions: matching runs of the lowest level, and records outside all runs. */
+/** A run with more matching records than this is read completely, because each range takes a query. */
+const sparseMax = 32
+
+/** A range to read. If `numbers` is present, only the records with these numbers are wanted. */
+interface Place extends Range {
+  readonly numbers?: ReadonlyArray<number>
+}
+
+/**
+ * Finds the ranges to read for the records of some dimensions. For a run of the lowest level with few matching records, the ranges contain only these
+ * records. For any other run, the range is the complete run.
+ */
 export const placesOf = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,
@@ -187,11 +198,28 @@ export const placesOf = Effect.fnUntraced(function* (
   const found = yield* stretches(parts, tenant, range, has, wanted)
   const upper = found.flatMap(({ run }) => (run !== undefined && run.level > 0 ? partsOf(run) : []))
   const inner = yield* stretchesOf(parts, tenant, upper, wanted)
-  const lower = found.filter(({ count, run }) => count > 0 && (run === undefined || run.level === 0))
-  return [...lower, ...inner].map(({ from, to }): Range => ({ from, to }))
+  const lower = [...found.filter(({ run }) => run === undefined || run.level === 0), ...inner]
+  const places: Array<Place> = []
+  for (const { count, from, numbers, run, to } of lower) {
+    if (run === undefined || count <= sparseMax) {
+      const own = numbers ?? (yield* Totals.numbersWhere(parts.sql, tenant, run!, isWanted(wanted)))
+      places.push(...rangesOf(own))
+    } else places.push({ from, to })
+    yield* turn
+  }
+  return places
 })
 
-/** Skips the first `skip` matching numbers and adds the next ones to `found` until the page is full. Returns how many are left to skip. */
+/** Returns a condition that matches the wanted records `r` of a place. */
+export const wantedIn = (sql: SqlClient, { numbers }: Place, dimensions: ReadonlySet<number>): Fragment =>
+  numbers === undefined
+    ? sql`r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify([...dimensions])}))`
+    : sql`r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify(numbers)}))`
+
+/**
+ * Skips the first `skip` matching numbers and adds the next ones to `found` until the page is full. Returns the number of records that remain to be
+ * skipped.
+ */
 const collect = (
   parts: Parts,
   tenant: string,
@@ -248,12 +276,16 @@ const partsOf = ({ level, run }: Run): ReadonlyArray<Run> =>
   Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
 
 /** Groups numbers into ranges that contain few other numbers. */
-export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> => {
-  const ranges: Array<{ from: number; to: number }> = []
+export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Required<Place>> => {
+  const ranges: Array<{ from: number; to: number; numbers: Array<number> }> = []
   for (const number of numbers.toSorted((a, b) => a - b)) {
     const last = ranges.at(-1)
-    if (last !== undefined && number < last.to + gapMax) last.to = number + 1
-    else ranges.push({ from: number, to: number + 1 })
+    if (last === undefined || number >= last.to + gapMax)
+      ranges.push({ from: number, to: number + 1, numbers: [number] })
+    else {
+      last.to = number + 1
+      last.numbers.push(number)
+    }
   }
   return ranges
 }

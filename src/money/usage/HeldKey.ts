@@ -15,7 +15,7 @@ const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = A
 const HeldAllowance = Schema.Struct({
   amount_usd: Usd,
   period: Period,
-  /** When the next period begins. */
+  /** The start of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "HeldAllowance" })
 
@@ -35,7 +35,7 @@ export const HeldKey = Schema.Struct({
   reserved_usd,
   /** The part of the limit that is neither spent nor reserved. The balance may be lower. */
   remaining_usd: Schema.optional(Usd),
-  /** When the next month begins, if the limit is monthly. */
+  /** The start of the next month, if the limit is monthly. */
   renews_at: Schema.optional(Moment),
   allowed_models,
   expires_at,
@@ -106,7 +106,7 @@ const limitsOf = (
     spending_limit_period,
     spent_usd: spent,
     reserved_usd: reserved,
-    // After a limit is lowered, it may be below the amount already spent.
+    // A lowered limit may be below the amount already spent.
     remaining_usd: notBelowZero(spending_limit_usd - spent - reserved),
     ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
   }

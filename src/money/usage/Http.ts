@@ -61,7 +61,7 @@ export const UsageHttp = HttpApiBuilder.group(
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>
-          // Check the caller before the query, because an unauthorized caller must not see errors in the query.
+          // The caller is checked before the query, because an unauthorized caller must not see errors in the query.
           Effect.zipRight(
             team.roster({ caller, tenant_id }),
             Effect.flatMap(teamOf(urlParams), (asked) => team.of({ caller, tenant_id, ...asked }))

@@ -1,8 +1,8 @@
-/** Computes rollups filtered by labels. It sums records, because the stored rollups contain no labels. */
+/** Computes rollups filtered by labels. They are summed from records, because the stored rollups contain no labels. */
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
-import { inPieces } from "../../kernel/Pieces.ts"
-import { dimensionsBy, dimensionsPaid, placesOf } from "./Filtered.ts"
+import { allInPieces } from "../../kernel/Pieces.ts"
+import { dimensionsBy, dimensionsPaid, placesOf, wantedIn } from "./Filtered.ts"
 import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
 import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
 import type { PointRow } from "./Points.ts"
@@ -22,7 +22,7 @@ interface Row extends PointRow {
   readonly account_id: AccountId
 }
 
-/** Sums a tenant's records with the given dimensions by account and period, and skips runs without such records. */
+/** Sums a tenant's records with the given dimensions by account and period. */
 const read = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,
@@ -30,19 +30,16 @@ const read = Effect.fnUntraced(function* (
   dimensions: ReadonlySet<number>
 ) {
   const { numbers, sql } = parts
-  const allowed = JSON.stringify([...dimensions])
   const range = yield* numbers.range(tenant, wholeDays(window))
-  const rows = yield* Effect.forEach(yield* placesOf(parts, tenant, range, dimensions), (place) =>
-    inPieces(
-      place,
-      (piece) => sql<Row>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
-          SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
-          FROM ${numbers.described(tenant, piece)}
-          AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
-        ) sums GROUP BY 1, 2`
-    )
+  const rows = yield* allInPieces(
+    yield* placesOf(parts, tenant, range, dimensions),
+    (piece) => sql<Row>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
+        SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
+        FROM ${numbers.described(tenant, piece)}
+        AND ${wantedIn(sql, piece, dimensions)}
+      ) sums GROUP BY 1, 2`
   )
-  return rows.flat(2)
+  return rows.flat()
 })
 
 /** Sums a tenant's calls by period. */
@@ -51,23 +48,20 @@ export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
 }, Effect.orDie)
 
-/** Sums a tenant's calls to the millisecond, by model and endpoint. */
+/** Sums a tenant's calls by model and endpoint, in a window exact to the millisecond. */
 export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: TenantId, window: Window, filter: Filter) {
   const { numbers, sql } = parts
   const dimensions = yield* dimensionsBy(sql, tenant, filter)
   if (dimensions.size === 0) return []
-  const allowed = JSON.stringify([...dimensions])
   const places = yield* placesOf(parts, tenant, yield* numbers.range(tenant, window), dimensions)
-  const rows = yield* Effect.forEach(places, (place) =>
-    inPieces(
-      place,
-      (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
-          SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${numbers.described(tenant, piece)}
-          AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed}))
-        ) sums GROUP BY model, endpoint`
-    )
+  const rows = yield* allInPieces(
+    places,
+    (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+        SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${numbers.described(tenant, piece)}
+        AND ${wantedIn(sql, piece, dimensions)}
+      ) sums GROUP BY model, endpoint`
   )
-  return rows.flat(2)
+  return rows.flat()
 })
 
 /** Sums the calls that a tenant's billing account paid for, by account and period, from the records of each tenant that made them. */

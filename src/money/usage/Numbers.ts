@@ -13,13 +13,13 @@ import { withDimensions } from "../../books/ledger/rows/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
 export const make = (sql: SqlClient) => {
-  /** The rows of `tollgate_usage_records r` in a range. */
+  /** Selects the rows of `tollgate_usage_records r` in a range. */
   const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
-  /** Like `among`, joined with `tollgate_usage_dimensions d`. */
+  /** Selects the rows of `among`, joined with `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
-  /** The tenant's newest record. */
+  /** Finds the tenant's newest record. */
   const newest = Effect.fnUntraced(function* (tenant: string) {
     const [row] = yield* sql<{ readonly number: number; readonly at: number }>`SELECT r.number, r.at
       FROM ${sql.literal(tables.r.heads)} h CROSS JOIN tollgate_usage_records r ON r.seq = h.newest WHERE h.id = ${tenant}`
@@ -31,7 +31,7 @@ export const make = (sql: SqlClient) => {
     sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
       WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
 
-  // A literal, because SQLite binds a JavaScript number as a float, and the division would then be fractional.
+  // The number is a literal, because SQLite binds a JavaScript number as a float, and the division would be fractional.
   const every = sql.literal(`${offsetEvery}`)
   /** Finds the first number at or after an instant. It searches the offsets, then the records between two of them. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
@@ -59,7 +59,7 @@ export const make = (sql: SqlClient) => {
     return { from: Math.min(from, to), to } satisfies Range
   })
 
-  /** The tenant's records after `row`. Row numbers run across all tenants. */
+  /** Selects the tenant's records after `row`. Row numbers run across all tenants. */
   const after = Effect.fnUntraced(function* (tenant: string, row: number) {
     const [before] = yield* sql<{ readonly number: number }>`SELECT MAX(number) AS number FROM (
       ${lastUpTo(sql, "r", tenant, row, "r.number")}) before`

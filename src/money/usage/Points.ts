@@ -14,7 +14,7 @@ export const sumSelection = `SUM(requests) AS requests, SUM(successes) AS succes
 /** The SQL that adds up rows that are already sums. */
 export const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
 
-/** The values that a record adds to the sums, and its day. */
+/** The values that a record adds to the sums, and the record's day. */
 export const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
 export const dayOfRecord = `r.at - r.at % ${day} AS start`
 

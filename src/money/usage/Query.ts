@@ -1,4 +1,4 @@
-/** Parses the queries of the usage routes. Dates, names and lists arrive as strings, and each error has its own wording. */
+/** Parses the queries of the usage routes. Dates, names and lists are received as strings, and each error has its own wording. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -124,7 +124,7 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
     if (grain === undefined) return yield* refuse("grain", "must be hour or day")
     const top = Number(query.top ?? seriesPreset)
     if (!Number.isInteger(top) || top < 1 || top > seriesMax)
-      return yield* refuse("top", `must be from 1 to ${seriesMax}`)
+      return yield* refuse("top", `must be a whole number from 1 to ${seriesMax}`)
     const [first, last] = [startOf(query.start_time), endOf(query.end_time)]
     if (first === undefined || first === null) return yield* refuse("start_time", "must be an RFC 3339 date and time")
     if (last === undefined || last === null) return yield* refuse("end_time", "must be an RFC 3339 date and time")

@@ -4,11 +4,11 @@
  * Where the specification is silent:
  * - A record contains `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's own,
  *   and `token_details` only if the provider reported tokens that vendors bill separately.
- * - A record names its API key (`application_id`, `application_name`) and its request (`request_id`). It names no request if the service itself ended
- *   the call, as it does for media jobs and for calls that a crash interrupted.
- * - The vendor's id for a request and the cost that it reported are only for the operator, because they reveal the operator's account at the vendor and
- *   its prices. Tenants do not see them.
- * - A record contains `tags`, `end_user` and `run_id` if the call carried them, and `budgets` if any budget counted it.
+ * - A record states its API key (`application_id`, `application_name`) and its request (`request_id`). It states no request if the service itself
+ *   ended the call, as for media jobs and for calls interrupted by a crash.
+ * - The vendor's id for a request and its reported cost are only for the operator, because they reveal the operator's account at the vendor and its
+ *   prices. Tenants cannot see them.
+ * - A record contains `tags`, `end_user` and `run_id` if the call had them, and `budgets` if any budget counted the call.
  * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -42,24 +42,24 @@ import type { Window } from "./Window.ts"
 export interface RecordsContract {
   /**
    * Reads a page of the calls made with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order,
-   * the page merges the window's sorted index with the records that the index does not cover yet, and pages by number end at `depthMax`. Money is in
-   * nano-USD, times in milliseconds since 1970.
+   * the page merges the window's sorted index with the records that the index does not cover yet, and pages by number are limited to `depthMax`.
+   * Money is in nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
-  /** Returns how many records each tenant has. This is also the number of its newest record. Tenants without records are absent. */
+  /** Returns each tenant's number of records. It is also the number of the newest record. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
   /** Reads a tenant's records by number. Numbers start at 1, have no gaps, and follow chronological order. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** Finds a record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
-  /** Returns the facts that the vendor reported about a call. They are for operators; tenants do not see them. */
+  /** Returns the facts that the vendor reported about a call. They are for operators; tenants cannot see them. */
   readonly vendorOf: (usage_id: string) => Effect.Effect<VendorFacts>
 }
 
 export interface VendorFacts {
   /** The vendor's id for the request that served the call, or for the last one that failed. */
   readonly vendor_request?: string
-  /** The vendors' ids for the failed attempts before it. */
+  /** The vendors' ids for the preceding failed attempts. */
   readonly vendor_retries?: ReadonlyArray<string>
   /** The cost that the vendor reported. */
   readonly vendor_cost?: Nano
@@ -70,18 +70,18 @@ export interface RecordsAsked extends PageOf {
   readonly window: Window
   /** The column to sort by. Defaults to time. */
   readonly sort?: Sort | undefined
-  /** Defaults to the latest or largest first. */
+  /** The direction. Defaults to the latest or largest first. */
   readonly direction?: Direction | undefined
-  /** Returns only matching records, in chronological order. Defaults to all records. */
+  /** The filter. Filtered records are in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
   /** The `next_cursor` of an earlier page. The new page continues after it, with its order, window and filter. */
   readonly cursor?: string | undefined
 }
 
-/** The depth limit for pages by number in an order other than time, because such a page must skip all records before it. Cursors have no limit. */
+/** The depth limit for pages by number in an order other than time, because a page must skip all records before it. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** The maximum number of index places that all sorted pages together hold in memory: about 20 MB. */
+/** The maximum number of index places in memory for all sorted pages together: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
   } satisfies RecordsContract
 })
 
-/** Runs one sorted walk per tenant at a time, which bounds the tenant's share of memory. */
+/** Runs one sorted walk per tenant at a time. This bounds the tenant's share of memory. */
 const alone = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
@@ -159,11 +159,10 @@ const filteredPage = Effect.fnUntraced(function* (
   const asked = { direction, window, left, skipped, wanted: per_page + 1 }
   const found = yield* filtered.page(tenant, filter, asked)
   const shown = found.numbers.slice(0, per_page)
-  const list = JSON.stringify(shown)
   const rows = yield* Effect.forEach(
     Filtered.rangesOf(shown),
     (range) => sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM ${numbers.described(tenant, range)}
-        AND r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${list}))`
+        AND r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify(range.numbers)}))`
   )
   const byNumber = new Map(rows.flat().map((row) => [row.number, row]))
   const more = found.numbers.length > per_page
@@ -272,7 +271,7 @@ const firstOf = Effect.fnUntraced(function* (
     after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
   let best: ReadonlyArray<Place> = []
   const piece = (range: Range) => {
-    // Once enough records are found, only those before the last one matter.
+    // Once enough records are found, only records before the last one matter.
     const last = best[wanted - 1]
     const better =
       last === undefined

@@ -1,6 +1,6 @@
 /**
- * Shows a tenant's usage over time, with a bucket for each hour or day of a window and a series for each model, account or other key. The sums come
- * from the totals of the tenant's record runs (`Totals`) and from the records that the totals do not cover yet.
+ * Computes a tenant's usage over time, with a bucket for each hour or day of a window and a series for each model, account or other key. The sums are
+ * computed from the totals of the tenant's record runs (`Totals`) and the records that the totals do not cover yet.
  *
  * Where the specification is silent:
  * - The series with the highest cost are named. All others are combined into one series without a key.
@@ -24,11 +24,11 @@ import * as Numbers from "./Numbers.ts"
 import type { Grain, SeriesBy, TagSeries } from "./Usage.ts"
 
 export interface SeriesContract {
-  /** Covers all calls made with the tenant's credentials. Includes buckets without calls. */
+  /** Returns the series of all calls made with the tenant's credentials, including buckets without calls. */
   readonly of: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
-  /** Covers all calls that the tenant's billing account paid for, whichever tenant's credentials made them. */
+  /** Returns the series of all calls that the tenant's billing account paid for, regardless of the calling tenant. */
   readonly ofTeam: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
-  /** Covers an account's calls in all tenants, by the tenant that paid. */
+  /** Returns the series of an account's calls in all tenants, by paying tenant. */
   readonly byPayer: (asked: PayersAsked) => Effect.Effect<SeriesSet>
 }
 
@@ -36,7 +36,7 @@ export interface SeriesAsked {
   readonly tenant_id: TenantId
   readonly grain: Grain
   readonly by: SeriesBy
-  /** Selects only calls with these labels. Defaults to all. */
+  /** The labels of the calls to include. Defaults to all calls. */
   readonly filter?: LabelFilter | undefined
   /** In milliseconds since 1970, at the start of a bucket. */
   readonly start: number
@@ -73,7 +73,7 @@ export interface OneSeries extends Columns {
 
 export interface SeriesSet extends Buckets {
   readonly by: SeriesBy
-  /** Highest cost first. The combined series comes last. */
+  /** The series, highest cost first. The combined series is last. */
   readonly series: ReadonlyArray<OneSeries>
   readonly total: Total
 }
@@ -139,7 +139,7 @@ const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimens
   return new Map(rows.map(({ key, number }) => [number, tag === undefined ? key : valueIn(key, tag)]))
 })
 
-/** A tenant whose records count, and the dimensions that they must have; absent means all. */
+/** A tenant whose records count, and their required dimensions (absent means all). */
 interface Source {
   readonly tenant: TenantId
   readonly wanted: ReadonlySet<number> | undefined
@@ -152,7 +152,7 @@ const partOf = Effect.fnUntraced(function* ({ numbers, sql }: Parts, { end, star
   return { ...source, runs, tail: yield* Totals.sumsAmong(sql, source.tenant, rest) }
 })
 
-/** Sums the sources. It first ranks the keys by the totals of whole runs, then spreads only the named keys over the buckets. */
+/** Sums the sources. First ranks the keys by the totals of complete runs, then distributes only the named keys over the buckets. */
 const summed = Effect.fnUntraced(function* (parts: Parts, asked: SeriesAsked, sources: ReadonlyArray<Source>) {
   const { sql } = parts
   const { by, end, start, top } = asked
@@ -237,7 +237,7 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
-/** Sums amounts exactly. It uses doubles while they are exact, because bigints are ten times slower. */
+/** Sums amounts exactly. The sums are doubles while doubles are exact, because bigints are ten times slower. */
 class Amounts {
   private readonly low: Float64Array
   private readonly high: BigInt64Array
@@ -260,7 +260,7 @@ class Amounts {
   }
 }
 
-/** Sums each dimension over the window, to decide which series are named. */
+/** Sums each dimension over the window to determine the named series. */
 class Ranking {
   private readonly sums = new Map<number, { cost: Value; requests: number }>()
 
@@ -275,7 +275,7 @@ class Ranking {
     return this.sums.keys()
   }
 
-  /** Returns the keys with the highest cost and each dimension's place among them. Place `named.length` is for all others. */
+  /** Returns the keys with the highest cost and each dimension's place among them. Place `named.length` stands for all others. */
   keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
     const byKey = new Map<string, { cost: Value; requests: number }>()
     for (const [dimensions, { cost, requests }] of this.sums) {
@@ -306,7 +306,7 @@ interface Keys {
 class Spread {
   readonly buckets: Buckets
   readonly keys: Keys
-  /** The number of buckets, and how many hours each one spans. */
+  /** The number of buckets, and the number of hours in each. */
   readonly length: number
   private readonly hours: number
   private readonly first: number
@@ -352,7 +352,7 @@ class Spread {
 /** With more buckets than this, the code yields to other work. */
 export const longMin = 1000
 
-/** Builds the series, and yields to other work before each long one. */
+/** Builds the series, and yields to other work before each long series. */
 const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
   const { end, grain, start } = spread.buckets
   const { hasOthers, named } = spread.keys

@@ -1,5 +1,5 @@
 /**
- * Writes usage series as JSON. A year of hours contains a hundred thousand numbers, so the text is built directly from the columns, and the code
+ * Formats usage series as JSON. A year of hours contains a hundred thousand numbers, so the text is built directly from the columns, and the code
  * yields to other work between long columns.
  */
 import { Effect } from "effect"
@@ -11,7 +11,7 @@ import { exactMax } from "../../books/ledger/totals/Varints.ts"
 import { longMin, millisOf } from "./Series.ts"
 import type { OneSeries, SeriesSet, Total } from "./Series.ts"
 
-/** Writes the JSON text of a `UsageSeries`. */
+/** Returns the JSON text of a `UsageSeries`. */
 export const seriesText = Effect.fnUntraced(function* ({ by, end, grain, series, start, total }: SeriesSet) {
   const texts: Array<string> = []
   for (const each of series) texts.push(yield* one(each))
@@ -50,7 +50,7 @@ const amounts = (column: BigInt64Array): string => {
 
 const nanos = Number(usd)
 
-/** Returns the same string as `toDecimal`. It uses doubles while they are exact, which takes a quarter of the time. */
+/** Formats an amount like `toDecimal`. Uses doubles while they are exact, because they take a quarter of the time. */
 export const amountText = (amount: Nano): string => {
   const number = Number(amount)
   if (number < 0 || number > exactMax) return toDecimal(amount)

@@ -20,9 +20,9 @@ import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "
 import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
-/** Money is in nano-USD, times in milliseconds since 1970. */
+/** The operations that sum usage. Money is in nano-USD, and times are in milliseconds since 1970. */
 export interface SumsContract {
-  /** Sums the calls of the caller's account in the credential's tenant, to the millisecond. */
+  /** Sums the calls of the caller's account in the credential's tenant, in a window exact to the millisecond. */
   readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
   /** Sums all calls made with the tenant's credentials, in whole UTC days. Periods without calls are absent. */
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
@@ -35,13 +35,13 @@ export interface SumsContract {
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Sums only calls with this application's key, by reading the tenant's records in pieces. */
+  /** The application whose calls to sum. The tenant's records are read in pieces. */
   readonly application_id?: string | undefined
-  /** Sums only calls with this run's key, by reading the tenant's records in pieces. */
+  /** The run whose calls to sum. The tenant's records are read in pieces. */
   readonly run_id?: string | undefined
 }
 
-/** A filter that is absent matches every call. */
+/** The query of `rollup`. An absent filter matches every call. */
 export interface RollupAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
@@ -50,7 +50,7 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
-  /** Sums the tenant's records in pieces, because no rollup contains labels. */
+  /** The labels of the calls to sum. The tenant's records are read in pieces, because no rollup contains labels. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -58,11 +58,11 @@ export interface PaidAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** The account whose sums are kept apart from all others. */
+  /** The account whose sums are separate from all others. */
   readonly viewer: AccountId
-  /** The accounts with their own data points, or how many accounts with the highest cost get them. */
+  /** The accounts with separate data points, or the number of accounts with the highest cost that get them. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
-  /** Sums only calls with these labels, from the records. */
+  /** The labels of the calls to sum, from the records. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -144,7 +144,7 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
-/** Sums a key's calls from its stored totals for whole hours and days, and from the records that these do not cover. */
+/** Sums a key's calls from its stored totals for whole hours and days, and from the records that the totals do not cover. */
 const sumsOfKey = Effect.fnUntraced(function* (
   parts: Parts,
   caller: Actor,
@@ -177,7 +177,7 @@ const recordsIn = Effect.fnUntraced(function* (
   application_id?: string,
   within?: Fragment
 ) {
-  // `+` makes SQLite find the dimensions by number, whatever its statistics say.
+  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
@@ -245,8 +245,8 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
     return { window, totals: added(sources), sources }
   })
 
-// One statement, because between two of them a record could move from the rollup lag into the rollups. The database does the summing, because a large
-// team's year has one row per member and day.
+// A single statement is needed, because a record could move from the rollup lag into the rollups between two statements. The database sums the rows,
+// because a large team's year has one row per member and day.
 const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
   Effect.fn("Sums.paid")(function* (asked) {
     const { named, rollup, tenant_id, viewer, window } = asked

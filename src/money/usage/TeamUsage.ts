@@ -34,9 +34,9 @@ export interface TeamAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** Limits the response to up to five accounts. Defaults to the whole team. */
+  /** The accounts to include, up to five. Defaults to the complete team. */
   readonly members?: ReadonlyArray<AccountId> | undefined
-  /** Only calls with these labels. Defaults to all. */
+  /** The labels of the calls to include. Defaults to all calls. */
   readonly labels?: LabelFilter | undefined
 }
 

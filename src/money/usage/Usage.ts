@@ -25,9 +25,9 @@ const TokenDetails = Schema.Struct({
 
 /** Labels of a call, and the budgets that counted it. */
 export const labels = {
-  /** Absent if the call carried no tags. */
+  /** Absent if the call had no tags. */
   tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
-  /** The caller's own end user, as named in the request. */
+  /** The caller's own end user, as specified in the request. */
   end_user: Schema.optionalWith(Schema.String, { exact: true }),
   /** The run that owns the calling key. */
   run_id: Schema.optionalWith(Schema.String, { exact: true }),
@@ -82,7 +82,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** A string that `Query.ts` checks, because each error has its own wording. */
+/** Returns the schema of a string that `Query.ts` checks. Each error has its own wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>
@@ -97,7 +97,7 @@ const dates = {
 
 const labelFilters = {
   tag: text("Only calls with this tag: `name=value`, or `name` for any value"),
-  end_user: text("Only calls for this end user; if empty, calls that name none"),
+  end_user: text("Only calls for this end user; if empty, calls without an end user"),
   run: text("Only calls of this run; if empty, calls outside runs")
 }
 
@@ -105,8 +105,8 @@ export interface RecordsQuery extends Schema.Schema.Type<typeof RecordsQuery> {}
 export const RecordsQuery = Schema.Struct({
   ...PageQuery,
   ...dates,
-  sort: oneOf(sorts, "Default: timestamp"),
-  direction: oneOf(directions, "Order by time, `desc` by default"),
+  sort: oneOf(sorts, "The sort key, `timestamp` by default"),
+  direction: oneOf(directions, "The sort direction, `desc` by default"),
   model: text("Only calls of this model. Filtered records are sorted by time"),
   provider: text("Only calls served by this provider"),
   endpoint: text("Only calls to this endpoint"),
@@ -185,7 +185,7 @@ export const RollupQuery = Schema.Struct({
 /** A period with at least one call. */
 export interface DataPoint extends Schema.Schema.Type<typeof DataPoint> {}
 export const DataPoint = Schema.Struct({
-  /** Start of the period, in UTC. */
+  /** The start of the period, in UTC. */
   timestamp: Moment,
   total_requests: Schema.Int,
   total_tokens: Schema.Int,
@@ -200,7 +200,7 @@ export const DataPoint = Schema.Struct({
 export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
 export const Rollup = Schema.Struct({
   rollup: Schema.Literal(...rollups),
-  /** The window that was requested. */
+  /** The requested window. */
   start_date: Schema.NullOr(Moment),
   end_date: Schema.NullOr(Moment),
   data_points: Schema.Array(DataPoint)
@@ -234,9 +234,9 @@ export interface SeriesQuery extends Schema.Schema.Type<typeof SeriesQuery> {}
 export const SeriesQuery = Schema.Struct({
   start_time: text("Required, RFC 3339; rounded down to a whole bucket"),
   end_time: text("Required, RFC 3339; rounded up to a whole bucket"),
-  grain: oneOf(grains, "The width of a bucket in UTC. Default: day"),
+  grain: oneOf(grains, "The width of a bucket in UTC, `day` by default"),
   by: text(
-    `What each series stands for: ${seriesBy.join(", ")}, or \`tag:name\` for the values of a tag. Default: none. Payers are tenants`
+    `The property that each series stands for: ${seriesBy.join(", ")}, or \`tag:name\` for the values of a tag. Default: none. Payers are tenants`
   ),
   group_by: text("An alias for `by`"),
   ...labelFilters,
@@ -257,17 +257,17 @@ export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
 export const UsageSeries = Schema.Struct({
   grain: Schema.Literal(...grains),
   by: Schema.Union(Schema.Literal(...seriesBy), Schema.TemplateLiteral("tag:", Schema.String)),
-  /** When the first bucket starts and the last one ends. */
+  /** The start of the first bucket and the end of the last. */
   start_time: Moment,
   end_time: Moment,
-  /** Start of each bucket. */
+  /** The start of each bucket. */
   timestamps: Schema.Array(Moment),
   /** Series by descending cost. */
   series: Schema.Array(
     Schema.Struct({
       /**
        * A model, an account id, the id of the paying tenant, the value of the tag, and so on. Empty for `none`, and for calls without an application,
-       * end user, run or such a tag. `null` combines all others.
+       * end user, run or the tag. `null` is the combination of all others.
        */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
@@ -288,14 +288,14 @@ export const PayerSeries = Schema.Struct({ ...UsageSeries.fields, by: Schema.Lit
 
 // ---- team ---------------------------------------------------------------------------------------------------------------
 
-/** The maximum number of members with series of their own. */
+/** The maximum number of members with separate series. */
 export const teamMembersMax = 5
 
 export interface TeamQuery extends Schema.Schema.Type<typeof TeamQuery> {}
 export const TeamQuery = Schema.Struct({
   start_date: text("RFC 3339; rounded down to a whole UTC day"),
   end_date: text("RFC 3339; rounded up to a whole UTC day"),
-  rollup: oneOf(rollups, "The width of a data point. Default: daily"),
+  rollup: oneOf(rollups, "The width of a data point, `daily` by default"),
   members: text(
     `Up to ${teamMembersMax} account ids, separated by commas; \`members\` and \`series.members\` then contain only these`
   ),
@@ -307,12 +307,12 @@ export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: 
 
 export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
 export const TeamUsage = Schema.Struct({
-  /** The window that was requested. */
+  /** The requested window. */
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,
   viewer: Schema.Struct({ account_id: AccountId, role: Role }),
-  /** Totals for the whole team, whatever `members` selects. */
+  /** Totals for the complete team, regardless of `members`. */
   totals: Totals,
   members: Schema.Array(
     Schema.Struct({

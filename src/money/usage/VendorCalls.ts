@@ -1,6 +1,6 @@
 /**
- * Reads the calls of a period in the order of their records, with the facts that their vendors reported, for the comparison with vendors' bills. It
- * reads in pieces, so that it needs constant memory and does not hold up other work.
+ * Reads the calls of a period in the order of their records, with the facts that their vendors reported, for the comparison with vendors' bills. The
+ * calls are read in pieces, so that reading needs constant memory and does not delay other work.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -36,7 +36,7 @@ interface Row extends Omit<VendorCall, "cost" | "success" | "token_details" | "r
   readonly vendor_request: string | null
 }
 
-/** Allows for a node whose clock is behind, so that a later row carries an earlier time. */
+/** The allowance for nodes whose clocks are behind: a later row may state an earlier time. */
 const slack = hour
 
 /** Finds the first row at or after a time by bisection, because rows are written in chronological order apart from the slack. */

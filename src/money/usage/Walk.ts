@@ -33,16 +33,16 @@ export const cursorOf: (walk: Walk) => string = Schema.encodeSync(Cursor)
 
 const read = Schema.decodeUnknownEither(Cursor)
 
-/** Works out which walk the query requests. A cursor replaces the query's order, window and filter. */
+/** Returns the walk that the query requests. A cursor replaces the query's order, window and filter. */
 export const walkOf = (asked: RecordsAsked): Either.Either<Walk, InvalidRequest> => {
   const { cursor, direction = "desc", filter, page, sort = "timestamp", window } = asked
   if (cursor === undefined) {
     if (filter === undefined) return Either.right({ sort, direction, ...window, page, after: null })
     if (sort === "timestamp") return Either.right({ sort, direction, ...window, page, filter, after: null })
-    return Either.left(new InvalidRequest({ field: "sort", rule: "timestamp, where records are filtered" }))
+    return Either.left(new InvalidRequest({ field: "sort", rule: "must be timestamp if records are filtered" }))
   }
   return Either.mapLeft(
     read(cursor),
-    () => new InvalidRequest({ field: "cursor", rule: "the next_cursor of an earlier page" })
+    () => new InvalidRequest({ field: "cursor", rule: "must be the next_cursor of an earlier page" })
   )
 }

@@ -2,7 +2,7 @@
  * A window of time that includes `start` and excludes `end`, so that adjacent windows neither overlap nor leave a gap.
  *
  * Where the specification is silent:
- * - Windows include their start and exclude their end. A bare date given as an end includes that whole day. A window that ends before its start is
+ * - Windows include their start and exclude their end. A bare date given as an end includes that complete day. A window that ends before its start is
  *   empty. The summary is exact to the millisecond. A rollup is widened to whole UTC days, and its `start_date` and `end_date` repeat the request.
  */
 import { day, hour, parse } from "../../kernel/Moment.ts"
@@ -17,7 +17,7 @@ export interface Window {
 /** The latest instant that a `Date` can represent. It is the start of a day. */
 export const forever = 8_640_000_000_000_000
 
-/** Parses `start_time` or `end_time`, which must be a date and time. Returns `undefined` for a bare date or anything invalid. */
+/** Parses `start_time` or `end_time`. Each must be a date and time. Returns `undefined` for a bare date or an invalid value. */
 export const instantOf = (text: string | undefined): number | null | undefined => {
   if (text === undefined) return null
   return isDate(text) ? undefined : parse(text)
@@ -29,27 +29,27 @@ const isDate = (text: string): boolean => text.length === "2026-03-31".length
 export const startOf = (text: string | undefined): number | null | undefined =>
   text === undefined ? null : parse(text)
 
-/** Parses an end. A bare date includes that whole day. Returns `undefined` if it is invalid. */
+/** Parses an end. A bare date includes that complete day. Returns `undefined` if it is invalid. */
 export const endOf = (text: string | undefined): number | null | undefined => {
   if (text === undefined) return null
   const instant = parse(text)
   return instant !== undefined && isDate(text) ? instant + day : instant
 }
 
-/** Widens a window to whole UTC days. */
+/** Extends a window to whole UTC days. */
 export const wholeDays = ({ end, start }: Window): { readonly start: number; readonly end: number } => ({
   start: start === null ? -forever : Math.floor(start / day) * day,
   end: end === null ? forever : Math.ceil(end / day) * day
 })
 
-/** A part of a window, made up of whole periods of `grain`. If `grain` is null, it is shorter than an hour. */
+/** A part of a window that consists of complete periods of `grain`. If `grain` is null, the part is shorter than an hour. */
 export interface Part {
   readonly grain: number | null
   readonly start: number
   readonly end: number
 }
 
-/** Splits a window into whole days, the whole hours around them, and the parts of an hour that remain. */
+/** Splits a window into complete days, the complete hours around them, and the remaining parts of an hour. */
 export const partsOf = ({ end, start }: Window): ReadonlyArray<Part> =>
   cut(start ?? -forever, end ?? forever, [day, hour])
 

@@ -27,6 +27,9 @@ export class VouchersApi extends HttpApiGroup.make("vouchers")
       .addError(TooManyVouchers)
       .addError(InvalidRequest)
       .annotate(Example, { body: { code: "{voucher_code}" } })
-      .annotate(OpenApi.Summary, "Redeem a voucher; its credit goes to the token's tenant and cannot be sent on")
+      .annotate(
+        OpenApi.Summary,
+        "Redeem a voucher; its credit is added to the token's tenant and cannot be transferred"
+      )
   )
   .middleware(BillingToken) {}

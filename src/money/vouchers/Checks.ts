@@ -22,11 +22,11 @@ export const checks: ReadonlyArray<Check> = [
       `use ${id} of a voucher is worth ${usd(expected)}, but the ledger contains ${found} (nano-USD)`
   },
   {
-    // Checks only ids that this service made, because the sandbox and hosts credit their own vouchers.
+    // Only ids created by this service are checked, because the sandbox and hosts credit their own vouchers.
     name: "an entry of a voucher has its use",
     query: `SELECT e.reference_id AS id, 'a use' AS expected, ${text("e.amount")} AS found FROM ${voucherEntries} e
       WHERE e.reference_id LIKE 'vch@_%' ESCAPE '@'
         AND NOT EXISTS (SELECT 1 FROM tollgate_vouchers_uses u WHERE u.reference = e.reference_id)`,
-    sentence: ({ found, id }) => `the ledger grants ${usd(found)} for use ${id} of a voucher, which does not exist`
+    sentence: ({ found, id }) => `the ledger grants ${usd(found)} for use ${id} of a voucher, but there is no such use`
   }
 ]

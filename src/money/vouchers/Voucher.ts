@@ -17,7 +17,7 @@ export const usesMax = 1_000_000
 const upTo = (max: number) =>
   Schema.Int.pipe(Schema.between(1, max, { message: () => `must be a whole number from 1 to ${max}` }))
 
-/** Requests `count` codes. Each is worth the amount once for each of `uses` tenants. */
+/** A request for `count` codes. Each code is worth the amount once for each of `uses` tenants. */
 export const NewVouchers = Schema.Struct({
   amount_usd: Amount,
   uses: Schema.optionalWith(upTo(usesMax), { default: () => 1 }),
@@ -69,11 +69,11 @@ export interface Redeemed extends Schema.Schema.Type<typeof Redeemed> {}
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 const length = 20
 
-/** Makes a new code from 100 random bits in Crockford's base 32, in groups of five. */
+/** Creates a code from 100 random bits in Crockford's base 32, in groups of five. */
 export const makeCode = (): string =>
   Array.from(randomBytes(length), (byte, i) => `${i > 0 && i % 5 === 0 ? "-" : ""}${alphabet[byte % 32]!}`).join("")
 
-/** Normalizes a code for comparison: it drops separators and maps characters that people confuse. */
+/** Normalizes a code for comparison: removes separators and maps easily confused characters. */
 const plain = (code: string): string =>
   code
     .toUpperCase()
@@ -81,7 +81,7 @@ const plain = (code: string): string =>
     .replaceAll("O", "0")
     .replaceAll(/[IL]/g, "1")
 
-/** Hashes a code for storage. A code has enough random bits to need no key, so vouchers survive a new deployment secret. */
+/** Hashes a code for storage. A code has enough random bits that its hash needs no key, so vouchers survive a new deployment secret. */
 export const hashOf = (code: string): string =>
   createHash("sha256")
     .update(`voucher ${plain(code)}`)

@@ -1,8 +1,8 @@
 /**
- * Vouchers, which the operator creates and users redeem for their tenant.
+ * Vouchers. The operator creates them, and users redeem them for their tenant.
  *
  * Where the specification is silent:
- * - A voucher grants credit that can be spent but not sent in a transfer.
+ * - A voucher grants credit that can be spent but not transferred.
  * - A tenant can redeem a code once. Any member of a team may redeem one for the team.
  * - A code has 20 characters. It is shown once and stored as a hash. Case, spaces and dashes do not matter.
  * - An account may try 10 codes per minute on each node.
@@ -34,7 +34,7 @@ import type { CreatedVoucher, NewVouchers, Redeemed, Voucher, VoucherId } from "
 
 const codesAMinute = 10
 
-/** `beside` holds statements that commit with the change, such as an audit log entry. */
+/** The operations on vouchers. `beside` contains statements that commit with the change, such as an audit log entry. */
 export interface VouchersContract {
   /** Creates the requested vouchers in one transaction. Only this response contains their codes. */
   readonly create: (

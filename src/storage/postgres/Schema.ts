@@ -1059,6 +1059,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       sealed ${text},
       created_at bigint NOT NULL
     )`
+  ],
+  "0027_run_records": [
+    // `indexes` replaces it with one of the calls of runs. Only some databases have it.
+    `DROP INDEX IF EXISTS tollgate_usage_records_budgeted`
   ]
 }
 
@@ -1123,9 +1127,9 @@ export const indexes: ReadonlyArray<Index> = [
     definition: "(tenant_id, expires_at, ended_at) WHERE ended_at IS NULL"
   },
   {
-    name: "tollgate_usage_records_budgeted",
+    name: "tollgate_usage_records_of_runs",
     table: "tollgate_usage_records",
-    definition: "(dimensions) WHERE budgets IS NOT NULL"
+    definition: `(dimensions) WHERE instr(budgets, '"run_') > 0`
   },
   {
     name: "tollgate_idempotency_keys_kept",
@@ -1155,7 +1159,8 @@ export const contracting: Readonly<Record<string, number>> = {
   "0019_suspended_by": 1,
   "0021_budgets": 21,
   // Replaces an index.
-  "0022_open_runs": 1
+  "0022_open_runs": 1,
+  "0027_run_records": 1
 }
 
 /** Sets derived values after rows were copied with their numbers: the sequences, the booking times of the newest rows, and the counts of budgets. */

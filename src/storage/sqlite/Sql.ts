@@ -50,6 +50,7 @@ import byKey from "../migrations/0043_by_key.ts"
 import budgets from "../migrations/0044_budgets.ts"
 import openRuns from "../migrations/0045_open_runs.ts"
 import log from "../migrations/0048_log.ts"
+import runRecords from "../migrations/0050_run_records.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -104,7 +105,8 @@ export const migrations = {
   "0045_open_runs": openRuns,
   "0046_vendor_calls": vendorCalls,
   "0047_reconciliations": reconciliations,
-  "0048_log": log
+  "0048_log": log,
+  "0050_run_records": runRecords
 }
 
 /** The newest migration. */

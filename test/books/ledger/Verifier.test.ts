@@ -70,7 +70,7 @@ describe("The verifier", () => {
       expect(yield* verify).toBe(1)
       expect(logged).toHaveLength(2)
       expect(logged[0]).toMatch(
-        /^ERROR the books are wrong: verify has 1 findings .*a cost has one debit: usage record/
+        /^ERROR the books are wrong: verify reports 1 findings .*a cost has one debit: usage record/
       )
       expect(yield* last).toMatchObject({ whole: false, findings: 1 })
       const ledger = yield* Ledger

@@ -453,7 +453,7 @@ describe("a thread that dies", () => {
         [of(credit(1n)), unspeakable, of(credit(2n))].map((one) => Effect.exit(writer.submit(one)))
       )
       expect(exits.map(Exit.isSuccess)).toEqual([true, false, true])
-      expect(died(exits[1]!)).toContain("a transaction cannot be written down")
+      expect(died(exits[1]!)).toContain("a transaction cannot be encoded")
       yield* writer.submit(of(credit(4n)))
       expect(yield* balance(sql)).toMatchObject({ balance: 7 })
     })

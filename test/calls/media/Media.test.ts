@@ -202,10 +202,10 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
       ).toEqual([
         "model: must be one of sea",
         "prompt: must be a non-empty string for this model",
-        "duration: must be a whole number of seconds, 1 to 10",
-        "duration: must be a whole number of seconds, 1 to 10",
+        "duration: must be a whole number of seconds from 1 to 10",
+        "duration: must be a whole number of seconds from 1 to 10",
         "resolution: must be one of 480p",
-        "start_image_url: use an image-to-video model"
+        "start_image_url: must be omitted; use an image-to-video model"
       ])
     })
   )

@@ -219,8 +219,8 @@ it("is found out by verify where a grant is booked twice, or more is taken than 
   expect(found).toEqual([
     "the ledger must grant the allowance alw_ada_2026-11 once, but grants it 2 times",
     // What was taken back, and what was granted.
-    "the ledger grants 20 USD for the allowance alw_ada_2026-12, which does not exist",
-    "the ledger grants 20 USD for the allowance alw_ada_2026-12, which does not exist",
+    "the ledger grants 20 USD for the allowance alw_ada_2026-12, but there is no such allowance",
+    "the ledger grants 20 USD for the allowance alw_ada_2026-12, but there is no such allowance",
     "the allowance of bil_ada took back 20 USD, but only 5 USD was unused"
   ])
 })

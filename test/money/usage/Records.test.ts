@@ -301,7 +301,7 @@ describe("Records", () => {
           expect((yield* page({ sort, page: far })).records).toEqual([])
         }
       }
-      const rule = "the next_cursor of an earlier page"
+      const rule = "must be the next_cursor of an earlier page"
       for (const text of ["", "2", "%%%", btoa("{}"), btoa('{"sort":"model"}'), btoa("[1")]) {
         expect(yield* refused({ cursor: text })).toEqual(invalid("cursor", rule))
       }

@@ -1,15 +1,15 @@
 /**
- * Reads entries and records once, in order and in slices. Each slice is a read transaction of its own, so no transaction is long and the WAL can be
- * checkpointed. On the way, the audit checks the rules between rows, the offsets, and the rollups day by day (`AuditSums`). The last slice checks
+ * Reads entries and records once, in order and in slices. Each slice is a separate read transaction, so no transaction is long and the WAL can be
+ * checkpointed. While reading, the audit checks the rules between rows, the offsets, and the rollups day by day (`AuditSums`). The last slice checks
  * accounts and transfers in the transaction that reads the last rows. Concurrent writes are therefore either read or skipped completely, so they
  * neither cause false findings nor hide real ones.
  *
- * An audit may begin after rows that were verified before (`Checkpoint`). It then checks only newer rows and the accounts that they touch. Only a
+ * An audit may begin after previously verified rows (`Checkpoint`). In that case, it checks only newer rows and the accounts that they touch. Only a
  * full audit finds changes to older rows and checks the rollups.
  *
- * If there are several writers, one may commit rows with lower numbers than those that another has already committed. The slices therefore end at the
- * safe horizon (`SafeHorizon`), which is also the checkpoint. The rows after it are read together with the accounts, in one snapshot. A snapshot for
- * the entire audit would keep the server from removing old versions of rows that every charge changes.
+ * If there are several writers, one may commit rows with lower numbers than those already committed by another. The slices therefore end at the safe
+ * horizon (`SafeHorizon`). The safe horizon is also the checkpoint. The rows after it are read together with the accounts, in one snapshot. A
+ * snapshot for the entire audit would prevent the server from removing old versions of rows that every charge changes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -25,7 +25,7 @@ import type { Place } from "./RunningTotals.ts"
 export interface ConcurrentWriters {
   /** The safe horizon at the start. */
   readonly first: Readonly<Place>
-  /** The current safe horizon; `undefined` if it cannot be determined right now. */
+  /** The current safe horizon; `undefined` if it cannot be determined at the moment. */
   readonly end: Effect.Effect<Readonly<Place> | undefined>
   readonly atOneMoment: AtOneMoment
 }
@@ -65,7 +65,7 @@ export const audit = Effect.fnUntraced(function* (
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
-    // Read new rows in slices too, so that the last transaction reads less than a slice.
+    // New rows are also read in slices, so that the last transaction reads less than a slice.
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }

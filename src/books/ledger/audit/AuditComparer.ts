@@ -22,7 +22,7 @@ interface Dependencies extends Pace {
 
 interface Parts extends Dependencies {
   readonly sums: ReturnType<typeof comparisonOf>
-  /** How many of a day's groups are compared per transaction. Comparing their rollup rows takes about as long as a slice. */
+  /** The number of a day's groups to compare per transaction. Comparing their rollup rows takes about as long as a slice. */
   readonly portionSize: number
 }
 
@@ -51,7 +51,7 @@ const compareDay = Effect.fnUntraced(function* (
   }
 })
 
-/** Compares the last days and finds rows without records. Each transaction first reads the records that have arrived in the meantime. */
+/** Compares the last days and finds rows without records. Each transaction first reads the records committed in the meantime. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     const { pause, readRest, slice, sql, sums, totals } = parts
@@ -84,7 +84,7 @@ const recordOffsets = {
 
 type OffsetTable = typeof entryOffsets | typeof recordOffsets
 
-/** How many owners' offsets one query counts. */
+/** The number of owners whose offsets one query counts. */
 const ownersInSlice = 64
 
 /** Compares the offsets read since the last comparison. */

@@ -15,8 +15,8 @@ interface Parts {
   readonly totals: RunningTotals
   readonly place: Place
   /**
-   * The last rows that were read. A checkpoint must name an existing row instead of an unused number, because after a copy to the other engine the
-   * next row gets the number after the last row.
+   * The last rows that were read. A checkpoint must identify an existing row, not an unused number. After a copy to the other engine, the next row
+   * gets the number after the last row.
    */
   readonly lastRows: Place
 }
@@ -258,7 +258,7 @@ const selectDimensions = `SELECT d.*, a.tenant_id AS account_tenant
 
 const everything = Number.MAX_SAFE_INTEGER
 
-/** How many of the remaining rows are read at a time. */
+/** The number of remaining rows to read at a time. */
 const restSlice = 4096
 
 /** The maximum number of mismatched calls to look up. It exceeds the number that can be reported. */

@@ -3,7 +3,7 @@ import { usd } from "../rules/Check.ts"
 import type { CheckRow } from "../rules/Check.ts"
 
 function sumsSentence(table: string) {
-  return ({ expected, found, id }: CheckRow) => `${table} says ${found} for ${id}, but the records sum to ${expected}`
+  return ({ expected, found, id }: CheckRow) => `${table} states ${found} for ${id}, but the records sum to ${expected}`
 }
 
 /** The sentence for a violation of each rule, by the rule's name. */
@@ -11,9 +11,9 @@ export const sentences = {
   "balance is the sum of its entries": ({ expected, found, id }) =>
     `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`,
   "balance is that of the last entry": ({ expected, found, id }) =>
-    `${id} has a balance of ${usd(found)}, but its last entry says ${usd(expected)}`,
+    `${id} has a balance of ${usd(found)}, but its last entry states ${usd(expected)}`,
   "giftable credit is that of the last entry": ({ expected, found, id }) =>
-    `${id} has ${usd(found)} giftable credit, but its last entry says ${usd(expected)}`,
+    `${id} has ${usd(found)} giftable credit, but its last entry states ${usd(expected)}`,
   "funded means that credit was bought or received": ({ expected, id }) =>
     expected === "1"
       ? `${id} has bought or received credit, but is not marked as funded`
@@ -24,7 +24,7 @@ export const sentences = {
     `purchases and grants minus charges are ${usd(expected)}, but balances and escrow are ${usd(found)}`,
   "entries are numbered without a gap": ({ expected, found, id }) =>
     `entry ${id} has number ${found} instead of ${expected}`,
-  "entries are counted": ({ expected, found, id }) => `${id} counts ${found} entries, but has ${expected}`,
+  "entries are counted": ({ expected, found, id }) => `${id} counts ${found} entries, but there are ${expected}`,
   "each balance follows from the one before": ({ expected, found, id }) =>
     `entry ${id} has a balance of ${usd(found)}, but the previous entry and its amount give ${usd(expected)}`,
   "each giftable part follows from the one before": ({ expected, found, id }) =>
@@ -36,32 +36,32 @@ export const sentences = {
   "a transfer pays out once": ({ expected, found, id }) =>
     `transfer ${id} has ${found} nano-USD, expected: ${expected}`,
   "entries are in the order of time": ({ expected, found, id }) =>
-    `entry ${id} has the time ${found}, earlier than the previous entry (${expected})`,
+    `entry ${id} is dated ${found}, earlier than the previous entry (${expected})`,
   "a call has dimensions of its tenant": ({ expected, found, id }) =>
     `${id} should have dimensions of ${expected}, but has ${found}`,
   "a cost has one debit": ({ expected, found, id }) =>
     `usage record ${id} requires ${expected} (nano-USD), but has ${found}`,
-  "a debit has one cost": ({ expected, id }) => `entry ${id} charges for ${expected}, which does not exist`,
+  "a debit has one cost": ({ expected, id }) => `entry ${id} charges for ${expected}, but no such record exists`,
   "the payer is an account of its tenant": ({ expected, found, id }) =>
     `usage record ${id} was paid by tenant ${found}, but its billing account belongs to ${expected}`,
   "records are numbered without a gap": ({ expected, found, id }) =>
     `usage record ${id} has number ${found} instead of ${expected}`,
   "records are in the order of time": ({ expected, found, id }) =>
-    `usage record ${id} has the time ${found}, earlier than the previous record (${expected})`,
+    `usage record ${id} is dated ${found}, earlier than the previous record (${expected})`,
   "each entry points to the one before": ({ expected, found, id }) =>
     `entry ${id} points to row ${found}, but the previous entry is ${expected}`,
   "each record points to the one before": ({ expected, found, id }) =>
     `usage record ${id} points to row ${found}, but the previous record is ${expected}`,
   "tollgate_ledger_amounts names the newest entry": ({ expected, found, id }) =>
-    `tollgate_ledger_amounts says that the newest entry of ${id} is row ${found}, but it is ${expected}`,
+    `tollgate_ledger_amounts states that the newest entry of ${id} is row ${found}, but it is ${expected}`,
   "tollgate_usage_heads names the newest record": ({ expected, found, id }) =>
-    `tollgate_usage_heads says ${found} for ${id}, but it has ${expected}`,
+    `tollgate_usage_heads states ${found} for ${id}, but should state ${expected}`,
   "tollgate_ledger_offsets locates the entries": ({ expected, found, id }) =>
-    `tollgate_ledger_offsets says ${found} for ${id}, but the entries give ${expected}`,
+    `tollgate_ledger_offsets states ${found} for ${id}, but the entries require ${expected}`,
   "tollgate_usage_offsets locates the records": ({ expected, found, id }) =>
-    `tollgate_usage_offsets says ${found} for ${id}, but the records give ${expected}`,
+    `tollgate_usage_offsets states ${found} for ${id}, but the records require ${expected}`,
   "a watermark is the number of a record": ({ expected, found, id }) =>
-    `tollgate_usage_watermarks says that the rollups of ${id} include record ${found}, but its records are ${expected}`,
+    `tollgate_usage_watermarks states that the rollups of ${id} include record ${found}, but its records are ${expected}`,
   "tollgate_usage_by_tenant sums the records": sumsSentence("tollgate_usage_by_tenant"),
   "tollgate_usage_by_caller sums the records": sumsSentence("tollgate_usage_by_caller"),
   "tollgate_usage_by_payer sums the records": sumsSentence("tollgate_usage_by_payer")

@@ -1,11 +1,12 @@
 /**
- * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes in the records as it reads them. The records of one
- * owner are in chronological order, but those of all owners only nearly so, because the writers of several nodes run concurrently and have separate
- * clocks. A day therefore counts as over when the first record from two days later arrives, and the sums of two days are held in memory. The rows of
- * a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and subtracts the
- * day's records after them, so concurrent folding does not affect the result.
+ * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes each record as it reads it. The records of one owner
+ * are in chronological order. The records of all owners are only approximately in order, because the writers of several nodes run concurrently and
+ * have separate clocks. Therefore, a day counts as over when the first record from two days later is read, and the sums of two days are held in
+ * memory. The rows of a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks
+ * and subtracts the day's records after them, so concurrent folding does not affect the result.
  *
- * After the comparison, only one bit per owner and day is kept. With these bits, a last pass over the rollups finds rows for days without records.
+ * After the comparison, only one bit per owner and day remains in memory. With these bits, a last pass over the rollups finds rows for days without
+ * records.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -30,7 +31,7 @@ interface Sums {
   latency_ms: number
 }
 
-/** The columns of a record that enter the rollups. */
+/** The columns of a record that the rollups include. */
 export interface MeasuredRow {
   readonly tenant: string
   readonly number: number
@@ -45,7 +46,7 @@ export interface MeasuredRow {
 /** The measures of a record `r`, except its cost. */
 export const measureColumns = "r.success, r.prompt_tokens, r.completion_tokens, r.units, r.latency_ms"
 
-/** The sums of a day's records that have the same dimensions. */
+/** The sums of a day's records with equal dimensions. */
 interface Group {
   readonly tenant: string
   readonly dimensions: DimensionsRow
@@ -114,7 +115,7 @@ export class Day {
   }
 }
 
-/** Remembers in bits on which days each owner has records. */
+/** Records in bits the days on which each owner has records. */
 class DaysOfOwners {
   private readonly words = new Map<string, Array<number>>()
   private base: number | undefined
@@ -139,7 +140,7 @@ class DaysOfOwners {
   }
 }
 
-/** The number of bits used in a V8 small integer. */
+/** The number of bits used per V8 small integer. */
 const daysInWord = 30
 
 /** The sums of the records read so far, for open days and for finished days that have not been compared yet. */
@@ -227,7 +228,7 @@ interface Parts {
   readonly report: ReportSums
 }
 
-/** Compares the rollups with `sums`. Each effect is short, and must run in a transaction if others may write. */
+/** Compares the rollups with `sums`. Each effect is short. It must run in a transaction if others may write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
   const parts: Parts = { sql, sums, report }
   return { compare: compare(parts), strays: strays(parts) }
@@ -251,7 +252,7 @@ const compare = (parts: Parts) =>
   })
 
 /**
- * Looks through `size` rows from a cursor for days on which the row's owner has no record. Returns the next cursor, or `undefined` at the end. All
+ * Searches `size` rows from a cursor for days on which the row's owner has no record. Returns the next cursor, or `undefined` at the end. All
  * existing records must have been read.
  */
 const strays = (parts: Parts) =>
@@ -340,7 +341,7 @@ const tailColumns = [
   `${exact("SUM(r.cost)")} AS cost`
 ].join(", ")
 
-/** Converts a row that was read as an array of its key and then `sumColumns`. */
+/** Converts a row that was read as an array: its key, followed by `sumColumns`. */
 const rowOf = (row: ReadonlyArray<string | number>, width: number): SumsRow => ({
   key: row.slice(0, width),
   sums: {
@@ -369,14 +370,14 @@ interface DayRow extends Readonly<Record<OwnerColumn, string>> {
 /** The possible values of `grain`; `undefined` if the rollup has only days. */
 const grains: ReadonlySet<number | undefined> = new Set([undefined, day, hour])
 
-/** The columns of the key that identify the owner and the time. */
+/** Returns the columns of the key that identify the owner and the time. */
 const placeColumns = ({ columns, owner }: Rollup): ReadonlyArray<string> => [
   ...owner,
   ...columns.filter((column) => column === "grain"),
   "start"
 ]
 
-/** The cursor before the first row of a rollup. */
+/** Returns the cursor before the first row of a rollup. */
 export const beginningOf = (rollup: Rollup): Place =>
   placeColumns(rollup).map((column) => (column === "grain" || column === "start" ? Number.MIN_SAFE_INTEGER : ""))
 

@@ -1,4 +1,4 @@
-/** Where an audit begins, its pace and its progress. */
+/** The starting point, the pace and the progress of an audit. */
 import type { Effect } from "effect"
 import { turn } from "../../../kernel/Pieces.ts"
 
@@ -12,7 +12,7 @@ export interface Checkpoint {
 
 export const beginning: Checkpoint = { entry: 0, record: 0, world: 0n, revenue: 0n }
 
-/** How many rows an audit reads at a time, and how long it pauses between slices. */
+/** The number of rows that an audit reads at a time, and the pause between slices. */
 export interface Pace {
   readonly slice: number
   readonly pause: Effect.Effect<void>
@@ -21,7 +21,7 @@ export interface Pace {
 /** The pace for a separate process, at which a slice takes about ten milliseconds. */
 export const quick: Pace = { slice: 4096, pause: turn }
 
-/** How far an audit has got. */
+/** The progress of an audit. */
 export interface Progress {
   readonly rows: number
   /** The number of rows to read, as known so far. */

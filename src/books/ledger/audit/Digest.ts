@@ -1,5 +1,5 @@
 /**
- * Digests each account's ledger, so that two copies of the books can be compared. A digest consists of the number of entries, the balance, and a hash
+ * Computes a digest of each account's ledger to compare two copies of the books. A digest consists of the number of entries, the balance, and a hash
  * over the entries in order.
  */
 import { hash } from "node:crypto"
@@ -26,7 +26,7 @@ export interface DigestTotals {
 
 /**
  * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the earlier slices, so two digests can
- * be compared only if they read the same slices.
+ * be compared only if they read identical slices.
  */
 export class Digest {
   private readonly accounts = new Map<string, AccountDigest>()
@@ -34,7 +34,7 @@ export class Digest {
   private debits = 0n
   private readonly places: Readonly<Record<"account" | "type" | "amount" | "balance", number>>
 
-  /** `columns` are the column names, in the order of the rows' values. */
+  /** Creates an empty digest. `columns` are the column names, in the order of the rows' values. */
   constructor(columns: ReadonlyArray<string>) {
     const place = (name: string) => columns.indexOf(name)
     this.places = {
@@ -86,7 +86,7 @@ export class Digest {
     }
   }
 
-  /** Returns one sentence for each account whose ledger is different in the copy. */
+  /** Returns a sentence for each account whose ledger differs in the copy. */
   differences(copy: Digest): ReadonlyArray<string> {
     const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
     return [...ids].flatMap((id) => {
@@ -94,7 +94,7 @@ export class Digest {
       if (here?.hash === there?.hash) return []
       const words = (one: AccountDigest | undefined) =>
         one === undefined ? "no entries" : `${one.entries} entries and a balance of ${one.balance} nano-USD`
-      return [`the ledger of ${id} has ${words(here)}, its copy ${words(there)}`]
+      return [`the ledger of ${id} contains ${words(here)}, but its copy contains ${words(there)}`]
     })
   }
 }

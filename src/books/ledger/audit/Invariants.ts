@@ -43,8 +43,8 @@ export const lookAt = (
   )
 
 /**
- * Double-entry bookkeeping in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the outside `world`. Together
- * they are 0.
+ * Double-entry bookkeeping in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the outside `world`. They add
+ * up to 0.
  */
 const houseAccounts = `(
   SELECT world, revenue, customers, escrow FROM (
@@ -64,7 +64,7 @@ export interface TrialBalance {
   readonly escrow: Nano
 }
 
-/** Computes the four sums, which add up to 0. It reads all entries, as `verify` does. */
+/** Computes the four sums from all entries, as `verify` does. They add up to 0. */
 export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
   Effect.map(
     Effect.orDie(
@@ -136,10 +136,10 @@ const usage: ReadonlyArray<Check> = [
   }
 ]
 
-/** The number of ids read at a time. This takes a few milliseconds. */
+/** The number of ids to read at a time. Reading them takes a few milliseconds. */
 const idsInSlice = 16_384
 
-/** Finds the ids that more than one record has. */
+/** Finds the ids that occur in more than one record. */
 const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
   const found: Array<CheckRow> = []
   for (let last: string | null = ""; last !== null && found.length < findingsMax;) {
@@ -190,7 +190,7 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
-/** The usage view of a key reads these sums. */
+/** Checks the sums that a key's usage view reads. */
 const byKey: Check = {
   name: "sums by key equal the records",
   find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
@@ -225,10 +225,11 @@ const compare = (column: "reserved" | "spent") =>
     return found
   })
 
-/** Compares a column of each budget `g` with a sum over the rows `r` that name the budget. */
+/** Compares a column of each budget `g` with a sum over the rows `r` that refer to the budget. Without budgets, it reads no rows. */
 const summed = (column: string, sum: string, rows: string): string =>
   `SELECT g.id, CAST(COALESCE(s.n, 0) AS TEXT) AS expected, CAST(g.${column} AS TEXT) AS found FROM tollgate_ledger_budgets g
-    LEFT JOIN (SELECT g.id, ${sum} AS n FROM ${rows} r CROSS JOIN json_each(r.budgets) b ON true
+    LEFT JOIN (SELECT g.id, ${sum} AS n FROM (SELECT 1 FROM tollgate_ledger_budgets WHERE kind <> 'key' LIMIT 1) o
+        CROSS JOIN ${rows} r CROSS JOIN json_each(r.budgets) b ON true
         CROSS JOIN tollgate_ledger_budgets g ON g.id = b.value
       WHERE r.budgets IS NOT NULL ${rows === "tollgate_usage_records" ? "AND r.at >= g.start" : ""} GROUP BY g.id) s ON s.id = g.id
     WHERE g.kind <> 'key' AND g.${column} <> COALESCE(s.n, 0)`
@@ -238,7 +239,7 @@ const budgetCheck = (column: string, sum: string, isOpen: boolean): Check => ({
   ...(isOpen && { isShort: true }),
   query: summed(column, sum, isOpen ? "tollgate_ledger_reservations" : "tollgate_usage_records"),
   sentence: ({ expected, found, id }) =>
-    `the budget ${id} has ${found} as ${column}, but its ${isOpen ? "open calls" : "records"} come to ${expected}`
+    `the budget ${id} states ${found} as ${column}, but its ${isOpen ? "open calls" : "records"} sum to ${expected}`
 })
 
 const budgets: ReadonlyArray<Check> = [
@@ -247,14 +248,14 @@ const budgets: ReadonlyArray<Check> = [
     isShort: true,
     find: compare("spent"),
     sentence: ({ expected, found, id }) =>
-      `the limit of ${id} says ${usd(found)} spent, but the records of its period sum to ${usd(expected)}`
+      `the limit of ${id} states ${usd(found)} spent, but the records of its period sum to ${usd(expected)}`
   },
   {
     name: "a limit's reserved is the sum of its key's reservations",
     isShort: true,
     find: compare("reserved"),
     sentence: ({ expected, found, id }) =>
-      `the limit of ${id} has ${usd(found)} reserved, but its open calls have ${usd(expected)}`
+      `the limit of ${id} states ${usd(found)} reserved, but its open calls reserve ${usd(expected)}`
   },
   {
     name: "a key spends no more than its limit",

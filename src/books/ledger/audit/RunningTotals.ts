@@ -1,6 +1,6 @@
 /**
  * Sums the rows that an audit has read so far, and compares each row with the previous ones. At the end, the sums are compared with the stored
- * accounts, totals and transfers. This file contains no SQL.
+ * accounts, totals and transfers. The code here contains no SQL.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -53,7 +53,7 @@ export interface Chain {
   offsets: number
 }
 
-/** A row that has an offset. */
+/** A row with an offset. */
 export interface Offset {
   readonly owner: string
   readonly number: number
@@ -129,7 +129,7 @@ export class RunningTotals {
     this.report = report
   }
 
-  /** The checkpoint after the rows read so far. */
+  /** Returns the checkpoint after the rows read so far. */
   checkpointAt({ entry, record }: Place): Checkpoint {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
@@ -253,7 +253,7 @@ export class RunningTotals {
     return call
   }
 
-  /** Drops a call whose cost matches its debit, so that only mismatches stay in memory. */
+  /** Drops a call whose cost matches its debit, so that only mismatches remain in memory. */
   private settle(id: string, { account, amount, cost, count }: Call): void {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
@@ -337,7 +337,7 @@ export class RunningTotals {
       }
       const cost = call.cost?.amount ?? record!.cost
       const payer = call.cost?.payer ?? record!.payer
-      // The call was dropped after its first debit, and now has another.
+      // The call was dropped after its first debit and now has a second one.
       const before = record === undefined ? 0 : record.cost
       const count = call.count + (before === 0 ? 0 : 1)
       this.report("a cost has one debit", {
@@ -365,7 +365,7 @@ const noEntries: Account = {
   offsets: 0
 }
 
-/** Makes this row the owner's newest one and adds its offset, if it has one. */
+/** Makes this row the owner's newest row and adds its offset, if it has one. */
 const goOn = (
   chain: Chain,
   owner: string,

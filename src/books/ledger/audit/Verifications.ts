@@ -1,4 +1,4 @@
-/** Stores the results of verifications, with their time, number of findings and checkpoint. A verification *held* if it had no findings. */
+/** Stores the results of verifications, with their time, number of findings and checkpoint. A verification without findings *held*. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Finding } from "../rules/Check.ts"
@@ -13,7 +13,8 @@ export interface Verified {
 }
 
 /**
- * Verifies the rows after a checkpoint and the accounts that they touch, and runs the cheap checks. Without a checkpoint, it verifies everything.
+ * A function that verifies the rows after a checkpoint and the accounts that they touch, and runs the cheap checks. Without a checkpoint, it verifies
+ * everything.
  */
 export type VerifySince = (
   checkpoint: Checkpoint | undefined,
@@ -25,11 +26,11 @@ export type VerifySince = (
 ) => Effect.Effect<Verified, never, SqlClient>
 
 export interface Verification {
-  /** When it ended. */
+  /** The time when the verification ended. */
   readonly at: number
-  /** Whether it verified everything. */
+  /** Whether the verification covered everything. */
   readonly whole: boolean
-  /** The number of findings. The verification held if this is 0. */
+  /** The number of findings. The verification held if the number is 0. */
   readonly findings: number
   readonly millis: number
   readonly checkpoint: Checkpoint
@@ -48,7 +49,7 @@ interface Row {
 
 const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT) AS world, CAST(revenue AS TEXT) AS revenue`
 
-/** Returns the last verification that held; `undefined` if a later full verification has findings, because those may lie before the checkpoint. */
+/** Returns the last verification that held; `undefined` if a later full verification has findings, because they may be before the checkpoint. */
 export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
   one(
     sql,
@@ -96,7 +97,7 @@ export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; 
     ([row]) => row!
   )
 
-/** Whether no row is newer than a checkpoint. */
+/** Returns whether no row is newer than a checkpoint. */
 export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.Effect<boolean> =>
   Effect.map(
     Effect.orDie(
@@ -106,7 +107,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
     ([row]) => row!.found === 0
   )
 
-/** Runs a verification and stores its result. `kept` is false if the database cannot be written, and `millis` is the duration. */
+/** Runs a verification and stores its result. In the result, `kept` is false if the database cannot be written, and `millis` is the duration. */
 export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis
@@ -123,7 +124,7 @@ export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: E
   return { findings, millis, kept }
 })
 
-/** How many verifications are stored, in addition to the last one without findings and the last full one. */
+/** The maximum number of stored verifications, in addition to the last one without findings and the last full one. */
 const keptMax = 100
 
 /** Stores a verification and deletes old ones. */

@@ -1,6 +1,6 @@
 /**
- * Verifies the books of a running service at intervals. It checks the rows since the last clean verification, in slices with pauses in between.
- * Findings are logged and counted in `/metrics`. As long as the last full verification has findings, the verifier does nothing, because checking only
+ * Verifies the books of a running service at intervals. It checks the rows since the last clean verification, in slices with pauses between them.
+ * Findings are logged and counted in `/metrics`. While the last full verification has findings, the verifier does nothing, because checking only
  * newer rows would prove nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -16,7 +16,7 @@ import * as Verifications from "./Verifications.ts"
 import type { VerifySince } from "./Verifications.ts"
 import type { Writer } from "../write/Writer.ts"
 
-/** A verification that this process is running: when it began, whether it is a full one, and its progress. */
+/** A verification that this process is running: its start, whether it is a full verification, and its progress. */
 export interface Running extends Progress {
   readonly began_at: number
   readonly whole: boolean
@@ -24,17 +24,17 @@ export interface Running extends Progress {
 
 export interface VerifierContract {
   /**
-   * Starts a verification on request, of everything or of what came after the last clean one, in slices with pauses in between. Returns immediately;
-   * `false` if this process is already running one.
+   * Starts a verification on request, either of everything or of the rows after the last clean verification, in slices with pauses between them.
+   * Returns immediately; `false` if this process is already running a verification.
    */
   readonly start: (whole: boolean) => Effect.Effect<boolean>
-  /** The verification that this process is running, whether it was started on request or by the job. */
+  /** Returns the verification that this process is running, whether a request or the job started it. */
   readonly running: () => Running | undefined
-  /** The findings of this process's last verification, at most `keptFindings` of them. */
+  /** Returns the findings of this process's last verification, at most `keptFindings` of them. */
   readonly found: () => ReadonlyArray<Finding>
   /** Verifies the rows since the last clean verification and returns the number of findings. If there are no new rows, it reads nothing. */
   readonly verify: Effect.Effect<number>
-  /** Runs `verify` every `VerifyInterval`. `layerJobs` runs it. */
+  /** The job that runs `verify` every `VerifyInterval`. `layerJobs` runs this job. */
   readonly job: Loop.Job
 }
 
@@ -44,14 +44,14 @@ export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, 
   static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
 }
 
-/** A slice takes a millisecond or two, and a pause of ten follows it. */
+/** A slice takes a millisecond or two and is followed by a pause of ten milliseconds. */
 const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
 /** The shortest time from the start of the service to its first verification. */
 const pauseFirst = 60_000
-/** How long one iteration of the job waits for a verification. A longer one continues across iterations. */
+/** The longest time that one iteration of the job waits for a verification. A longer verification continues across iterations. */
 const turnMax = "60 seconds"
-/** The maximum number of findings that are logged, and that are kept in memory. */
+/** The maximum number of findings to log, and to keep in memory. */
 const loggedMax = 10
 export const keptFindings = 50
 
@@ -110,7 +110,7 @@ const look = Effect.fnUntraced(function* (
   ).pipe(Effect.ensuring(Effect.sync(() => (state.current = undefined))))
   state.found = findings.slice(0, keptFindings)
   if (findings.length > 0) {
-    yield* Effect.logError(`the books are wrong: verify has ${findings.length} findings`).pipe(
+    yield* Effect.logError(`the books are wrong: verify reports ${findings.length} findings`).pipe(
       Effect.annotateLogs(
         "findings",
         findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)

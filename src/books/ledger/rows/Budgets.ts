@@ -1,6 +1,6 @@
 /**
- * Reads and writes the rows of budgets. The transactions that reserve and settle a call change the budgets that count it. A call without budgets
- * reads and writes none of these rows.
+ * Reads and writes the rows of budgets. The transactions that reserve and settle a call change the budgets that count the call. A call without
+ * budgets reads and writes none of these rows.
  */
 import { monthOf } from "../../../kernel/Moment.ts"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -121,7 +121,7 @@ export function* load(
   return (rows as ReadonlyArray<BudgetRow>).map(budgetOf)
 }
 
-/** Groups the ids of budgets by anchor. Each of these anchors gets an array. */
+/** Groups the ids of budgets by anchor. Each of these anchors receives an array. */
 export const groupInto = (
   lists: Map<string, ReadonlyArray<string>>,
   anchors: Iterable<string>,

@@ -1,6 +1,6 @@
 /**
- * Stores the properties that calls share once, and refers to them by number. The writer caches the numbers by the identity of the `Dimensions`
- * object.
+ * Stores each combination of properties that calls share only once, and refers to it by number. The writer caches the numbers by the identity of the
+ * `Dimensions` object.
  */
 import { LabelBound } from "./LabelBound.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
@@ -25,7 +25,7 @@ export function* numberDimensions(
   numbers: WeakMap<Dimensions, number>,
   shared: Shared | undefined
 ): SqlSteps<NumberOf> {
-  // Keyed by content, because several objects may be equal.
+  // The key is the content, because several objects may be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
   const look = ({ at, dimensions }: { readonly at: number; readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
@@ -73,7 +73,7 @@ export const dimensionColumns = [
   "end_user"
 ] as const
 
-/** An absent value is stored as an empty string, because the unique index covers all columns. */
+/** Returns the row of dimensions. An absent value is stored as an empty string, because the unique index covers all columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions

@@ -1,5 +1,5 @@
 /**
- * Finds the entries of a billing account by source. Entries other than charges are in a partial index, which charges do not update. The number of a
+ * Finds the entries of a billing account by source. Entries other than charges are in a partial index that charges do not update. The number of a
  * charge is computed by counting the other entries after it.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -11,7 +11,7 @@ import type { PageOf } from "../../../kernel/Page.ts"
 import { entriesAmong } from "./RowLinks.ts"
 import type { CreditSource } from "../rules/Transaction.ts"
 
-/** The requested sources. `call` selects charges, which have no source. */
+/** The requested sources. `call` selects charges. They have no source. */
 export type EntrySources = "call" | ReadonlyArray<CreditSource>
 
 /** A page, with the number of entries on all pages and its own rows as `tollgate_ledger_entries e`, newest first. */
@@ -47,7 +47,7 @@ export const ofCalls = Effect.fnUntraced(function* (
         WHERE billing_account_id = ${account} AND source IS NOT NULL AND number >= ${from} AND number < ${to}`,
       ([row]) => row!.n
     )
-  /** Finds the number of the charge that `behind` other charges follow. */
+  /** Finds the number of the charge that is followed by `behind` other charges. */
   const numberOf = Effect.fnUntraced(function* (behind: number) {
     let [number, counted, passed] = [entries - behind, entries + 1, 0]
     while (counted > number) {

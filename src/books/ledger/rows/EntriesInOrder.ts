@@ -1,11 +1,11 @@
-/** The ledger entries of all accounts in the order of their rows, for the log of charges (`books/log`). */
+/** Reads the ledger entries of all accounts in the order of their rows, for the log of charges (`books/log`). */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { withDimensions } from "./Dimensions.ts"
 import { entriesAmong, offsetEvery } from "./RowLinks.ts"
 
-/** An entry with its row. Amounts are nano-USD in digits, as the database has them. */
+/** An entry with its row. Amounts are nano-USD as decimal strings, in the database's form. */
 export interface LoggedEntry {
   readonly seq: number
   readonly billing_account_id: string
@@ -41,26 +41,26 @@ const entryOf = (row: Row): LoggedEntry => ({
 
 const selectAfter = `SELECT ${columns} FROM tollgate_ledger_entries e WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
 
-/** Up to `most` entries after the row `seq`, up to the row `last`. */
+/** Reads up to `most` entries after the row `seq` and up to the row `last`. */
 export const entriesAfter = (
   sql: SqlClient,
   seq: number,
   last: number,
   most: number
 ): Effect.Effect<ReadonlyArray<LoggedEntry>, SqlError> =>
-  // As lists, which cost the driver less than half as much as objects.
+  // Arrays cost the driver less than half as much as objects.
   Effect.map(sql.unsafe(selectAfter, [seq, last, most]).values, (rows) =>
     (rows as unknown as ReadonlyArray<Row>).map(entryOf)
   )
 
-/** The newest row; 0 if there is none. */
+/** Returns the newest row; 0 if there is none. */
 export const lastEntry = (sql: SqlClient): Effect.Effect<number, SqlError> =>
   Effect.map(
     sql<{ readonly last: number }>`SELECT COALESCE(MAX(seq), 0) AS last FROM tollgate_ledger_entries`,
     ([row]) => row!.last
   )
 
-/** The number of entries from the row `from` to before the row `to`. */
+/** Counts the entries from the row `from` (inclusive) to the row `to` (exclusive). */
 export const entriesBetween = (sql: SqlClient, from: number, to: number): Effect.Effect<number, SqlError> =>
   Effect.map(
     sql<{ readonly n: number }>`SELECT count(*) AS n FROM tollgate_ledger_entries WHERE seq >= ${from} AND seq < ${to}`,
@@ -73,7 +73,7 @@ const read = (sql: SqlClient, account: string, from: number, to: number) =>
     (rows) => (rows as unknown as ReadonlyArray<Row>).map(entryOf)
   )
 
-/** The account's entry with this number. */
+/** Reads the account's entry with this number. */
 export const entryNumbered = (
   sql: SqlClient,
   account: string,
@@ -88,7 +88,7 @@ export interface ChargedCall {
   readonly at: number
 }
 
-/** The last block of `offsetEvery` entries that begins before this time. The entries of an account are in the order of time. */
+/** Finds the last block of `offsetEvery` entries that begins before this time. The entries of an account are in chronological order. */
 const blockBefore = Effect.fnUntraced(function* (sql: SqlClient, account: string, at: number) {
   const [head] = yield* sql<{ readonly owner: number; readonly entries: number }>`
     SELECT a.number AS owner, m.entries FROM tollgate_ledger_accounts a
@@ -104,7 +104,7 @@ const blockBefore = Effect.fnUntraced(function* (sql: SqlClient, account: string
   return { first: low * offsetEvery, entries: head?.entries ?? 0 }
 })
 
-/** The entry of a charge; `undefined` if the call cost nothing. */
+/** Finds the entry of a charge; `undefined` if the call cost nothing. */
 export const entryOfCharge = Effect.fnUntraced(function* (
   sql: SqlClient,
   { at, billing_account_id, usage_id }: ChargedCall
@@ -126,7 +126,7 @@ export interface PaidCall extends ChargedCall {
   readonly billing_source_tenant_id: string
 }
 
-/** The call with this usage id. */
+/** Finds the call with this usage id. */
 export const paidCall = (sql: SqlClient, usage_id: string): Effect.Effect<PaidCall | undefined, SqlError> =>
   Effect.map(
     sql<PaidCall>`SELECT r.id AS usage_id, r.at, r.tenant_id, d.billing_account_id, d.billing_source_tenant_id

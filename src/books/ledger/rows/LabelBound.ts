@@ -1,21 +1,21 @@
 /**
- * Limits how many combinations of tags and end users a tenant can store in a month, because each of them is a row that filters read. Beyond the
- * limit, a new combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets count each
- * call by its own labels.
+ * Limits the number of combinations of tags and end users that a tenant can store in a month, because each combination is a row that filters read.
+ * Beyond the limit, a new combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets
+ * count each call by its own labels.
  *
  * Where the specification is silent:
- * - A tenant can store about 100,000 combinations of tags and end users in a UTC month. Each process counts for itself, beginning when it starts.
+ * - A tenant can store about 100,000 combinations of tags and end users in a UTC month. Each process counts separately from its own start.
  */
 import { monthOf } from "../../../kernel/Moment.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
 
 const combinationsMax = 100_000
 const tenantsMax = 1_000
-/** A tenant with more combinations gets a bitmap instead of a set. */
+/** The maximum size of a set. A tenant with more combinations has a bitmap instead. */
 const fewMax = 1_000
 const bits = 2 ** 20
 
-/** The hashes of a tenant's combinations in a month. Combinations with the same hash count as one. */
+/** The hashes of a tenant's combinations in a month. Combinations with equal hashes count as one. */
 class Seen {
   private readonly few = new Set<number>()
   private bitmap: Uint32Array | undefined
@@ -76,7 +76,7 @@ export class LabelBound {
   }
 }
 
-/** Hashes with FNV-1a, folded into as many bits as the bitmap has. */
+/** Hashes a string with FNV-1a, folded to the number of bits in the bitmap. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

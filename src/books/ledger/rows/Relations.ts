@@ -1,4 +1,4 @@
-/** SQL for the checks of other modules, because only this module may name the tables of the books. */
+/** SQL for the checks of other modules. Only this module may refer to the tables of the books. */
 
 /** The sources of credit from outside. */
 export const outsideSet: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 /**
  * Handles calls that were released because their run seemed to have ended, but that still settle because their node was only slow or disconnected.
- * Such a call already has a usage record, at cost 0. That record gets another id, so that the usage id sent to the client names the charge. A second
- * settlement no longer finds the released record by its id, so a call is charged only once.
+ * Such a call already has a usage record, at cost 0. That record receives another id, so that the usage id sent to the client identifies the charge.
+ * A second settlement no longer finds the released record by its id, so a call is charged only once.
  */
 import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"
@@ -12,7 +12,7 @@ import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
 
-/** Loads those of the calls that were released, with the numbers of their dimensions. */
+/** Loads the released ones among the calls, with the numbers of their dimensions. */
 export function* load(
   calls: ReadonlyArray<string>
 ): SqlSteps<ReadonlyArray<{ readonly reservation: Reservation; readonly number: number }>> {
@@ -33,7 +33,7 @@ export function* load(
   }))
 }
 
-/** Gives the usage records of these released calls other ids. */
+/** Changes the ids of these released calls' usage records. */
 export function* rename(calls: ReadonlyArray<string>): SqlSteps<void> {
   if (calls.length > 0) yield* run(renameAll, [JSON.stringify(calls.map(usageOf))])
 }

@@ -7,10 +7,10 @@ import { withDimensions } from "./Dimensions.ts"
 
 export interface OpenCall {
   readonly id: string
-  /** When the call was admitted. */
+  /** The time of the admission. */
   readonly at: number
   readonly amount: Nano
-  /** The run of the process that admitted it. */
+  /** The run of the process that admitted the call. */
   readonly run: string
   readonly account_id: string
   readonly tenant_id: string

@@ -1,6 +1,6 @@
 /**
- * The rollup lag. A tenant's rollups sum its records up to the watermark. The records after that are the tail, which a reader adds to the rollups in
- * one statement. When the tail is long, it is folded into the rollups in the transaction that moves the watermark. In this way, many records of one
+ * The rollup lag. A tenant's rollups sum its records up to the watermark. The records after the watermark are the tail. A reader adds the tail to the
+ * rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark. In this way, many records of one
  * caller become one row in each rollup.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -10,16 +10,16 @@ import { tables } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
- * The length at which a tail is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this by the
- * number of calls that the tenant settled in the batch.
+ * The length at which a tail is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this length by
+ * the number of calls that the tenant settled in the batch.
  */
 export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/ledger/TailMax", {
   defaultValue: () => 256
 }) {}
 
 /**
- * The same length for a tenant whose calls another tenant has paid for. It is smaller, because a query for a team's total reads the tails of all
- * members.
+ * The corresponding length for a tenant whose calls another tenant has paid for. It is smaller because a query for a team's total reads the tails of
+ * all members.
  */
 export const pooledMax = 32
 
@@ -61,7 +61,7 @@ export interface TenantRow {
 /** Selects the records `r` in the tails of tenants. `tenants` is a query that returns their ids as `id`. */
 export const tailRecords = (tenants: string): string => `${before}${tenants}${behind}`
 
-/** Selects the same records together with their dimensions `d`. */
+/** Selects the records of `tailRecords` together with their dimensions `d`. */
 export const tails = (tenants: string): string => `${tailRecords(tenants)} ${withDimensions}`
 
 /** Returns `tails` as a fragment for a reader's statement. */

@@ -25,7 +25,7 @@ export type OwnerColumn = "tenant_id" | "account_id" | "billing_account_id"
 
 export interface Rollup {
   readonly table: "tollgate_usage_by_tenant" | "tollgate_usage_by_caller" | "tollgate_usage_by_payer"
-  /** The primary key, which consists of the owner, `grain` (if the table has several), `start` and further columns. */
+  /** The columns of the primary key: the owner, `grain` (if the table has several), `start` and further columns. */
   readonly columns: ReadonlyArray<string>
   readonly owner: ReadonlyArray<OwnerColumn>
   readonly keysOf: (dimensions: DimensionsRow, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
@@ -81,14 +81,14 @@ interface Sums {
   latency_ms: number
 }
 
-/** The sums of a tail's records that have the same dimensions and hour. */
+/** The sums of a tail's records with equal dimensions and hour. */
 interface Group {
   readonly dimensions: DimensionsRow
   readonly at: number
   readonly sums: Sums
 }
 
-// Groups the records before joining the dimensions, because sorting rows that already included them took half of the query's time.
+// Groups the records before joining the dimensions. Sorting rows that already included the dimensions took half of the query's time.
 const selectGroups = `SELECT d.*, g.* FROM (
     SELECT r.dimensions, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
       SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,

@@ -1,8 +1,8 @@
 /**
  * Links the rows of an account or tenant. Each row points to the previous one (`previous`). The newest entry of an account is stored with its
- * amounts, the newest record of a tenant in `tollgate_usage_heads`, and every 64th row in the offsets. A charge therefore does not have to update an
- * index by account, which would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the newest
- * row. A page at any depth takes at most 64 extra steps.
+ * amounts, the newest record of a tenant in `tollgate_usage_heads`, and every 64th row in the offsets. Therefore, a charge does not update an index
+ * by account. An update of that index would cost a random page each time. A range of numbers is read backwards from the first offset after it, or
+ * from the newest row. A page at any depth takes at most 64 extra steps.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -16,7 +16,7 @@ export interface Head {
   readonly owner: number
   /** `null` before the first row. */
   newest: number | null
-  /** When an account's newest entry was booked. It is used only with concurrent writers. */
+  /** The time of an account's newest entry. It is used only with concurrent writers. */
   readonly booked_at?: number
 }
 
@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links each row, which gets the `seq` at its index, to the owner's previous row, and makes it the head's newest row. */
+/** Links each row to the owner's previous row and makes it the head's newest row. A row's `seq` is the one at its index. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
@@ -43,7 +43,7 @@ export const link = <Row>(
   return links
 }
 
-/** Returns the rows that have an offset. */
+/** Returns the rows with an offset. */
 export const offsetsOf = <Row extends { readonly number: number }>(
   links: ReadonlyArray<Linked<Row>>
 ): ReadonlyArray<Linked<Row>> => links.filter(({ row }) => row.number % offsetEvery === 0)
@@ -70,8 +70,8 @@ export const tables = {
 type Table = keyof typeof tables
 
 /**
- * Walks an owner's rows backwards from the row at `start` (an expression of the head `h`), or else from the newest, while `more` holds for the row
- * `w`.
+ * Walks an owner's rows backwards from the row at `start` (an expression of the head `h`), or from the newest row if `start` is null, while `more`
+ * holds for the row `w`.
  */
 const walk = (sql: SqlClient, table: Table, owner: string, start: Fragment, more: Fragment): Fragment => {
   const { heads, rows } = tables[table]
@@ -110,6 +110,6 @@ export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: numbe
     SELECT ${sql.literal(columns)} FROM walk w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq`)} WHERE w.seq <= ${seq}`
 }
 
-/** Builds an expression for the number of a tenant's records. `tenant` is an SQL expression too. */
+/** Builds an expression for the number of a tenant's records. `tenant` is also an SQL expression. */
 export const recordsOf = (tenant: string): string =>
   `COALESCE((SELECT h.total FROM ${tables.r.heads} h WHERE h.id = ${tenant}), 0)`

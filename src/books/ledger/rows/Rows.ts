@@ -63,7 +63,7 @@ const debtsRead = (text: string): ReadonlyArray<Debt> =>
     amount: BigInt(amount)
   }))
 
-/** Writes debts as JSON; `null` if there are none. */
+/** Formats debts as JSON; `null` if there are none. */
 export const debtsWritten = (debts: Account["debts"]): string | null =>
   debts === undefined
     ? null
@@ -99,7 +99,7 @@ export const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArra
   r.tokens ?? 0
 ]
 
-/** Writes ids as a JSON array; null if there are none. The text is cached by the identity of `ids`. */
+/** Formats ids as a JSON array; `null` if there are none. The text is cached by the identity of `ids`. */
 const idsWritten = (ids: ReadonlyArray<string> | undefined): string | null => {
   if (ids === undefined) return null
   let text = writtenIds.get(ids)

@@ -1,16 +1,16 @@
 /**
- * The SQL requests of a running batch, which read, insert or change rows. A batch is a generator of these, so the same code runs synchronously on the
- * writer's thread and asynchronously with any `SqlClient`.
+ * The SQL requests of a running batch. They read, insert or change rows. A batch is a generator of requests, so the same code runs synchronously on
+ * the writer's thread and asynchronously with any `SqlClient`.
  */
 
-/** Reads rows. */
+/** A request to read rows. */
 export interface Query {
   readonly _tag: "Query"
   readonly text: string
   readonly params: ReadonlyArray<unknown>
 }
 
-/** Inserts rows into a table. `conflict` is the text after `ON CONFLICT`. */
+/** A request to insert rows into a table. `conflict` is the text after `ON CONFLICT`. */
 export interface Insert {
   readonly _tag: "Insert"
   readonly table: string
@@ -19,7 +19,7 @@ export interface Insert {
   readonly conflict?: string
 }
 
-/** Sets columns of rows. A row consists of the values of `columns`, then the value of the column `key`, which identifies it. */
+/** A request to set columns of rows. A row consists of the values of `columns`, followed by the value of the identifying column `key`. */
 export interface Change {
   readonly _tag: "Change"
   readonly table: string
@@ -28,14 +28,14 @@ export interface Change {
   readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
 }
 
-/** Runs a statement that returns no rows. */
+/** A request to run a statement that returns no rows. */
 export interface Run {
   readonly _tag: "Run"
   readonly text: string
   readonly params: ReadonlyArray<unknown>
 }
 
-/** Reads the rows of several independent queries in one round trip. */
+/** A request to read the rows of several independent queries in one round trip. */
 export interface All {
   readonly _tag: "All"
   readonly queries: ReadonlyArray<Query>

@@ -12,25 +12,25 @@ import { due, runSize } from "./SortedIndex.ts"
 import type { Run, Written } from "./SortedIndex.ts"
 
 export interface BackgroundIndexerContract {
-  /** Writes up to `most` of the runs that are due. Returns the number written. */
+  /** Writes up to `most` due runs. Returns the number of runs written. */
   readonly write: (most: number) => Effect.Effect<number, BooksUnavailable | Conflict>
-  /** Writes the runs that are due, repeatedly. `layerJobs` runs this job. */
+  /** The job that writes due runs. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
 export interface Indexing {
   readonly name: string
   readonly written: (sql: SqlClient, tenant: string) => Effect.Effect<Written, SqlError>
-  /** Must be deterministic, because two nodes may write the same run. */
+  /** Writes a run. It must be deterministic, because two nodes may write the same run. */
   readonly writeRun: (tenant: string, run: Run) => Effect.Effect<void, BooksUnavailable | Conflict | SqlError>
 }
 
-/** How many tenants, and how many records, are read at a time. */
+/** The number of tenants, and of records, to read at a time. */
 const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * The longest time that a batch takes, in milliseconds. If there are several writers, one may commit records with lower numbers than those already
+ * The longest duration of a batch, in milliseconds. If there are several writers, one may commit records with lower numbers than those already
  * checked, so a range is checked again after this time.
  */
 const batchMillis = 60_000
@@ -52,11 +52,11 @@ interface Parts extends Indexing {
 }
 
 interface State {
-  /** The tenants that may have a run that is due. */
+  /** The tenants that may have a due run. */
   readonly waiting: Set<string>
   /** The last record that was checked; `undefined` until all tenants have been checked. */
   seen: number | undefined
-  /** The ranges of records to check again, and when to do so. */
+  /** The ranges of records to check again, each with the time to do so. */
   again: Array<{ readonly from: number; readonly last: number; readonly at: number }>
 }
 
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* (indexing: Indexing) {
     Effect.suspend(() => write(runsInTurn)),
     (made) => (made > 0 ? pauseBusy : pauseIdle)
   )
-  // Records of other nodes may have become visible in another order, so check all tenants again.
+  // Other nodes' records may have become visible in another order, so all tenants are checked again.
   const takeOver = Effect.sync(() => {
     state.seen = undefined
     state.again = []

@@ -1,5 +1,5 @@
 /**
- * Totals for each API key, by UTC day and hour, model and endpoint, which the key's own usage view reads. They include the records of all tenants up
+ * Totals for each API key, by UTC day and hour, model and endpoint. The key's own usage view reads them. They include the records of all tenants up
  * to a row called their end. A reader adds the key's later records (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in
  * the transaction that moves the end, for the same reasons as in `ProviderTotals`.
  */

@@ -13,5 +13,5 @@ export class KeyTotalsIndexer extends Context.Tag("tollgate/ledger/KeyTotalsInde
   static readonly layerJobs = Loop.layer(KeyTotalsIndexer, ({ job }) => [job])
 }
 
-/** The holder of a key may query often, so readers should not have to add many records. */
+/** The holder of a key may query often, so few records should remain for readers to add. */
 const make = RowsIndexer.make({ name: "sums by key", enough: 2048, ...KeyTotals })

@@ -3,14 +3,14 @@
  * later records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction
  * fails if the end has changed since it was read, so only one of two nodes succeeds.
  *
- * - Batches fold only a tenant's own rollups. These rows belong to all tenants, so if batches folded them, the batches of all nodes would wait for
- *   each other.
+ * - Batches fold only a tenant's own rollups. The rows of provider totals belong to all tenants. If batches folded them, the batches of all nodes
+ *   would wait for each other.
  * - The totals of runs (`Totals`) are per tenant, but most tenants of a large service have fewer records than one run.
- * - The end is a row instead of a finished day, because no clock can tell that a day is over: a node's clock may be slow, a batch commits after its
- *   rows are dated, and the sandbox moves its clock. A late record comes after the end and is added to its own day. Each record is added once, so the
- *   totals never need correcting. `verify` still compares them.
- * - The end must not pass a row that may still be committed (`SafeHorizon`), nor the last existing row, because after a copy to the other engine the
- *   next row gets the number after the last one.
+ * - The end is a row instead of a finished day, because no clock can prove that a day is over: a node's clock may be slow, a batch commits after its
+ *   rows are dated, and the sandbox moves its clock. The row of a late record is after the end, and the record is added to its own day. Each record
+ *   is added once, so the totals never need correcting. `verify` still compares them.
+ * - The end must not pass a row that may still be committed (`SafeHorizon`), nor the last existing row, because the next row after a copy to the
+ *   other engine gets the number after the last row.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -32,7 +32,7 @@ export interface DailySum {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The amount charged, followed by the amount that balances could not cover. */
+  /** The charged amount, and the amount that balances could not cover. */
   readonly charged: Nano
   readonly uncollected: Nano
 }
@@ -54,7 +54,7 @@ const measures = {
   uncollected: "SUM(r.uncollected)"
 } as const
 
-/** Whether the measure is an amount. Amounts are read as text, because a sum may exceed the range in which a number is exact. */
+/** Returns whether the measure is an amount. Amounts are read as text, because a sum may exceed the range in which a number is exact. */
 const isAmount = (measure: string): boolean => measure === "cost" || measure === "uncollected"
 
 const columns = (expressionOf: (measure: keyof typeof measures) => string): string =>
@@ -143,7 +143,7 @@ const selectAmong = `SELECT ${keyOfRecord}, ${columns((measure) => asRead(measur
   FROM tollgate_usage_records r ${withDimensions}
   WHERE r.seq >= ? AND r.seq < ? AND r.at >= ? AND r.at < ? GROUP BY 1, 2, 3`
 
-/** Merges the sums for the same day, provider and model. */
+/** Merges the sums with equal day, provider and model. */
 export const together = (sums: ReadonlyArray<DailySum>): ReadonlyArray<DailySum> => {
   const found: Found = new Map()
   for (const sum of sums) put(found, sum)

@@ -1,13 +1,13 @@
 /**
- * Keeps records in the order of a value, as pairs of value and `seq` called places. Of records with equal values, the later one is greater. Blocks of
- * places are encoded as bytes, and several orders can be merged into one.
+ * Orders records by a value, as pairs of value and `seq` called places. Among records with equal values, the later one is greater. Blocks of places
+ * are encoded as bytes, and several orders can be merged into one.
  */
 import { exactMax, valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
 
 export type Direction = "asc" | "desc"
 
-/** Places in ascending order, as the value and the `seq` of each. */
+/** Places in ascending order: the value and the `seq` of each. */
 export interface RecordOrder {
   readonly values: ReadonlyArray<Value>
   readonly seqs: ReadonlyArray<number>
@@ -26,7 +26,7 @@ export const minus = (a: Value, b: Value): Value => {
 
 /** Sorts places by value. The input must be in the order of `seq`. */
 export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
-  // The sort is stable, so equal values stay in the order of `seq`.
+  // The sort is stable, so equal values remain in the order of `seq`.
   const order = Array.from(values, (_, i) => i).sort((a, b) => {
     const [left, right] = [values[a]!, values[b]!]
     return left < right ? -1 : left > right ? 1 : 0
@@ -82,7 +82,7 @@ interface Head {
  * there is one, and calls `drain` again.
  */
 export class Merge<Order> {
-  // A binary heap, in which the children of the element at `i` are at `2 * i + 1` and `2 * i + 2`.
+  // A binary heap. The children of the element at `i` are at `2 * i + 1` and `2 * i + 2`.
   private readonly heap: Array<Head & { readonly order: Order }> = []
   private readonly descending: boolean
 

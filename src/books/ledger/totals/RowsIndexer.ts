@@ -1,4 +1,4 @@
-/** Adds the records of all tenants to totals, in row order and shortly after the charge. All totals that have an end share this code. */
+/** Adds the records of all tenants to totals, in row order and shortly after the charge. All totals with an end share this code. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -12,17 +12,17 @@ import { Writer } from "../write/Writer.ts"
 import * as ProviderTotals from "./ProviderTotals.ts"
 
 export interface RowsIndexerContract {
-  /** Adds the records that are available, or part of them if the history is long. Returns whether it added any. */
+  /** Adds the available records, or part of them if the history is long. Returns whether it added any. */
   readonly add: Effect.Effect<boolean, BooksUnavailable>
-  /** Adds records once there are `enough`. `layerJobs` runs this job. */
+  /** The job that adds records once there are `enough`. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 
 export interface RowTotals {
   readonly name: string
   /**
-   * The number of new records from which it is worth adding them. A reader takes a microsecond for each record that was not added yet. On the other
-   * hand, if there are several writers, each run makes all of them wait a few milliseconds until the running batches end (`SafeHorizon`).
+   * The number of new records that makes an addition worthwhile. A reader spends a microsecond on each record that has not been added yet. On the
+   * other hand, if there are several writers, each run makes all of them wait a few milliseconds for the end of the running batches (`SafeHorizon`).
    */
   readonly enough: number
   readonly endOf: (sql: SqlClient) => Effect.Effect<number, SqlError>
@@ -30,7 +30,7 @@ export interface RowTotals {
   readonly adding: (end: number, to: number) => ReadonlyArray<Statement>
 }
 
-/** The maximum number of transactions per iteration. Each adds `pieceSize` records, which takes the writer a millisecond or two. */
+/** The maximum number of transactions per iteration. Each adds `pieceSize` records and takes the writer a millisecond or two. */
 const piecesMax = 64
 
 /** The pauses after an iteration that added records, and after one that did not. */
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  /** The last row before the safe horizon; 0 if the horizon cannot be determined right now. */
+  /** The last row before the safe horizon; 0 if the horizon cannot be determined at the moment. */
   const settledRow = sql.onDialectOrElse({
     pg: () => Effect.flatMap(SafeHorizon.find(sql, 0), (end) => ProviderTotals.lastRow(sql, end?.record ?? 0)),
     orElse: () => ProviderTotals.lastRow(sql)

@@ -1,11 +1,11 @@
 /**
- * The sorted index, which keeps a tenant's records in the order of a value for sorted pages. A database index by value would make every charge touch
- * a random page. Instead, every `runSize` records of a tenant form a sorted run, which is written once all of them exist, and every `fanOut` runs are
+ * The sorted index. It stores a tenant's records in the order of a value for sorted pages. A database index by value would make every charge touch a
+ * random page. Instead, every `runSize` records of a tenant form a sorted run. A run is written once all its records exist. Every `fanOut` runs are
  * merged into a run of the next level. A run never changes. Readers themselves sort the records after the last run and the partial runs at the ends
  * of a window. `SortedIndexer` writes the runs.
  *
- * On a level whose runs contain `n` records, run `i` begins with the record number `i * n + 1`. Its places (value and row) are stored in blocks,
- * which are found by their first place.
+ * On a level whose runs contain `n` records, run `i` begins with the record number `i * n + 1`. Its places (value and row) are stored in blocks. A
+ * block is found by its first place.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -45,7 +45,7 @@ export interface Run {
 /** The number of a tenant's runs, by level. */
 export type Written = ReadonlyArray<number>
 
-/** Selects an INTEGER column or expression in the form that `valueRead` takes: as text if a JavaScript number would not be exact. */
+/** Selects an INTEGER column or expression in the form that `valueRead` accepts: as text if a JavaScript number would not be exact. */
 export const exact = (expression: string): string =>
   `CASE WHEN abs(${expression}) > ${Number.MAX_SAFE_INTEGER} THEN CAST(${expression} AS TEXT) ELSE ${expression} END`
 
@@ -128,9 +128,9 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
   return { next, from }
 }
 
-/** Finds the index of the first place after `after` in the direction; outside the block if there is none. */
+/** Finds the index of the first place after `after` in the direction. The index is outside the block if there is none. */
 const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, direction: Direction): number => {
-  // Search for the first place greater than `after` or, if descending, the last one less than it.
+  // Search for the first place greater than `after` or, if descending, for the last place less than `after`.
   let [low, high] = [0, seqs.length]
   const isLow = (i: number) => {
     const value = values[i]!
@@ -199,7 +199,7 @@ export const walk = Effect.fnUntraced(function* (
   }
 })
 
-/** How many blocks, and how many records, to read before yielding to other fibers. */
+/** The number of blocks, and of records, to read before yielding to other fibers. */
 const readsInTurn = 16
 const recordsInTurn = 512
 
@@ -213,7 +213,7 @@ export const due = (records: number, has: Written): ReadonlyArray<Run> => {
     next[level]! += 1
     if (level + 1 < has.length && (next[level + 1]! + 1) * fanOut <= next[level]!) add(level + 1)
   }
-  // Begin with the runs that an earlier iteration left.
+  // Begin with the runs that an earlier iteration left unwritten.
   for (let level = 1; level < has.length; level++) {
     while ((next[level]! + 1) * fanOut <= next[level - 1]!) add(level)
   }
@@ -290,14 +290,14 @@ const blockOf = (sort: Sort, places: RecordOrder.RecordOrder): Block => ({
 export const blocksOf = (sql: SqlClient, tenant: string, run: Run) =>
   run.level === 0 ? blocksOfRecords(sql, tenant, run) : blocksOfRuns(sql, tenant, run)
 
-/** Writes a block of a run. If the block already exists, it is equal and is left alone. */
+/** Writes a block of a run. If the block already exists, it is equal and remains unchanged. */
 export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, sort, value }: Block): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq, places)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   params: [tenant, sort, level, run, value, seq, places]
 })
 
-/** Records that this run and all earlier ones are written. */
+/** Records that this run and all earlier runs are written. */
 export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_runs (tenant_id, level, runs) VALUES (?, ?, ?)
     ON CONFLICT (tenant_id, level) DO UPDATE SET runs = excluded.runs WHERE tollgate_usage_sorted_runs.runs < excluded.runs`,
@@ -335,7 +335,7 @@ const digest = (blocks: ReadonlyArray<Omit<Block, "sort">>): string => {
   return `${blocks.length} blocks ${hash.digest("hex").slice(0, 16)}`
 }
 
-/** Lists all runs that are written. */
+/** Lists all written runs. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant_id: string; readonly level: number; readonly runs: number }>`

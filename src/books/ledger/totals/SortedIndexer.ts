@@ -26,8 +26,8 @@ const make = Effect.gen(function* () {
   const { submit } = yield* Writer
 
   /**
-   * Writes a run. It is used only once its last transaction has committed, so blocks that a crash left behind are not read until the run has been
-   * written again.
+   * Writes a run. A run is used only once its last transaction has committed, so blocks left by a crash are not read until the run has been written
+   * again.
    */
   const writeRun = Effect.fnUntraced(function* (tenant: string, run: Run) {
     const blocks = yield* SortedIndex.blocksOf(sql, tenant, run)

@@ -1,7 +1,7 @@
 /**
  * Pre-aggregated totals for each run of a tenant's records. They serve sums by any dimension and help to find filtered records. The runs are those on
- * the lower two levels of `SortedIndex`. A run's totals are one row, which is written once all its records exist (`TotalsIndexer`) and never changes.
- * Records after the last run are read directly.
+ * the lower two levels of `SortedIndex`. A run's totals are one row. It is written once all records of the run exist (`TotalsIndexer`), and never
+ * changes. Records after the last run are read directly.
  *
  * The row contains three byte strings:
  * - `sums`: the sums by hour and dimensions;
@@ -23,7 +23,7 @@ import type { Statement } from "../rules/Transaction.ts"
 import { valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
 
-/** The sums of an hour's calls that have the same dimensions. */
+/** The sums of an hour's calls with equal dimensions. */
 export interface Sum {
   /** Hours since 1970. */
   readonly hour: number
@@ -36,7 +36,7 @@ export interface Sum {
   readonly cost: Value
 }
 
-/** Receives a sum as separate arguments, because millions of objects would be slow. */
+/** A function that receives a sum as separate arguments, because millions of objects would be slow. */
 export type Give = (
   hour: number,
   dimensions: number,
@@ -103,7 +103,7 @@ export const decodeCounts = (
   }
 }
 
-/** Adds up the sums for the same hour and dimensions. */
+/** Adds up the sums with equal hour and dimensions. */
 class Adding {
   private readonly hours = new Map<number, Map<number, { -readonly [Name in keyof Sum]: Sum[Name] }>>()
 
@@ -159,8 +159,8 @@ export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, 
 const numbersOf = ({ level, run }: Run): Range => ({ from: run * sizes[level]! + 1, to: (run + 1) * sizes[level]! + 1 })
 
 /**
- * Finds the runs that overlap the range, in order. `isWhole` tells whether the range contains the entire run, and `rest` is the numbers that no run
- * covers.
+ * Finds the runs that overlap the range, in order. `isWhole` states whether the range contains the entire run. `rest` contains the numbers that no
+ * run covers.
  */
 export const touching = (range: Range, has: Written) => {
   const end = has[0]! * runSize + 1
@@ -177,10 +177,10 @@ export const touching = (range: Range, has: Written) => {
   }
 }
 
-/** How many runs one statement reads, by level. This is a millisecond or two of work. */
+/** The number of runs that one statement reads, by level. Reading them takes a millisecond or two. */
 const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [8, 1] }
 
-/** Reads one part of the runs' totals, in order, yielding to other fibers in between. */
+/** Reads one part of the runs' totals, in order, and yields to other fibers between runs. */
 export const each = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -264,7 +264,7 @@ export interface RunTotals extends Run {
 
 type RecordRow = readonly [at: number, dimensions: number, success: number, tokens: number, cost: number | string]
 
-/** How many records to read before yielding to other fibers. */
+/** The number of records to read before yielding to other fibers. */
 const recordsInTurn = 512
 
 const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {

@@ -3,7 +3,7 @@
  * follow.
  */
 
-/** A number if that is exact, or else a bigint. Numbers and bigints can be compared with each other. */
+/** A number if a number is exact, otherwise a bigint. Numbers and bigints can be compared with each other. */
 export type Value = number | bigint
 
 export const exactMax = Number.MAX_SAFE_INTEGER
@@ -72,7 +72,7 @@ export class VarintReader {
     while (this.bytes[this.at++]! >= 128);
   }
 
-  /** Reads the next value, which must be exact as a JavaScript number. */
+  /** Reads the next value. It must be exact as a JavaScript number. */
   number(): number {
     return this.next() as number
   }

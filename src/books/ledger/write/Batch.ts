@@ -22,13 +22,13 @@ import type { Account, Dimensions, Outcome, Posting, Reservation, Transaction } 
 
 /**
  * The writer's cache of rows that earlier batches read or wrote. It is valid as long as no other writer changes the tables of the books and every
- * batch that used it was committed. Otherwise it must `forget`.
+ * batch that used it was committed. Otherwise, the writer must call `forget`.
  */
 export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
-  /** `undefined` if there is no such budget. */
+  /** The budgets by id; `undefined` if a budget does not exist. */
   readonly budgets = new Map<string, Budget | undefined>()
   /** The ids of the budgets at each anchor. */
   readonly anchors = new Map<string, ReadonlyArray<string>>()
@@ -47,7 +47,7 @@ export class Memory {
   readonly known: ConcurrentBatch.Known | undefined
   #written: Books.Draft | undefined
 
-  /** A rollup lag is folded at `tailMax` records (`RollupLag`). */
+  /** Creates an empty cache. A rollup lag is folded at `tailMax` records (`RollupLag`). */
   constructor(tailMax: number, known?: ConcurrentBatch.Known) {
     this.tailMax = tailMax
     this.known = known
@@ -100,7 +100,7 @@ export class Memory {
     if (budget !== undefined && budget.start > this.begun) this.begun = budget.start
   }
 
-  /** Caches the last batch's reservations, now that it is committed. */
+  /** Caches the last batch's reservations after its commit. */
   committed(): void {
     if (this.known === undefined || this.#written === undefined) return
     this.known.keep(this.#written, this.dimensions)
@@ -109,8 +109,8 @@ export class Memory {
 }
 
 /**
- * The cache is cleared when it contains more accounts, tenants or applications than this. Reservations need no limit, because only open ones are
- * cached.
+ * The cache is cleared when it contains more accounts, tenants or applications than this. Reservations need no limit, because only open reservations
+ * are cached.
  */
 const rememberedMax = 10_000
 
@@ -120,7 +120,7 @@ export interface Seqs {
   readonly records: ReadonlyArray<number>
 }
 
-/** The last entry and record, and when they were booked. */
+/** The last entry and record, with their times. */
 interface End {
   readonly entry: number
   readonly entry_at: number
@@ -129,7 +129,7 @@ interface End {
 }
 
 /**
- * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards it must commit, or roll back and make the
+ * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards, it must commit, or roll back and make the
  * memory forget.
  */
 export function* run(
@@ -157,7 +157,7 @@ export function* run(
   return outcomes
 }
 
-/** Runs a transaction with statements inside a savepoint, which a refusal rolls back. */
+/** Runs a transaction with statements inside a savepoint. A refusal rolls back to the savepoint. */
 function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction): SqlSteps<Outcome> {
   const attempted = Books.attempt(draft, postings)
   if (Either.isLeft(attempted)) return Books.refused(attempted.left)
@@ -184,7 +184,7 @@ interface Loaded {
   readonly seqs?: Seqs
 }
 
-/** Locks the rows that the batch touches and loads them. This is for concurrent writers. */
+/** Locks and loads the rows that the batch touches. Only concurrent writers need the locks. */
 function* loadLocked(
   transactions: ReadonlyArray<Transaction>,
   now: number,
@@ -203,7 +203,7 @@ function* loadLocked(
 
 const noSpending: Books.Books["spending"] = new Map()
 
-/** Loads the spending of the applications that get a limit in this batch. */
+/** Loads the spending of the applications that receive a limit in this batch. */
 function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): SqlSteps<Books.Books["spending"]> {
   let spending: Map<string, Books.Spending> | undefined
   for (const { postings } of transactions) {
@@ -462,7 +462,7 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSt
   yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
 }
 
-/** Inserts the tenants that get their first records, and assigns their numbers. */
+/** Inserts tenants at their first record and assigns their numbers. */
 function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: Memory): SqlSteps<void> {
   const fresh = [...written.keys()].filter((tenant) => !tenantHeads.has(tenant))
   if (fresh.length === 0) return

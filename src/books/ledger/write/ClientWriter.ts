@@ -22,7 +22,7 @@ interface Waiting {
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const reserved = Effect.scoped(sql.reserve)
-  /** The only connection of SQLite's client, which identifies this client's transactions. */
+  /** The only connection of SQLite's client. It identifies this client's transactions. */
   const own = yield* Effect.flatMap(
     Effect.serviceOption(TransactionConnection),
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
@@ -74,7 +74,7 @@ export const make = Effect.gen(function* () {
     return step.value
   })
 
-  /** Whether the last batch failed because of the database. While this is set, the writer does not wait for locks. */
+  /** Whether the last batch failed because of the database. While it is set, the writer does not wait for locks. */
   let down = false
 
   /** Runs a batch as a database transaction. A failure never leaves the connection inside a transaction. */
@@ -116,7 +116,7 @@ export const make = Effect.gen(function* () {
           const refusal = new BooksUnavailable({ maybe_written: isFailedCommit(exit.cause) })
           return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, refusal), { discard: true })
         }
-        // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
+        // A transaction that breaks the database's own rules must not fail the others, so each transaction is run alone.
         return waiting.length > 1
           ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
           : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
@@ -136,7 +136,7 @@ export const make = Effect.gen(function* () {
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
     batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
-  // Transactions that were submitted before closing are committed, and later ones are refused.
+  // Transactions submitted before closing are committed, and later transactions are refused.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
@@ -186,8 +186,8 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * Begins with IMMEDIATE, which takes the write lock first, so that rows cannot change between reading and writing. SQLite's own wait for the lock is
- * turned off here, because it would block this thread.
+ * Begins with IMMEDIATE to take the write lock first, so that rows cannot change between reading and writing. SQLite's own wait for the lock is
+ * disabled here, because it would block this thread.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
   // SQLite applies this pragma when it is prepared, so do not prepare it early.
@@ -228,7 +228,7 @@ const realSleep = (millis: number): Effect.Effect<void> =>
 const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
 
-/** Turns a failure into a defect, because a transaction that breaks the database's rules is its caller's fault. */
+/** Converts a failure to a defect, because a transaction that breaks the database's rules is a bug in its caller. */
 const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
   if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
   const error = Cause.squash(cause)

@@ -1,10 +1,10 @@
 /**
- * Encodes transactions and outcomes as a tape for the writer's thread. A tape holds numbers in one array and strings in another, which are read in
- * the order in which they were written. Every call needs this twice, and a tape takes half the time of positional JSON and a sixth of that of a
- * structured clone. The postings of a call are encoded field by field. All others are rare and use JSON, with money as `{ nano: "…" }` and bytes as
- * `{ bytes: "…" }`.
+ * Encodes transactions and outcomes as a tape for the writer's thread. A tape contains numbers in one array and strings in another. They are read in
+ * the order in which they were written. Every call is encoded twice. A tape takes half the time of positional JSON and a sixth of the time of a
+ * structured clone. The postings of a call are encoded field by field. All other postings are rare and use JSON, with money as `{ nano: "…" }` and
+ * bytes as `{ bytes: "…" }`.
  *
- * Payers, facts and error types recur. Such a term is sent once, and after that only its number is sent.
+ * Payers, facts and error types recur. Each of these terms is sent only once; later messages contain its number.
  */
 import { detailNames } from "../../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
@@ -33,7 +33,7 @@ export interface Sender<A> {
   readonly encode: (items: ReadonlyArray<A>) => Tape
 }
 
-/** Decodes the tapes of one sender, in the order in which they were sent. */
+/** A decoder for the tapes of one sender, in the order in which they were sent. */
 export interface Receiver<A> {
   readonly decode: (tape: Tape) => ReadonlyArray<A>
 }
@@ -41,8 +41,8 @@ export interface Receiver<A> {
 type Term = object | string | null
 
 /**
- * The number of terms after which numbering restarts, which allows eight for each of four thousand callers. If more callers are active, the same
- * terms are sent repeatedly, and the thread looks up their dimensions in the database each time.
+ * The number of terms after which numbering restarts. It allows eight terms for each of four thousand callers. If more callers are active, terms are
+ * sent repeatedly, and the thread looks up their dimensions in the database each time.
  */
 const termsMax = 32_768
 
@@ -204,7 +204,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       return pen.number(posting.tokens.most)
     case "Settle": {
       const { outcome } = posting
-      // It is rare that a fallback served the call.
+      // A fallback rarely serves a call.
       if (outcome.served !== undefined) return spell(transaction, pen)
       const details = outcome.token_details
       pen.number(details === undefined ? settle : settleWithDetails)
@@ -294,7 +294,7 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
   switch (result?._tag) {
     case "Reserved":
-      // It is rare that a budget bars a way to serve the call.
+      // A budget rarely bars a way to serve the call.
       if (result.within?.refusal !== undefined) return spell(outcome, pen)
       pen.number(result.within === undefined ? reserve : reserveWithin)
       pen.term(result.source)
@@ -360,7 +360,7 @@ const readOutcome = (eye: Decoder): Answered => {
 const spell = (value: unknown, pen: Encoder): void => {
   pen.number(spelled)
   pen.text(
-    // Read from `this`, because `part` is already the result of the buffer's `toJSON`.
+    // The value is read from `this`, because `part` is already the result of the buffer's `toJSON`.
     JSON.stringify(value, function (this: Record<string, unknown>, key, part) {
       const raw = this[key]
       if (raw instanceof Uint8Array) return { bytes: Buffer.from(raw).toString("base64") }

@@ -1,14 +1,15 @@
 /**
- * Detects a stalled writer, one that has not replied within the limit while a caller waits. The waiting callers get `BooksUnavailable`, and
- * new transactions are refused immediately until the writer replies again. The watch uses real time, independently of the test clock.
+ * Detects a stalled writer. A writer is stalled if it has not replied within the limit while a caller waits. The waiting callers get
+ * `BooksUnavailable`, and new transactions are refused immediately until the writer replies again. The watch uses real time, independently of the
+ * test clock.
  */
 import { Effect } from "effect"
 
 export interface CommitWatch {
   readonly isStalled: () => boolean
-  /** Call this before a caller begins to wait. */
+  /** Starts the watch. It must be called before a caller begins to wait. */
   readonly begin: () => void
-  /** Call this when a reply arrives. */
+  /** Records a reply. It must be called when a reply arrives. */
   readonly progress: () => void
   /** Stops watching and ends a stall. */
   readonly stop: () => void
@@ -24,10 +25,10 @@ export interface CommitWatchSettings {
 
 export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettings): CommitWatch => {
   let stalled = false
-  /** When the last reply arrived, or when the wait began if that was later. */
+  /** The time of the last reply, or the start of the wait if it was later. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
-  // The commit being awaited keeps the process alive. The timer must not.
+  // The awaited commit keeps the process alive. The timer must not.
   const wait = (millis: number) => {
     timer = setTimeout(look, millis).unref()
   }

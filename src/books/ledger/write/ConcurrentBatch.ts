@@ -1,12 +1,12 @@
 /**
  * Runs a batch while other writers may write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
- * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock stay valid until the commit. A batch that
- * contains statements from other modules first takes one more lock, so only one such batch runs at a time across all nodes, as on SQLite. Charges do
- * not take that lock.
+ * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock remain valid until the commit. A batch
+ * with statements from other modules first takes an additional lock, so only one of these batches runs at a time across all nodes, as on SQLite.
+ * Charges do not take that lock.
  *
- * Locking and reading take a single round trip. This requires the numbers of the rows, which never change, so a node caches them (`Known`). Only
- * budgets and debts need a second round trip. Each tenant's head and account, which are locked in any case, store the number of the tenant's budgets,
- * and setting a budget locks both. Every batch that reserves looks up the budgets that count all tenants.
+ * Locking and reading take a single round trip. This requires the numbers of the rows. The numbers never change, so a node caches them (`Known`).
+ * Only budgets and debts need a second round trip. Each tenant's head and account store the number of the tenant's budgets. Both rows are locked in
+ * any case, and setting a budget locks both. Every batch that reserves looks up the budgets that count all tenants.
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
@@ -23,7 +23,7 @@ import { pooledMax, tailColumns } from "../rows/RollupLag.ts"
 import { everyone } from "../rules/Budget.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
-/** This node's lease has lapsed and another node has ended its run, which can admit no more calls. */
+/** This node's lease has lapsed, and another node has ended its run. The run can admit no more calls. */
 export class LeaseLost extends Error {
   constructor() {
     super("this node's lease has lapsed")
@@ -41,22 +41,22 @@ interface KnownAccount {
   readonly tenant_id: string
 }
 
-/** A node's cache of rows that never change once they are committed. Its connections share it, and only committed rows enter it. */
+/** A node's cache of rows that never change once they are committed. The node's connections share the cache. It contains only committed rows. */
 export class Known {
   readonly accounts = new Map<string, KnownAccount>()
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
   readonly numbers = new WeakMap<Dimensions, number>()
-  /** The calls that this node has reserved. If another node settles a call, it stays here until the cache is cleared. */
+  /** The calls that this node has reserved. If another node settles a call, the call remains here until the cache is cleared. */
   readonly calls = new Map<string, OpenCall>()
   readonly select = selectNumbers
 
-  /** Makes room for the rows of a batch. Concurrent batches hold their own references to the entries they have read. */
+  /** Makes room for the rows of a batch. Concurrent batches have their own references to the entries that they read. */
   trim(): void {
     for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
   }
 
-  /** Caches what a committed batch has written. */
+  /** Caches the rows that a committed batch has written. */
   keep({ released, reserved }: Books.Draft, numbers: WeakMap<Dimensions, number>): void {
     for (const reservation of reserved.values()) {
       const number = numbers.get(reservation.dimensions)!
@@ -131,7 +131,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
 /** Returns a node's run without the prefix of a held call (`books/gate/Gate`). */
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
-/** The maximum number of entries that a posting writes, not counting the payment of debts. */
+/** Returns the maximum number of entries that a posting writes, excluding the payment of debts. */
 const entriesAtMost = ({ _tag }: Posting): number => {
   if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve")
     return 0
@@ -170,8 +170,8 @@ const budgetsOf = (
 }
 
 /**
- * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row, and no later row may
- * have an earlier time. `seqs` contains the numbers of the new rows. They are taken under the locks, so they ascend within an account or a tenant.
+ * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row. No later row may have
+ * an earlier time. `seqs` contains the numbers of the new rows. The numbers are taken under the locks, so they ascend within an account or a tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
@@ -186,7 +186,7 @@ export function* load(
   const tenants = yield* learnTenants(touched.tenants, known)
 
   const questions: Array<Query> = []
-  /** Adds a query if it is needed, and returns a function that gets its rows. */
+  /** Adds a query if it is needed, and returns a function that returns its rows. */
   const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
     if (!isNeeded) return () => []
     const place = questions.push(asked(text, params)) - 1
@@ -200,7 +200,7 @@ export function* load(
   const heads = ask(tenants.size > 0, lockHeads, owners)
   // A batch that only opens accounts has no rows to lock, but it must lock the table before it takes numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
-  // Use a separate statement after the lock, because it sees what was committed during the wait for the lock.
+  // A separate statement after the lock sees the commits during the wait for the lock.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const ofEveryone = ask(touched.reserves, selectOfEveryone)
@@ -209,7 +209,7 @@ export function* load(
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
   for (const { id } of reservations()) remember(calls.get(id)!, memory)
-  // Read these after locking the tenants, because a late settlement holds these locks until it commits.
+  // These are read after the tenants are locked, because a late settlement holds these locks until it commits.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
   for (const released of yield* Released.load(ended)) remember(released, memory)
   const seen: Seen = { bookedAt: 0, debts: 0, limited: new Set() }
@@ -237,7 +237,7 @@ export function* load(
 interface Seen {
   /** The time of the owners' newest row. */
   bookedAt: number
-  /** How many debts the accounts have. */
+  /** The number of the accounts' debts. */
   debts: number
   /** The tenants with budgets or key limits, and `everyone` if there are budgets that count all tenants. */
   readonly limited: Set<string>
@@ -364,7 +364,7 @@ function* learnAccounts(
   return accounts
 }
 
-/** Returns the tenants, by number. A tenant without records gets its number and head here. */
+/** Returns the tenants, by number. Creates the number and head of a tenant without records. */
 function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<ReadonlyMap<number, string>> {
   const tenants = new Map<number, string>()
   const unknown: Array<string> = []
@@ -382,7 +382,7 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<Readonl
   if (tenants.size === ids.size) return tenants
   yield* run(insertTenants, list)
   yield* run(insertHeads, list)
-  // Do not cache these yet, because this batch is not committed.
+  // These are not cached yet, because this batch is not committed.
   for (const { id, number } of yield* query(selectTenantNumbers, list)) tenants.set(number, id)
   return tenants
 }
@@ -438,7 +438,7 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
-/** Selects the rollup lag of the tenants whose record count passes a multiple of `step` with `added` more records. Only these are folded. */
+/** Selects the rollup lag of the tenants whose record count passes a multiple of `step` with `added` more records. Only these lags are folded. */
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
@@ -452,7 +452,7 @@ const nextSeqs = `SELECT
 const numbersOf = (list: string | null | undefined): ReadonlyArray<number> =>
   list === null || list === undefined ? [] : list.split(",").map(Number)
 
-/** Writes numbers as a single array parameter. */
+/** Formats numbers as a single array parameter. */
 const numberArray = (numbers: Iterable<number>): string => `{${[...numbers].join(",")}}`
 
 const textArray = (texts: ReadonlyArray<string>): string => `{${texts.map(quoted).join(",")}}`

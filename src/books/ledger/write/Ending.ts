@@ -4,8 +4,8 @@ import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Statement } from "../rules/Transaction.ts"
 
 /**
- * Rows that the old secret protected can no longer be matched or decrypted. `count` counts these rows, `statements` invalidates them, and `notice`
- * reports their number to the operator.
+ * The cleanup of rows that the old secret protected. They can no longer be matched or decrypted. `count` counts these rows, `statements` invalidates
+ * them, and `notice` reports their number to the operator.
  */
 export interface Ending {
   readonly count: (sql: SqlClient, now: number) => SqlStatement<{ readonly n: number }>

@@ -4,13 +4,13 @@
  * so batches can run concurrently on one node or on several.
  *
  * Where the specification is silent:
- * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back and retried as a
- *   whole.
- * - If the connection ends before COMMIT is sent, nothing was written. If it ends later, the node opens another connection and asks PostgreSQL for
- *   the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written: settlements are submitted again, which
- *   changes nothing if they were written, and other callers get `maybe_written`.
- * - A stalled batch may still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles such a
- *   call, because the settlement would not find the reservation, which would then never be released.
+ * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back, and the complete
+ *   batch is retried.
+ * - If the connection closes before COMMIT is sent, nothing was written. If it closes later, the node opens another connection and asks PostgreSQL
+ *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written: settlements are submitted again
+ *   (repeating a written settlement changes nothing), and other callers get `maybe_written`.
+ * - A stalled batch may still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles one of
+ *   these calls. The settlement would not find the reservation, and the reservation would never be released.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -50,18 +50,18 @@ interface Lane {
 /** The pause between connection attempts, in milliseconds. */
 const reconnectPause = 200
 
-/** How much longer the driver waits than the server before it times out, in milliseconds. */
+/** The additional time that the driver waits after the server's own timeout, in milliseconds. */
 const graceMillis = 1_000
 
 /**
- * How long a node may be silent during a batch, as a share of the commit limit. After that, the server treats the node as frozen and releases the
+ * The longest silence of a node during a batch, as a share of the commit limit. After that, the server treats the node as frozen and releases the
  * batch's locks before other batches reach their limit.
  */
 const silentShare = 0.5
 
 /**
- * Makes the server plan each batch statement only once per connection. By default, it plans most of them on every execution, which took two fifths of
- * its work. A cached plan must stay efficient as the tables grow, so these settings restrict it to looking up rows one by one through an index.
+ * Makes the server plan each batch statement only once per connection. By default, the server plans most of them at every execution. Planning took
+ * two fifths of its work. A cached plan must remain efficient as the tables grow, so these settings restrict it to single-row lookups in an index.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -72,12 +72,12 @@ const planning = [
   .map((setting) => `-c ${setting}`)
   .join(" ")
 
-/** While a batch runs, another starts only if at least this many transactions are waiting. Fewer than that wait and form the next batch. */
+/** While a batch runs, another starts only if at least this many transactions are waiting. Fewer transactions wait and form the next batch. */
 const companyMin = 32
 
 /**
  * After a batch of at least `gatherMin` transactions starts, the next one starts at least `gatherMillis` later, unless it is full before then. Under
- * load, this yields fewer and larger batches, which cost the node and the server less. With few callers, nothing waits.
+ * load, the pause yields fewer and larger batches. They cost the node and the server less. With few callers, no transaction waits.
  */
 const gatherMin = 8
 const gatherMillis = 3
@@ -86,7 +86,7 @@ const gatherMillis = 3
 const racesMax = 20
 const duplicatesMax = 2
 
-/** The connection ended before the server confirmed a commit, so the commit may have succeeded. */
+/** The connection closed before the server confirmed a commit, so the commit may have succeeded. */
 class MaybeWritten extends Error {
   constructor() {
     super("a commit was not confirmed")
@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
     limit,
     isAnyoneWaiting: isBusy,
     onStall: () => {
-      // Let running batches continue, because their transactions may still be committed.
+      // Running batches continue, because their transactions may still be committed.
       for (const lane of lanes) {
         lane.late = reservedBy(lane.batch)
         for (const { resume } of lane.batch) resume(new BooksUnavailable({ maybe_written: true }))
@@ -149,7 +149,7 @@ const make = Effect.gen(function* () {
       options: planning,
       idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
       connectionTimeoutMillis: limit,
-      // If the server fails to report its own timeout, the driver ends the connection.
+      // If the server fails to report its own timeout, the driver closes the connection.
       query_timeout: limit + graceMillis
     })
     client.on("error", () => {
@@ -186,7 +186,7 @@ const make = Effect.gen(function* () {
     } catch (error) {
       lane.memory.forget()
       if (isConnectionFault(error)) {
-        // Drop the cache, because the next connection may reach another server that lacks the last commits.
+        // The cache is dropped, because the next connection may reach another server that lacks the last commits.
         known = new Known()
         forget(lane)
       } else if (lane.client === client) {
@@ -197,8 +197,8 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Whether a transaction may have been committed although its commit was not confirmed. Polls until the server reports an outcome. Even the outcome
-   * "committed" proves nothing, because a crashed server can reuse transaction ids that it had not flushed.
+   * Returns whether a transaction may have been committed although its commit was not confirmed. Polls until the server reports an outcome. Even the
+   * outcome "committed" proves nothing, because a crashed server can reuse transaction ids that it had not flushed.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not confirmed; looking up its outcome", String(why)))
@@ -211,7 +211,7 @@ const make = Effect.gen(function* () {
         const status = rows[0]?.status
         if (status !== "in progress") return status === "committed"
       } catch {
-        // Ask again.
+        // The loop polls again.
       } finally {
         client.end().catch(() => {})
       }
@@ -238,7 +238,7 @@ const make = Effect.gen(function* () {
           for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
-        // A transaction that violates a database constraint must not make the others fail, so run each one alone.
+        // A transaction that violates a database constraint must not make the others fail, so each transaction is run alone.
         if (batch.length > 1) for (const one of batch) await answer(lane, [one])
         else batch[0]!.resume(Effect.die(error))
         return
@@ -253,7 +253,7 @@ const make = Effect.gen(function* () {
         await pause(early)
         continue
       }
-      // Divide a long queue among the idle lanes, so that one batch can be built while another commits.
+      // A long queue is divided among the idle lanes, so that one batch can be built while another commits.
       const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
       const size = Math.min(share, batchMax)
       gatherUntil = size < gatherMin ? 0 : performance.now() + gatherMillis
@@ -310,7 +310,7 @@ const make = Effect.gen(function* () {
     })
 })
 
-/** The writer over PostgreSQL. */
+/** The writer for PostgreSQL. */
 export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, watched)))
 
 const noCalls: ReadonlySet<string> = new Set()
@@ -347,7 +347,7 @@ class Pipe {
 
   /** Commits, or fails with a statement's error. `onLost` runs if the commit was not confirmed. */
   async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
-    // Get the id first, because the outcome could not be looked up without it.
+    // The id is needed first, because the outcome cannot be looked up without it.
     if (this.#id === undefined) await this.#send()
     this.#groups.add("COMMIT", [])
     try {
@@ -388,7 +388,7 @@ class Texts {
     this.#types = types
   }
 
-  /** Returns the SQL. For each table and operation, there are only a few statements, which differ in their number of columns. */
+  /** Returns the SQL. For each table and operation, there are only a few statements. They differ in their number of columns. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)

@@ -11,7 +11,7 @@ import * as CommitWatch from "./CommitWatch.ts"
 import { CommitLimit, resolve } from "./Submitting.ts"
 import type { Submitted } from "./Submitting.ts"
 
-/** A message to the writer, with transactions that arrived close together and the time at which it was sent. */
+/** A message to the writer: transactions that arrived close together, and the time of sending. */
 export interface Submission {
   readonly now: number
   /** Encoded by `Codec.transactionSender`. */
@@ -91,7 +91,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // The callers stay in the queue, because the replies may still arrive.
+      // The callers remain in the queue, because the replies may still arrive.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       link?.abort()
@@ -122,12 +122,12 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     try {
       post(link, transactions, resumes)
     } catch {
-      // One of the transactions cannot be encoded, so send them one by one.
+      // One of the transactions cannot be encoded, so they are sent one by one.
       for (const [i, transaction] of transactions.entries()) {
         try {
           post(link, [transaction], [resumes[i]!])
         } catch (error) {
-          resumes[i]!(Effect.dieMessage(`a transaction cannot be written down: ${String(error)}`))
+          resumes[i]!(Effect.dieMessage(`a transaction cannot be encoded: ${String(error)}`))
         }
       }
     }
@@ -190,8 +190,8 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     Effect.async((resume) => {
       if (link === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
-      // One message carries the transactions of this iteration of the event loop and the next. Iterations are short while there is little load. Under
-      // high load, a larger commit saves a sixth of every call.
+      // One message contains the transactions of this iteration of the event loop and the next. Iterations are short while there is little load.
+      // Under high load, larger commits save a sixth of the time of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
@@ -207,7 +207,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${target}: ${reason}`)))
     )
   })
-  // Commit earlier transactions before the link ends, unless the writer stays silent for longer than a commit may take.
+  // Earlier transactions are committed before the link ends, unless the writer is silent for longer than a commit may take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()

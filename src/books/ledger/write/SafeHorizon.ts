@@ -1,13 +1,13 @@
 /**
- * Finds the safe horizon, the row before which no batch is open. A single writer commits rows in the order of their numbers. If there are
- * several, one may take numbers and commit them only after another has committed higher ones, so a reader that continues after the last row it saw
- * would miss them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every number
- * that was taken belongs to a finished batch.
+ * Finds the safe horizon: no batch is open before this row. A single writer commits rows in the order of their numbers. If there are several writers,
+ * one may take numbers and commit them after another has committed higher numbers. A reader that continues after the last visible row would miss
+ * them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every taken number
+ * belongs to a finished batch.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
-/** How long to wait for the lock, which also delays new batches, and how often to try. */
+/** The longest wait for the lock, and the number of attempts. The wait also delays new batches. */
 const lockPatience = "50ms"
 const triesMax = 30
 /** The pause between two attempts, in milliseconds. */
@@ -23,7 +23,7 @@ export interface SafeHorizon {
   readonly record: number
 }
 
-/** Finds the horizon; `undefined` if batches take too long or if the database user may only read. */
+/** Finds the horizon. Returns `undefined` if batches take too long or if the database user may only read. */
 export const find = (sql: SqlClient, times = triesMax): Effect.Effect<SafeHorizon | undefined> => {
   const look = sql.withTransaction(
     Effect.gen(function* () {

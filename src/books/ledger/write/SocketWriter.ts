@@ -14,7 +14,7 @@ export const make = (door: Door) =>
     QueuedWriter.make({
       open: linkTo(door),
       target: door.path,
-      ended: (pause) => `the connection to the writer was lost and is opened again in ${pause} ms`
+      ended: (pause) => `the connection to the writer was lost and will be opened again in ${pause} ms`
     })
   )
 

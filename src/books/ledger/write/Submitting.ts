@@ -1,4 +1,4 @@
-/** The limits and results of commits that all writers share. */
+/** The limits and results of commits, shared by all writers. */
 import { Context, Duration, Effect } from "effect"
 import { BooksUnavailable, errorOf } from "../rules/Problems.ts"
 import type { LedgerRefusal } from "../rules/Problems.ts"
@@ -11,10 +11,10 @@ export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | Boo
 /** The maximum number of transactions in one commit. They are enough to share the cost of an fsync and few enough to keep the commit short. */
 export const batchMax = 512
 
-/** How long a healthy writer waits for another process's lock on the database, in milliseconds. */
+/** The time that a healthy writer waits for another process's lock on the database, in milliseconds. */
 export const patience = 1_000
 
-/** How long a commit may take before its callers get `BooksUnavailable`. */
+/** The time after which the callers of a pending commit get `BooksUnavailable`. */
 export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}

@@ -1,8 +1,8 @@
-/** Starts threads for the writer. A thread loads its code when it starts, then waits for its task. */
+/** Starts threads for the writer. A thread loads its code at its start and then waits for its task. */
 import type { MessagePort, Worker } from "node:worker_threads"
 import { start } from "./ThreadCode.ts"
 
-/** The data that a thread starts with. It waits until `signal` is not 0, at which point its task is in its port. */
+/** The data that a thread starts with. It waits until `signal` is not 0. Its task is then in its port. */
 export interface Start {
   readonly signal: Int32Array
 }
@@ -10,11 +10,11 @@ export interface Start {
 /** The task of a thread. */
 export interface Task {
   readonly file: string
-  /** Receives transactions and sends their outcomes. */
+  /** The port that receives transactions and sends their outcomes. */
   readonly port: MessagePort
   /** The maximum number of transactions in a batch, unless a single message contains more. */
   readonly batchMax: number
-  /** How long to wait for another process's lock, in milliseconds. */
+  /** The time to wait for another process's lock, in milliseconds. */
   readonly patience: number
   /** The number of records at which a rollup lag is folded. */
   readonly tailMax: number
@@ -39,7 +39,7 @@ let prepared: Waiting | undefined
 const make = (): Waiting => {
   const signal = new Int32Array(new SharedArrayBuffer(4))
   const workerData: Start = { signal }
-  // Objects do not outlive their batch, so a young generation as large as the process's would waste memory here.
+  // Objects do not outlive their batch, so a young generation of the process's size would waste memory here.
   return { worker: start({ workerData, resourceLimits: { maxYoungGenerationSizeMb: 12 } }), signal }
 }
 

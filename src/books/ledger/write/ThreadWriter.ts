@@ -1,4 +1,4 @@
-/** The writer for a SQLite file, on a separate thread that is restarted if it ends. */
+/** The writer for a SQLite file, on a separate thread. The thread is restarted if it stops. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { MessageChannel } from "node:worker_threads"
@@ -17,7 +17,7 @@ export const make = Effect.fnUntraced(function* (file: string, door?: Task["door
   return yield* QueuedWriter.make({
     open: linkTo({ file, batchMax, patience, tailMax, ...(door !== undefined && { door }) }),
     target: file,
-    ended: (pause) => `the writer's thread ended and is restarted in ${pause} ms`
+    ended: (pause) => `the writer's thread stopped and will be restarted in ${pause} ms`
   })
 })
 
@@ -31,7 +31,7 @@ const linkTo =
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // Under load, `exit` arrives before the last replies, so the thread counts as ended only after both `exit` and the port's `close`.
+    // Under load, `exit` arrives before the last replies, so the thread counts as stopped only after both `exit` and the port's `close`.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)

@@ -16,28 +16,28 @@ import * as ThreadWriter from "./ThreadWriter.ts"
 
 export interface WriterContract {
   /**
-   * Commits the transaction durably, or refuses it as a whole. Returns the results of the postings in order. Fails with a posting's refusal
+   * Commits the transaction durably, or refuses it completely. Returns the results of the postings in order. Fails with a posting's refusal
    * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation on `Ledger`. If the caller is
    * interrupted while it waits, the transaction may still commit, so code that acquires a resource this way must wait uninterruptibly.
    *
-   * `BooksUnavailable` means that the database cannot be written because it is locked, full or failing. It arrives within ten seconds. With
-   * `maybe_written`, the transaction may have been committed, or may yet be committed before any transaction submitted later.
+   * `BooksUnavailable` means that the database cannot be written because it is locked, full or failing. The failure is reported within ten seconds.
+   * With `maybe_written`, the transaction may have been committed, or may still be committed before any transaction submitted later.
    *
-   * Inside a `withTransaction` of the same client (only with `Writer.layer`), the transaction becomes part of the caller's. Its result is returned
-   * once its statements have run. It becomes durable when the caller's transaction commits, and is rolled back with it, so do not publish its results
-   * before that commit.
+   * Inside a `withTransaction` of the same client (only with `Writer.layer`), the transaction becomes part of the caller's transaction. Its result is
+   * returned once its statements have run. It commits and rolls back with the caller's transaction, so its results must not be published before that
+   * commit.
    */
   readonly submit: <const P extends ReadonlyArray<Posting>>(
     transaction: Transaction<P>
   ) => Effect.Effect<ResultsOf<P>, RefusalsOf<P> | Conflict | BooksUnavailable>
   /**
-   * Calls the listener for every balance that a committed posting has changed, until the scope closes. The listener runs during calls, so it must
-   * return immediately.
+   * Calls the listener for every balance change by a committed posting, until the scope closes. The listener runs during calls, so it must return
+   * immediately.
    */
   readonly watch: (listener: BalanceMoved) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Called with the balance before and after a posting. */
+/** A listener. It receives the balance before and after a posting. */
 export type BalanceMoved = (billing_account: string, before: Nano, after: Nano) => void
 
 export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, WriterContract>() {
@@ -75,7 +75,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
   }
 }
 
-/** Whether a posting changes no balance. Reservations, the most frequent postings, do not. */
+/** Returns whether a posting certainly changes no balance. Reservations are the most frequent of these. */
 const movesNothing = ({ _tag }: Posting): boolean => _tag === "Reserve"
 
 const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
@@ -128,7 +128,7 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
   return attempt(pauseFirst)
 }
 
-/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. Use it to update caches and wake loops. */
+/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. It serves to update caches and wake loops. */
 export const afterCommit = <A, E, R>(
   commit: Effect.Effect<A, E, R>,
   after: Effect.Effect<void>

@@ -1,6 +1,6 @@
 /**
- * The writer's thread. It runs the transactions that it has received as one batch on its connection, and replies after the commit. The code is
- * synchronous, so nothing else can happen here between BEGIN and COMMIT.
+ * The writer's thread. It runs the received transactions as one batch on its connection and replies after the commit. The code is synchronous, so
+ * nothing else can run on this thread between BEGIN and COMMIT.
  */
 import Sqlite from "better-sqlite3"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
@@ -16,7 +16,7 @@ import type { Start, Task } from "./Thread.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
 import type { Answer, Submission } from "./QueuedWriter.ts"
 
-// Wait for the task, because the thread may start before its file is known.
+// The thread waits for its task, because it may start before its file is known.
 Atomics.wait((workerData as Start).signal, 0, 0)
 const { batchMax, door, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
 
@@ -25,16 +25,16 @@ db.pragma("journal_mode = WAL")
 // In WAL mode, the default of NORMAL may lose the last commits in a power failure.
 db.pragma("synchronous = FULL")
 if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
-// Checkpoint the WAL when it reaches 16 MB, which keeps it small and costs little.
+// The WAL is checkpointed at 16 MB. Checkpoints at this size keep the WAL small and cost little.
 db.pragma("wal_autocheckpoint = 4000")
 
 const { decode } = transactionReceiver()
 const { encode } = outcomeSender()
 
 const prepared = new Map<string, Sqlite.Statement>()
-/** The number of rows per insert statement. Inserting this many at once takes a third less time than inserting single rows. */
+/** The number of rows per insert statement. Inserting this many rows together takes a third less time than inserting them one by one. */
 const rowsAtOnce = 8
-/** Keyed by table, because every insert into a table has the same columns. */
+/** The insert statements by table. Every insert into a table has the same columns. */
 const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
 
 const prepare = (text: string): Sqlite.Statement => {
@@ -60,7 +60,7 @@ const ask = (asked: SqlEffect): Rows => {
   return []
 }
 
-/** Inserts with prepared statements, which cost half as much as unpacking a JSON parameter in SQL. */
+/** Inserts rows with prepared statements. They cost half as much as unpacking a JSON parameter in SQL. */
 const put = (insert: Insert): void => {
   const { rows, table } = insert
   let statements = inserts.get(table)
@@ -78,7 +78,7 @@ const put = (insert: Insert): void => {
 }
 
 const memory = new Batch.Memory(tailMax)
-/** Changes with every commit by another connection, such as an operator's command in another process. */
+/** A version that changes with every commit by another connection, such as an operator's command in another process. */
 const version = db.prepare("PRAGMA data_version").pluck()
 let versionSeen: unknown
 
@@ -116,8 +116,8 @@ const end = (): void => {
 let down = false
 
 /**
- * Records whether the database is down. While it is healthy, a batch waits for another process's lock. After a failure, batches do not wait for it
- * until one has been written.
+ * Records whether the database is down. While the database is healthy, a batch waits for another process's lock. After a failure, batches do not wait
+ * for the lock until one has been written.
  */
 const became = (nowDown: boolean): void => {
   if (nowDown === down) return
@@ -137,7 +137,7 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
       const maybe_written = error instanceof CommitFailed
       return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
     }
-    // A transaction that breaks the database's own rules must not fail the others, so run each one alone.
+    // A transaction that breaks the database's own rules must not fail the others, so each transaction is run alone.
     return transactions.length > 1
       ? transactions.flatMap((transaction) => answer([transaction], now))
       : [{ _tag: "Broken", reason }]

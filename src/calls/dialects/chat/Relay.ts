@@ -1,5 +1,5 @@
 /**
- * Reads the streams of chat and text completions, looking for the usage, an error and the end.
+ * Reads the streams of chat and text completions to find the usage, an error and the end.
  *
  * Where the specification is silent:
  * - The last event, `[DONE]`, is sent once the charge is committed, so a client that receives it can read the charge.
@@ -22,9 +22,9 @@ import {
 import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
-/** How an event without usage usually ends. This is removed without parsing. */
+/** The usual end of an event without usage. It is removed without parsing. */
 const noUsage = `,"usage":null}${blankLine}`
-/** How such an event ends after the removal. */
+/** The end of the event after the removal. */
 const withoutNoUsage = `}${blankLine}`
 /** Matches an event that ends an answer. In earlier events, the value is null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
@@ -32,7 +32,7 @@ const isDone = /^data: ?\[DONE\]\s*$/
 
 /** The last event of a stream. */
 export const done = "data: [DONE]\n\n"
-/** How a broken stream ends. */
+/** The end of a broken stream. */
 const brokenOff = `data: ${JSON.stringify({
   error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
 })}\n\n${done}`
@@ -106,7 +106,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
   }
 }
 
-/** Whether an answer or event reports an error. Some vendors write `"error":null` if there is none. */
+/** Returns whether an answer or event reports an error. Some vendors send `"error":null` if there is none. */
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
@@ -122,7 +122,7 @@ const marks =
 
 /**
  * Finds the run that begins at `from`. It ends before an event that contains more than deltas or is formatted unusually. Scanning a run takes about
- * half as long as inspecting each event. `returns` tells whether the string contains carriage returns.
+ * half as long as inspecting each event. `returns` states whether the string contains carriage returns.
  */
 const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0
@@ -169,7 +169,7 @@ const withoutUsage = (event: string): string => {
 /** Removes the member `usage` from the JSON object that begins at the first brace in the string. */
 const withoutMember = (json: string): string => {
   let depth = 0
-  /** Where the current member starts: at its comma, or at the byte after the brace. */
+  /** The start of the current member: its comma, or the byte after the brace. */
   let member = 0
   let found: number | undefined
   for (let at = 0; at < json.length; at++) {

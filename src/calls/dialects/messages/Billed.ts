@@ -10,11 +10,13 @@ import {
 } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
-/** Whether a tool is run by the client, even if the vendor defines it. Such tools cost only tokens. A tool that the client defines needs no type. */
+/**
+ * Returns whether the client runs a tool, even one that the vendor defines. Client-run tools cost only tokens. A client-defined tool needs no type.
+ */
 const isClients = (type: unknown): boolean =>
   type === undefined || /^(?:custom$|bash_|text_editor_|computer_|memory_)/.test(String(type))
 
-/** Finds context edits that have a model write a summary. */
+/** Finds context edits that make a model write a summary. */
 const summaries: AsksFor = (value) => {
   const edits: unknown = (value as { readonly edits?: unknown } | null)?.edits
   const types = Array.isArray(edits) ? edits.map((edit: { readonly type?: unknown } | null) => String(edit?.type)) : []
@@ -31,11 +33,14 @@ const dearBetas: AsksFor = (value) =>
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
-  ["service_tier", { asksFor: otherThan("auto", "standard_only", "standard"), why: "another tier has another price" }],
-  ["speed", { asksFor: otherThan("standard"), why: "another speed has another price" }],
-  ["inference_geo", { asksFor: otherThan("global", "not_available"), why: "a region has another price" }],
-  ["anthropic-beta", { asksFor: dearBetas, why: "a long context has another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call at another price" }],
+  [
+    "service_tier",
+    { asksFor: otherThan("auto", "standard_only", "standard"), why: "other tiers are priced differently" }
+  ],
+  ["speed", { asksFor: otherThan("standard"), why: "other speeds are priced differently" }],
+  ["inference_geo", { asksFor: otherThan("global", "not_available"), why: "regions are priced differently" }],
+  ["anthropic-beta", { asksFor: dearBetas, why: "long contexts are priced differently" }],
   ["tools", { asksFor: toolsOtherThan(isClients), why: vendorTools }],
   ["mcp_servers", { asksFor: anything, why: vendorTools }],
   ["plugins", { asksFor: anything, why: vendorTools }],

@@ -1,11 +1,11 @@
 /**
- * Reads a request in Anthropic's Messages protocol and computes what bounds its cost. Only the fields that clients expect to be validated are
- * validated. All others are sent unchanged.
+ * Reads a request in Anthropic's Messages protocol and computes the figures that bound its cost. Only the fields that clients expect to be validated
+ * are validated. All others are sent unchanged.
  *
  * Where the specification is silent:
  * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as
  *   `max_attachment_tokens`, even in a tool result. A text document counts by its bytes as well. Any other document, an attachment by URL or id, and
- *   a video count as the whole context.
+ *   a video count as the complete context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
@@ -28,7 +28,7 @@ const Content = Schema.Unknown.pipe(
 
 const Message = Schema.Struct({ role: Schema.String, content: Content })
 
-/** Does the same checks as the schema `Message`. */
+/** Performs the same checks as the schema `Message`. */
 const areMessages = (messages: unknown): boolean =>
   Array.isArray(messages) &&
   messages.length > 0 &&
@@ -147,7 +147,7 @@ const attach = (type: string, source: Source, attached: Attached): void => {
   else addImage(attached, source.url ?? "")
 }
 
-/** Whether a container is identified only by its id. */
+/** Returns whether a container is identified only by its id. */
 const isNamed = (container: unknown): boolean =>
   typeof container === "string" ||
   (typeof container === "object" &&

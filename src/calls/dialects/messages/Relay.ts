@@ -1,10 +1,10 @@
 /**
- * Reads Messages streams. Most events are deltas and are passed on immediately. The reader inspects the events that report usage (`message_start`
- * and `message_delta`), errors, and the last event, `message_stop`, which waits until the charge is committed.
+ * Reads Messages streams. Most events are deltas and are passed on immediately. The reader inspects errors, the events that report usage
+ * (`message_start` and `message_delta`), and the last event (`message_stop`). The last event is withheld until the charge is committed.
  *
  * Where the specification is silent:
- * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first ones. A stream that breaks before `message_delta`
- *   costs its prompt tokens, if they were reported.
+ * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first tokens. A stream that breaks before
+ *   `message_delta` costs its prompt tokens, if they were reported.
  * - A broken stream ends with an event `error` instead of `message_stop`.
  */
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
@@ -19,7 +19,7 @@ const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
   error: { type: "api_error", message: "the model broke off", code: "upstream_error" }
 })}${blankLine}`
-/** Ends a stream that broke. */
+/** Returns the end of a broken stream. */
 export const broken = (): string => brokenOff
 
 /** Matches the names of generated strings, and the events that must be inspected. */
@@ -42,13 +42,13 @@ const noteDelta = (usage: Record<string, unknown>, delta: Json): void => {
 
 /** Creates a reader of one stream's events. */
 export const reader = (): Reader => {
-  /** It has no prototype, because a vendor may use any name for a field. */
+  /** This object has no prototype because a vendor may use any field name. */
   const usage = Object.create(null) as Record<string, unknown>
   let tokens_counted = 0
   let finished = false
   let last: string | undefined
 
-  /** Inspects an event and returns what to send to the client now. */
+  /** Inspects an event and returns the text to send to the client now. */
   const look = (event: string): string | undefined => {
     if (last !== undefined) {
       last += event
@@ -96,7 +96,7 @@ export const reader = (): Reader => {
       if (last !== undefined) return true
       tokens_counted += tokens
       if (look(text) === undefined) return false
-      // A client recognizes the end of an event by the blank line. That of the last event waits for the charge.
+      // A client recognizes the end of an event by the blank line. The blank line of the last event is withheld until the charge is committed.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true

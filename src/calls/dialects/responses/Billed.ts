@@ -33,19 +33,19 @@ const toolsOfItems: AsksFor = (input) => {
   return []
 }
 
-/** Finds context management that has a model summarize the prompt. */
+/** Finds context management that makes a model summarize the prompt. */
 const summaries: AsksFor = (value) => (Array.isArray(value) ? anything(value) : [])
 
 export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "another provider may serve the call, at another price" }],
+  ["provider", { asksFor: anything, why: "another provider may serve the call at another price" }],
   ["prompt", { asksFor: anything, why: "a prompt stored by the vendor may use other models and tools" }],
   ["background", { asksFor: anything, why: "a response that is fetched later cannot be charged", never: true }],
   [
     "service_tier",
-    { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "another tier has another price" }
+    { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "other tiers are priced differently" }
   ],
   ["tools", { asksFor: (tools) => otherTools(everyTool(tools)), why: vendorTools }],
   ["input", { asksFor: toolsOfItems, why: "tools that the vendor runs must be listed in tools", never: true }],

@@ -1,11 +1,11 @@
 /**
- * Reads a request in OpenAI's Responses protocol and computes what bounds its cost. Only the fields that clients expect to be validated are
- * validated. All others are sent unchanged.
+ * Reads a request in OpenAI's Responses protocol and computes the figures that bound its cost. Only the fields that clients expect to be validated
+ * are validated. All others are sent unchanged.
  *
  * Where the specification is silent:
  * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as
  *   `max_attachment_tokens`, even in a tool's output. Text and some audio count by their bytes as well. Any other file, an attachment by URL or id
- *   (except an image), an earlier answer, and a summary in a vendor's own format count as the whole context.
+ *   (except an image), an earlier answer, and a summary in a vendor's own format count as the complete context.
  */
 import { Schema } from "effect"
 import { addData, addImage, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
@@ -34,7 +34,7 @@ const request = {
     max_output_tokens: optional(whole(1, 1_000_000_000)),
     metadata: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
     parallel_tool_calls: optional(Flag),
-    /** Refused if the upstream does not store responses. */
+    /** The request is refused if the upstream does not store responses. */
     previous_response_id: optional(Schema.String),
     reasoning: optional(Schema.Struct({ effort: Schema.optional(Schema.NullOr(Schema.String)) })),
     store: optional(Flag),
@@ -54,7 +54,7 @@ export const ResponsesRequest = Schema.extend(
 ).annotations({ identifier: "ResponsesRequest" })
 export type ResponsesRequest = typeof ResponsesRequest.Type
 
-/** A message, a tool's call or output, a thought, or another item that the vendor defines. */
+/** A message, a tool's call or output, a thought, or an item defined by the vendor. */
 export interface Item {
   readonly type?: string
   readonly [field: string]: unknown
@@ -68,11 +68,11 @@ export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
 
 // ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** Whether the bytes of a part or item bound its tokens. */
+/** Returns whether the bytes of a part or item bound its tokens. */
 const isText = (type: unknown): boolean =>
   typeof type === "string" && /^(?:input_text|output_text|text|summary_text|reasoning_text|refusal)$/.test(type)
 
-/** Whether an item refers to content outside the request. */
+/** Returns whether an item refers to content outside the request. */
 const isElsewhere = (type: unknown): boolean =>
   type === "item_reference" || type === "compaction" || type === "context_compaction"
 

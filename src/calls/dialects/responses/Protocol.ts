@@ -16,7 +16,7 @@ import { broken, reader } from "./Relay.ts"
 /** Fields that refer to responses stored by the vendor. */
 const ofKept = ["previous_response_id", "conversation"] as const
 
-/** Whether the input refers to items by the vendor's ids. Such a reference need not state its type. */
+/** Returns whether the input refers to items by the vendor's ids. A reference may omit its type. */
 const refers = (input: unknown): boolean =>
   Array.isArray(input) &&
   input.some(
@@ -29,7 +29,7 @@ const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest |
   const field = ofKept.find((name) => (body[name] ?? null) !== null) ?? (refers(body.input) ? "input" : undefined)
   return field === undefined
     ? undefined
-    : InvalidRequest.of(field, "this model's upstreams store no responses: send the whole conversation in input")
+    : InvalidRequest.of(field, "this model's upstreams store no responses: send the complete conversation in input")
 }
 
 export const responses: Protocol = {

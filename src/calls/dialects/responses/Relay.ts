@@ -1,9 +1,9 @@
 /**
  * Reads Responses streams. Most events are deltas and are passed on immediately. The last event, `response.completed` or `response.incomplete`,
- * reports the usage and waits until the charge is committed.
+ * reports the usage. It is withheld until the charge is committed.
  *
  * Where the specification is silent:
- * - A broken or failed (`response.failed`) stream ends with an event `error`. The client does not see the message of the failure.
+ * - A broken or failed (`response.failed`) stream ends with an event `error`. The failure's message is not sent to the client.
  */
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
 import type { Looking, Reader } from "../../prompts/EventRelay.ts"
@@ -14,7 +14,7 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
-/** Ends a stream that broke after these events. */
+/** Returns the end of a stream that broke after these events. */
 export const broken = (events: string): string => {
   const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
   const sequence_number = lastNumber(events) + 1
@@ -42,7 +42,7 @@ export const reader = (notes: boolean): Reader => {
   let latest = ""
   let last: string | undefined
 
-  /** Inspects an event and returns what to send to the client now. */
+  /** Inspects an event and returns the text to send to the client now. */
   const look = (event: string): string | undefined => {
     // Some vendors send chat's `[DONE]` after the last event.
     if (last !== undefined) return ""
@@ -85,7 +85,7 @@ export const reader = (notes: boolean): Reader => {
       tokens_counted += tokens
       latest = text
       if (look(text) === undefined) return false
-      // A client recognizes the end of an event by the blank line. That of the last event waits for the charge.
+      // A client recognizes the end of an event by the blank line. The blank line of the last event is withheld until the charge is committed.
       if (last === undefined) stream.pass(blank)
       else last = blank.toString("latin1")
       return true
