@@ -2,7 +2,8 @@
 /** The process: opens the port of a service, sets V8 flags, starts the writer's thread, then runs the command line. */
 import { addressOf } from "./http/server/Address.ts"
 import { hear } from "./app/commands/Hangup.ts"
-import { serveArguments, workerNumber, workersOf } from "./app/commands/ServeArguments.ts"
+import { serveArguments, workersOf } from "./app/commands/ServeArguments.ts"
+import { workerNumber } from "./app/workers/Number.ts"
 
 /**
  * The modules in loading order. The event loop runs between them, so that `/healthz` is answered while they load. Imports are dynamic: a bundle

@@ -253,8 +253,7 @@ const ruleOf = (message: string): string | undefined => {
 export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> =>
   Either.flatMap(readText(path), (text) => parse(text, path))
 
-const unreadable = (path: string, why: string) =>
-  Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
+const unreadable = (path: string, why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
 
 /** Reads the file without decoding it. */
 export const readText = (path: string): Either.Either<string, ConfigProblem> => {

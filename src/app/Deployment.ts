@@ -135,6 +135,14 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
 
+/** Turns any failure of a reload into a refusal, which is logged. */
+const refusing = <R>(reload: Effect.Effect<Reloaded, unknown, R>): Effect.Effect<Reloaded, ReloadRefused, R> =>
+  Effect.catchAllCause(reload, (cause) => refused(cause)).pipe(
+    Effect.tapErrorTag("ReloadRefused", ({ message }) =>
+      Effect.logError(`the configuration was not reloaded and nothing has changed: ${message}`)
+    )
+  )
+
 /** Waits until replaced services are idle, then closes them and notifies the loops. */
 const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect.Effect<void> =>
   one.idle.pipe(
@@ -197,18 +205,15 @@ export const layer = (
       })
 
       const runtime = yield* Effect.runtime<Layer.Layer.Context<ReturnType<typeof servicesOf>>>()
-      const ownReload = (read: Read): Effect.Effect<Reloaded, ReloadRefused> =>
+      const own = (read: Read) =>
         Effect.flatMap(read, replace).pipe(
-          Effect.catchAllCause((cause) => refused(cause)),
-          Effect.tapErrorTag("ReloadRefused", ({ message }) =>
-            Effect.logError(`the configuration was not reloaded and nothing has changed: ${message}`)
-          ),
+          refusing,
           turn.withPermits(1),
           // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.
           (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
         )
       const reload: Effect.Effect<Reloaded, ReloadRefused> =
-        read === undefined ? yield* Reload : yield* together(ownReload(read))
+        read === undefined ? yield* Reload : yield* together(own(read))
 
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() =>

@@ -225,7 +225,9 @@ describe.skipIf(isPostgres)("several workers", () => {
     // Every scrape shows all processes. Each worker has counted half of the calls.
     const { text } = await fresh(service, "/metrics")
     for (const name of ["worker 1", "worker 2"])
-      expect(text).toContain(`tollgate_requests_total{route="POST /v1/chat/completions",status="200",process="${name}"} 4`)
+      expect(text).toContain(
+        `tollgate_requests_total{route="POST /v1/chat/completions",status="200",process="${name}"} 4`
+      )
     expect(text).toContain('tollgate_loop_troubled{loop="log",process="owner"} 0')
     expect(text.match(/# TYPE tollgate_requests_total /g)).toHaveLength(1)
     expect(text).toMatch(/^tollgate_open_calls 0$/m)
@@ -334,25 +336,26 @@ describe.skipIf(isPostgres)("several workers", () => {
   })
 
   it("an owner that is killed takes its workers with it, and the next start finds every acknowledged call", async () => {
-    let at = await begin()
-    const { folder } = at.service
+    const begun = await begin()
+    const { folder } = begun.service
+    let { service } = begun
     const calls = new Calls()
     for (let round = 0; round < rounds; round++) {
       let isKilled = false
-      const load = calls.run(at, () => isKilled)
+      const load = calls.run({ ...begun, service }, () => isKilled)
       await new Promise((resolve) => setTimeout(resolve, 500 + Math.random() * 700))
-      const pids = workersOf(at.service)
+      const pids = workersOf(service)
       expect(pids).toHaveLength(2)
-      const ended = at.service.end("SIGKILL")
+      const ended = service.end("SIGKILL")
       isKilled = true
       expect(await ended).toBe("SIGKILL")
       await expect.poll(() => pids.filter(isAlive), { timeout: 10_000 }).toEqual([])
       await load
-      at = { ...at, service: await serve(folder, at.path, 2) }
+      service = await serve(folder, begun.path, 2)
       await calls.compare(folder)
     }
     expect(calls.acknowledged.size).toBeGreaterThan(0)
-    expect(await at.service.end()).toBe(0)
+    expect(await service.end()).toBe(0)
     await verify(folder)
   })
 })

@@ -24,7 +24,14 @@ const run = async (bench: Bench): Promise<void> => {
   say("starting the service as one process, with two workers and with four")
   const service = async (name: string, workers?: number) => {
     const rest = workers === undefined ? {} : { workers }
-    const gateway = await startGateway({ name, main: options.main, cores, outside, directory: join(directory, name), ...rest })
+    const gateway = await startGateway({
+      name,
+      main: options.main,
+      cores,
+      outside,
+      directory: join(directory, name),
+      ...rest
+    })
     await gateway.addCallers(1)
     return gateway
   }
@@ -42,7 +49,9 @@ const run = async (bench: Bench): Promise<void> => {
         const outcome = await drive(load, at, workload, { seconds: options.seconds })
         runs.push({ ...outcome, owner: (cpu(at.pid) - before) / outcome.calls })
       }
-      say(`${workload.name}: round ${round}: ${sides.map(({ at, runs }) => `${at.name} ${runs.at(-1)!.cpu.toFixed(0)} µs`).join(", ")}`)
+      say(
+        `${workload.name}: round ${round}: ${sides.map(({ at, runs }) => `${at.name} ${runs.at(-1)!.cpu.toFixed(0)} µs`).join(", ")}`
+      )
     }
     report(bench, connections, sides)
   }

@@ -10,9 +10,10 @@ import { redirectAddresses } from "../../people/auth/RedirectAddress.ts"
 import * as NodeServer from "../../http/server/NodeServer.ts"
 import * as Engine from "../../storage/engine/Engine.ts"
 import * as Hangup from "./Hangup.ts"
+import { workerNumber } from "../workers/Number.ts"
 import { service } from "./Process.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
-import { workerNumber, workersMax, workersOf } from "./ServeArguments.ts"
+import { workersMax, workersOf } from "./ServeArguments.ts"
 
 /** A running deployment. */
 export interface Served {

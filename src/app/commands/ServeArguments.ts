@@ -29,12 +29,3 @@ export const workersOf = (text: string | undefined): number | undefined => {
   const number = /^[1-9]\d?$/.test(text) ? Number(text) : 0
   return number >= 1 && number <= workersMax ? number : undefined
 }
-
-/** The environment variable with which the owner passes a worker its number (`app/workers`). */
-export const workerVariable = "TOLLGATE_WORKER"
-
-/** The number of this process among the workers of an owner; `undefined` for any other process. */
-export const workerNumber = (): number | undefined => {
-  const text = process.env[workerVariable]
-  return text === undefined || process.send === undefined ? undefined : Number(text)
-}

@@ -32,7 +32,12 @@ export const serveOwner = (facts: EnvironmentFacts, config: string, workers: num
     const texts = Owner.textsOf(config, text)
     const { port, together, ...parts } = yield* Owner.make(facts, fileOf(facts), workers, texts)
     const layer = assembled(facts, file, { ...parts, port, together, read: texts.read })
-    return yield* Effect.scoped(Effect.provide(run(facts, file, () => Effect.void), layer))
+    return yield* Effect.scoped(
+      Effect.provide(
+        run(facts, file, () => Effect.void),
+        layer
+      )
+    )
   })
 
 /** Runs one worker until the owner stops it. */

@@ -9,10 +9,10 @@ import { createServer } from "node:net"
 import type { AddressInfo, Server } from "node:net"
 import type { Address } from "../../http/server/Address.ts"
 import { listen, Listening, listeningAt } from "../../http/server/NodeServer.ts"
-import { workerVariable } from "../commands/ServeArguments.ts"
 import * as Channel from "./Channel.ts"
 import { Connections } from "./Connections.ts"
 import type { Hub } from "./Hub.ts"
+import { workerVariable } from "./Number.ts"
 import * as Subjects from "./Subjects.ts"
 
 /** A worker ended before it could serve. It has printed its error. */

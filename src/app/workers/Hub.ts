@@ -33,15 +33,55 @@ interface Request {
   readonly except?: number | undefined
 }
 
+interface Parts extends Pick<Hub, "askAll" | "channels" | "counts" | "handlers"> {
+  readonly local: Local.Local
+  readonly places: ReturnType<typeof placesOf>
+}
+
 /** `warn` logs that a worker does not respond. */
 export const make = (warn: (worker: number, error: unknown) => void): Hub => {
-  const local = Local.make()
   const counters = Counts.make()
-  const places = placesOf()
   const channels = new Map<number, Channel>()
-  const handlers: Hub["handlers"] = new Map()
+  const parts: Parts = {
+    channels,
+    handlers: new Map(),
+    askAll: askAll(channels, warn),
+    counts: { add: (key, period_ms, now) => Effect.sync(() => counters.add(key, period_ms, now)) },
+    local: Local.make(),
+    places: placesOf()
+  }
+  const { counts, handlers, local, places } = parts
+  handle(parts)
+  return {
+    channels,
+    handlers,
+    counts,
+    askAll: parts.askAll,
+    handlerOf: (worker) => (subject) => {
+      const handler = handlers.get(subject)
+      return handler && ((value) => handler(value, worker))
+    },
+    lapsed: (worker) => {
+      places.ended(worker)
+      local.tellLapse()
+      void parts.askAll({ subject: Subjects.lapse, value: null, patience: Subjects.patience.brief })
+    },
+    peers: peersOf(parts),
+    siblings: {
+      name: "owner",
+      answer: local.answer,
+      others: Effect.promise(() => figuresOfWorkers(parts))
+    },
+    holds: {
+      take: (key, most) =>
+        Effect.sync(() => (places.take(0, key, most) ? once(() => places.release(0, key)) : undefined))
+    }
+  }
+}
 
-  const askAll: Hub["askAll"] = async ({ except, patience, subject, value }) => {
+const askAll =
+  (channels: Hub["channels"], warn: (worker: number, error: unknown) => void): Hub["askAll"] =>
+  async ({ except, patience, subject, value }) => {
     const replies = await Promise.all(
       [...channels]
         .filter(([worker]) => worker !== except)
@@ -56,25 +96,30 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
     return replies.flatMap((one) => (one === undefined ? [] : [one.reply]))
   }
 
-  const relay = (value: Subjects.SignalSent, except?: number) =>
-    askAll({ subject: Subjects.signal, value, patience: Subjects.patience.brief, except })
-  const figuresOfWorkers = async (except?: number) =>
-    (await askAll({
-      subject: Subjects.figures,
-      value: null,
-      patience: Subjects.patience.brief,
-      except
-    })) as ReadonlyArray<Figures>
+/** Passes a signal on to the workers. */
+const relay = ({ askAll }: Parts, value: Subjects.SignalSent, except?: number) =>
+  askAll({ subject: Subjects.signal, value, patience: Subjects.patience.brief, except })
 
+const figuresOfWorkers = async ({ askAll }: Parts, except?: number) =>
+  (await askAll({
+    subject: Subjects.figures,
+    value: null,
+    patience: Subjects.patience.brief,
+    except
+  })) as ReadonlyArray<Figures>
+
+/** Handles the requests of workers, except those about their own life (`Fleet`) and about reloads (`Owner`). */
+const handle = (parts: Parts): void => {
+  const { counts, handlers, local, places } = parts
   handlers.set(Subjects.signal, async (value, worker) => {
     const { ids, topic } = value as Subjects.SignalSent
     local.tell(topic, ids)
-    await relay({ topic, ids }, worker)
+    await relay(parts, { topic, ids }, worker)
     return null
   })
   handlers.set(Subjects.count, (value) => {
     const { key, now, period_ms } = value as Subjects.Counted
-    return counters.add(key, period_ms, now)
+    return Effect.runSync(counts.add(key, period_ms, now))
   })
   handlers.set(Subjects.hold, (value, worker) => {
     const { key, most } = value as Subjects.Held
@@ -84,53 +129,29 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
     places.release(worker, value as string)
     return null
   })
-  handlers.set(Subjects.figures, async (_, worker) => [
-    ...(await local.figures().then(
-      (own) => [own],
+  handlers.set(Subjects.figures, async (_, worker) => {
+    const own = await local.figures().then(
+      (one) => [one],
       () => []
-    )),
-    ...(await figuresOfWorkers(worker))
-  ])
-
-  return {
-    channels,
-    handlers,
-    handlerOf: (worker) => (subject) => {
-      const handler = handlers.get(subject)
-      return handler && ((value) => handler(value, worker))
-    },
-    askAll,
-    lapsed: (worker) => {
-      places.ended(worker)
-      local.tellLapse()
-      void askAll({ subject: Subjects.lapse, value: null, patience: Subjects.patience.brief })
-    },
-    peers: {
-      node: {
-        name: "owner",
-        lease: undefined,
-        leads: () => true,
-        leader: () => "owner",
-        nodes: () => channels.size + 1,
-        on: local.on
-      },
-      signals: {
-        publish: (topic, ids) => Effect.asVoid(Effect.promise(() => relay({ topic, ids }))),
-        subscribe: local.subscribe
-      }
-    },
-    siblings: {
-      name: "owner",
-      answer: local.answer,
-      others: Effect.promise(() => figuresOfWorkers())
-    },
-    holds: {
-      take: (key, most) =>
-        Effect.sync(() => (places.take(0, key, most) ? once(() => places.release(0, key)) : undefined))
-    },
-    counts: { add: (key, period_ms, now) => Effect.sync(() => counters.add(key, period_ms, now)) }
-  }
+    )
+    return [...own, ...(await figuresOfWorkers(parts, worker))]
+  })
 }
+
+const peersOf = (parts: Parts): PeersContract => ({
+  node: {
+    name: "owner",
+    lease: undefined,
+    leads: () => true,
+    leader: () => "owner",
+    nodes: () => parts.channels.size + 1,
+    on: parts.local.on
+  },
+  signals: {
+    publish: (topic, ids) => Effect.asVoid(Effect.promise(() => relay(parts, { topic, ids }))),
+    subscribe: parts.local.subscribe
+  }
+})
 
 /** The places that processes hold. The owner's number is 0. */
 const placesOf = () => {

@@ -44,7 +44,6 @@ export const make = (): Local => {
             if (own === figures) own = undefined
           })
       ),
-    figures: () =>
-      own === undefined ? Promise.reject(new Error("this process is not ready")) : Effect.runPromise(own)
+    figures: () => (own === undefined ? Promise.reject(new Error("this process is not ready")) : Effect.runPromise(own))
   }
 }

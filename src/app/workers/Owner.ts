@@ -14,7 +14,7 @@ import { Counts } from "../../kernel/Counts.ts"
 import { Holds } from "../../kernel/Holds.ts"
 import type { ConfigProblem } from "../../kernel/Setting.ts"
 import { Siblings } from "../../operations/ops/Siblings.ts"
-import { ReloadRefused } from "../../operations/operator/Problems.ts"
+import type { ReloadRefused } from "../../operations/operator/Problems.ts"
 import type { Reloaded } from "../../operations/operator/Reload.ts"
 import { Peers } from "../../storage/engine/Peers.ts"
 import * as Sql from "../../storage/sqlite/Sql.ts"
@@ -58,10 +58,13 @@ export const textsOf = (path: string, first: string): Texts => {
   let [current, candidate] = [first, first]
   return {
     current: () => current,
-    read: Effect.flatMap(Effect.suspend(() => Config.readText(path)), (text) => {
-      candidate = text
-      return Config.parse(text, path)
-    }),
+    read: Effect.flatMap(
+      Effect.suspend(() => Config.readText(path)),
+      (text) => {
+        candidate = text
+        return Config.parse(text, path)
+      }
+    ),
     accept: () => void (current = candidate)
   }
 }

@@ -95,8 +95,7 @@ export const make = (office: Office, database: string) => ({
 })
 
 /** Tells the owner that this process is ready for connections. */
-export const accept = ({ ask }: Office) =>
-  Effect.promise(() => ask(Subjects.ready, null, Subjects.patience.begin))
+export const accept = ({ ask }: Office) => Effect.promise(() => ask(Subjects.ready, null, Subjects.patience.begin))
 
 const peersOf = ({ ask, begun, local, name }: Office): PeersContract => ({
   node: {

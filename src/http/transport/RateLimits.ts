@@ -64,8 +64,7 @@ const make = Effect.gen(function* () {
     const network = senderOf(request, settings)
     const period = periodOf(name)
     const count = yield* add(`${name} ${network}`, period, now)
-    if (count > settings[name])
-      return yield* new RateLimited({ retry_after: Math.ceil(leftOf(period, now) / 1000) })
+    if (count > settings[name]) return yield* new RateLimited({ retry_after: Math.ceil(leftOf(period, now) / 1000) })
   })
 
   return { take } satisfies RateLimitsContract

@@ -35,10 +35,7 @@ export const OpsHttp = HttpApiBuilder.group(
     )
 
     const siblings = yield* Siblings
-    const others =
-      siblings === undefined
-        ? Effect.succeed<ReadonlyArray<Figures>>([])
-        : siblings.others
+    const others = siblings === undefined ? Effect.succeed<ReadonlyArray<Figures>>([]) : siblings.others
     if (siblings !== undefined)
       yield* siblings.answer(
         Effect.zipRight(

@@ -20,9 +20,9 @@ const pair = (one: Record<string, Handler>, other: Record<string, Handler>) => {
 describe("a channel", () => {
   it("takes each reply to its request, in both directions", async () => {
     const [one, other] = pair({ double: (n) => 2 * Number(n) }, { slow: async (n) => n, fast: (n) => n })
-    expect(await Promise.all([one.ask("slow", 1, 1_000), one.ask("fast", 2, 1_000), other.ask("double", 3, 1_000)])).toEqual(
-      [1, 2, 6]
-    )
+    expect(
+      await Promise.all([one.ask("slow", 1, 1_000), one.ask("fast", 2, 1_000), other.ask("double", 3, 1_000)])
+    ).toEqual([1, 2, 6])
   })
 
   it("takes refusals, and says when a process is not ready", async () => {

@@ -115,17 +115,21 @@ describe("frames", () => {
 
   it("arrive as they were sent, however the stream cuts them", () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.double({ noNaN: true }), tapes)), fc.infiniteStream(fc.integer({ min: 1, max: 90 })), (sent, cuts) => {
-        const bytes = Buffer.concat(sent.map(([now, tape]) => Frames.encode(now, tape)))
-        const got: Array<readonly [number, Tape]> = []
-        const read = Frames.reader(({ now, tape }) => got.push([now, tape]))
-        for (let at = 0; at < bytes.length; ) {
-          const next = at + cuts.next().value!
-          read(bytes.subarray(at, next))
-          at = next
+      fc.property(
+        fc.array(fc.tuple(fc.double({ noNaN: true }), tapes)),
+        fc.infiniteStream(fc.integer({ min: 1, max: 90 })),
+        (sent, cuts) => {
+          const bytes = Buffer.concat(sent.map(([now, tape]) => Frames.encode(now, tape)))
+          const got: Array<readonly [number, Tape]> = []
+          const read = Frames.reader(({ now, tape }) => got.push([now, tape]))
+          for (let at = 0; at < bytes.length;) {
+            const next = at + cuts.next().value!
+            read(bytes.subarray(at, next))
+            at = next
+          }
+          expect(got).toEqual(sent)
         }
-        expect(got).toEqual(sent)
-      })
+      )
     )
   })
 

@@ -39,7 +39,7 @@ export interface LinkEvents {
 
 export interface LinkOptions {
   readonly open: (events: LinkEvents) => Link
-  /** What could not be opened, if the first link fails. */
+  /** The name of the writer, for the error if the first link does not open. */
   readonly target: string
   /** The log's text for a link that ended and is opened again in this many milliseconds. */
   readonly ended: (pause: number) => string

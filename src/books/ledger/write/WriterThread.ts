@@ -167,7 +167,8 @@ const take = (submission: Submission | null): void => {
 
 /** Queues the messages of this process that have arrived, as long as the next batch has room for them. */
 const takeMore = (): void => {
-  while (length < batchMax && !last) {
+  for (;;) {
+    if (length >= batchMax || last) return
     const more = receiveMessageOnPort(port) as { readonly message: Submission | null } | undefined
     if (more === undefined) return
     take(more.message)
