@@ -130,6 +130,13 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
 /** Entries that only the start reads, for the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
+const refuseFixed = (changed: ReadonlyArray<string>): Effect.Effect<void, ConfigProblem> => {
+  const unchangeable = fixed.filter((name) => changed.includes(name))
+  return unchangeable.length === 0
+    ? Effect.void
+    : new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply these changes` })
+}
+
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   const failure = Cause.squash(cause)
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
@@ -185,11 +192,7 @@ export const layer = (
         const before = all.at(-1)!
         const changed = changedIn(before.file, file)
         if (changed.length === 0) return { changed }
-        const unchangeable = fixed.filter((name) => changed.includes(name))
-        if (unchangeable.length > 0)
-          return yield* new ConfigProblem({
-            message: `${unchangeable.join(", ")}: restart the service to apply these changes`
-          })
+        yield* refuseFixed(changed)
         const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
         stopLoops = yield* Effect.onError(next.loops, () =>

@@ -217,7 +217,8 @@ afterAll(() => {
 
 describe.skipIf(isPostgres)("several workers", () => {
   it("answer together, and what one of them changes holds at once for the others", async () => {
-    const at = await begin(2, { rate_limits: { client_token: 5 } })
+    const others = { rate_limits: { client_token: 5 } }
+    const at = await begin(2, others)
     const { key, operator, path, service } = at
     expect(workersOf(service)).toHaveLength(2)
     for (let i = 0; i < 8; i++) expect((await chat(at, "Hi there")).status).toBe(200)
@@ -243,7 +244,7 @@ describe.skipIf(isPostgres)("several workers", () => {
     expect(statuses.slice(5)).toEqual([429, 429, 429])
 
     // One reload, of all processes.
-    write(path, 2)
+    write(path, 2, others)
     const reloaded = await fresh(service, "/v1/operator/reload", { token: operator, json: {} })
     expect([reloaded.status, JSON.parse(reloaded.text).result.changed.includes("models")]).toEqual([200, true])
     for (let i = 0; i < 4; i++) expect((await chat(at, "Hi you there")).status).toBe(200)
@@ -260,7 +261,7 @@ describe.skipIf(isPostgres)("several workers", () => {
     expect([refused.status, refused.text.includes("is not JSON")]).toEqual([422, true])
     service.process.kill("SIGHUP")
     await vi.waitFor(() => expect(textOf(service).match(/was not reloaded/g)).toHaveLength(2), { timeout: 60_000 })
-    write(path, 3)
+    write(path, 3, others)
     service.process.kill("SIGHUP")
     await expect
       .poll(() => textOf(service).match(/the configuration was reloaded: models/g)?.length, { timeout: 60_000 })
@@ -293,7 +294,13 @@ describe.skipIf(isPostgres)("several workers", () => {
     await vi.waitFor(() => expect(streams).toHaveLength(2), { timeout: 10_000 })
     const pids = workersOf(at.service)
     const ended = at.service.end()
-    await expect.poll(() => chat(at, "late").catch(() => "refused"), { timeout: 10_000 }).toBe("refused")
+    let late = 0
+    const refuses = async () => {
+      const reply = await chat(at, "late").catch(() => undefined)
+      if (reply?.status === 200) late++
+      return reply === undefined
+    }
+    await expect.poll(refuses, { timeout: 60_000 }).toBe(true)
     finishStream()
     finishStream()
     for (const reply of await Promise.all(both)) expect(reply.text).toContain("[DONE]")
@@ -302,9 +309,8 @@ describe.skipIf(isPostgres)("several workers", () => {
     expect(textOf(at.service)).not.toContain("is replaced")
     const ask = <A>(text: string) => Tables.ask<A>(at.service.folder, text)
     expect(await open(ask)).toEqual({ calls: 0, amount: 0 })
-    expect(await ask("SELECT success, prompt_tokens FROM tollgate_usage_records")).toEqual([
-      { success: 1, prompt_tokens: 1 },
-      { success: 1, prompt_tokens: 1 }
+    expect(await ask("SELECT count(*) AS records FROM tollgate_usage_records WHERE success = 1")).toEqual([
+      { records: 2 + late }
     ])
     await verify(at.service.folder)
   })

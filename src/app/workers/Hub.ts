@@ -89,7 +89,10 @@ const askAll =
           channel.ask(subject, value, patience).then(
             (reply) => ({ reply }),
             // That a worker has ended is logged where it is replaced.
-            (error: unknown) => (error instanceof ProcessEnded ? undefined : warn(worker, error))
+            (error: unknown) => {
+              if (!(error instanceof ProcessEnded)) warn(worker, error)
+              return undefined
+            }
           )
         )
     )
@@ -100,13 +103,12 @@ const askAll =
 const relay = ({ askAll }: Parts, value: Subjects.SignalSent, except?: number) =>
   askAll({ subject: Subjects.signal, value, patience: Subjects.patience.brief, except })
 
-const figuresOfWorkers = async ({ askAll }: Parts, except?: number) =>
-  (await askAll({
-    subject: Subjects.figures,
-    value: null,
-    patience: Subjects.patience.brief,
-    except
-  })) as ReadonlyArray<Figures>
+/** The figures of the workers that are ready. */
+const figuresOfWorkers = async ({ askAll }: Parts, except?: number) => {
+  const patience = Subjects.patience.brief
+  const replies = await askAll({ subject: Subjects.figures, value: null, patience, except })
+  return (replies as ReadonlyArray<Figures | null>).filter((figures) => figures !== null)
+}
 
 /** Handles the requests of workers, except those about their own life (`Fleet`) and about reloads (`Owner`). */
 const handle = (parts: Parts): void => {
@@ -130,11 +132,8 @@ const handle = (parts: Parts): void => {
     return null
   })
   handlers.set(Subjects.figures, async (_, worker) => {
-    const own = await local.figures().then(
-      (one) => [one],
-      () => []
-    )
-    return [...own, ...(await figuresOfWorkers(parts, worker))]
+    const own = await local.figures()
+    return [...(own === null ? [] : [own]), ...(await figuresOfWorkers(parts, worker))]
   })
 }
 

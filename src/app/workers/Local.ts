@@ -12,7 +12,8 @@ export interface Local {
   readonly tellLapse: () => void
   /** Sets how this process reads its figures, until the scope closes or another call replaces it. */
   readonly answer: (figures: Effect.Effect<Figures>) => Effect.Effect<void, never, Scope.Scope>
-  readonly figures: () => Promise<Figures>
+  /** Reads the figures; `null` while this process starts. */
+  readonly figures: () => Promise<Figures | null>
 }
 
 export const make = (): Local => {
@@ -44,6 +45,6 @@ export const make = (): Local => {
             if (own === figures) own = undefined
           })
       ),
-    figures: () => (own === undefined ? Promise.reject(new Error("this process is not ready")) : Effect.runPromise(own))
+    figures: () => (own === undefined ? Promise.resolve(null) : Effect.runPromise(own))
   }
 }
