@@ -1,4 +1,4 @@
-/** Lists the pictures, each with its URL, its user, and what to do before it is taken. */
+/** Lists the pictures, each with its URL, its user, and the steps before it is taken. */
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
@@ -14,7 +14,7 @@ export interface View {
   readonly routes?: (tab: Tab) => Promise<unknown>
   /** Prepares the page before the picture is taken. */
   readonly before?: (tab: Tab) => Promise<unknown>
-  /** Whether the view never finishes loading, so that the picture shows that state. */
+  /** Whether the view never finishes loading, so that the picture shows the loading state. */
   readonly isWaiting?: boolean
 }
 
@@ -156,7 +156,7 @@ const ofAda: ReadonlyArray<View> = [
   }
 ]
 
-/** On a phone, the menus are behind a button. */
+/** Opens a menu entry. On a phone, the menus are behind a button. */
 const inMenu = async ({ page }: Tab, name: RegExp): Promise<void> => {
   const menu = page.getByRole("button", { name: "Menu", exact: true })
   if (await menu.isVisible()) await menu.click()
@@ -271,6 +271,7 @@ const ofOperator: ReadonlyArray<View> = [
   { name: "operator-costs", path: "operator/costs" },
   { name: "operator-costs-all", path: "operator/costs?by=row&plot=requests" },
   { name: "operator-drift", path: "operator/drift", before: invoice },
+  { name: "operator-reconciliations", path: "operator/reconciliations" },
   { name: "operator-reservations", path: "operator/reservations" },
   { name: "operator-reservations-trouble", path: "operator/reservations", routes: troubled },
   { name: "operator-owed", path: "operator/owed" },

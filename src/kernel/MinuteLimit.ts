@@ -5,7 +5,7 @@ import { counts, leftOf } from "./Counts.ts"
 const minute = 60_000
 
 export interface MinuteLimit {
-  /** Counts a request. If the account has exceeded its limit for this minute, returns the number of seconds to wait. */
+  /** Counts a request. Returns the number of seconds to wait if the account has exceeded its limit for this minute. */
   readonly take: (account: string, now: number) => Effect.Effect<number | undefined>
 }
 

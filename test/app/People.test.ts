@@ -3,6 +3,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import * as Csv from "../../src/app/commands/Csv.ts"
+import { cell } from "../../src/kernel/CsvCell.ts"
 import { lettersTo } from "../support/mail.ts"
 import { command, start } from "../support/Service.ts"
 import type { Finished, Service } from "../support/Service.ts"
@@ -294,4 +295,4 @@ it.each([
   ['a"b', '"a""b"'],
   ["a,b", '"a,b"'],
   ["plain", "plain"]
-])("a cell %j is written as %s", (text, cell) => expect(Csv.cell(text)).toBe(cell))
+])("a cell %j is written as %s", (text, written) => expect(cell(text)).toBe(written))

@@ -128,7 +128,7 @@ describeSqlite("files", () => {
     symlinkSync(elsewhere, join(DATA_DIR, "demo.db"))
     const { code, stderr } = await commandHere(["verify"], { DATA_DIR })
     expect([code, mode(DATA_DIR), mode(elsewhere)]).toEqual([0, "755", "644"])
-    expect(stderr).toContain("it holds other folders too")
+    expect(stderr).toContain("it also contains other folders")
   })
 
   const nobody = 54_321
@@ -197,7 +197,7 @@ describe("a secret", () => {
     writeFileSync(join(DATA_DIR, "secret"), "", { mode: 0o600 })
     expect(await noStart(DATA_DIR)).toContain("secret is empty")
     writeFileSync(join(DATA_DIR, "secret"), "abcdef", { mode: 0o600 })
-    expect(await noStart(DATA_DIR)).toContain("secret is cut short")
+    expect(await noStart(DATA_DIR)).toContain("secret is truncated")
     // Moved to the environment as it stood in the file.
     const TOLLGATE_SECRET = readFileSync(join(DATA_DIR, "kept"), "utf8")
     const service = await begin({ folder: DATA_DIR, env: { TOLLGATE_SECRET } })
@@ -306,7 +306,7 @@ describeSqlite("a file that cannot be used", () => {
 
   it.each<[string, (file: string) => void, RegExp]>([
     ["empty", (file) => truncateSync(file, 0), /is empty/],
-    ["cut short", (file) => truncateSync(file, 20_000), /is damaged or cut short/],
+    ["cut short", (file) => truncateSync(file, 20_000), /is damaged or truncated/],
     ["cut to a few bytes", (file) => truncateSync(file, 50), /is not a SQLite database/],
     ["overwritten", (file) => writeFileSync(file, "no database ".repeat(10_000)), /is not a SQLite database/],
     [
@@ -328,7 +328,7 @@ describeSqlite("a file that cannot be used", () => {
         db.exec("INSERT INTO tollgate_migrations (migration_id, name) VALUES (999, 'future')")
         db.close()
       },
-      /made by a newer version/
+      /written by a newer version/
     ],
     [
       "a folder",

@@ -149,7 +149,7 @@ export const read = async (text: string): Promise<Invoice> => {
   let count = 0
   try {
     for await (const { info, record } of Readable.from(pieces(text)).pipe(parser) as AsyncIterable<Parsed>) {
-      if (record.length > columnsMax) throw new NoInvoice(`must have at most ${columnsMax} columns`)
+      if (record.length > columnsMax) throw new NoInvoice(`must contain at most ${columnsMax} columns`)
       if (at === undefined) {
         header = record
         at = {
@@ -162,10 +162,10 @@ export const read = async (text: string): Promise<Invoice> => {
         continue
       }
       count += 1
-      if (count > linesMax) throw new NoInvoice(`must have at most ${linesMax} lines`)
+      if (count > linesMax) throw new NoInvoice(`must contain at most ${linesMax} lines`)
       const why = take(sums, record, at)
       if (why !== undefined) refuse(info.lines, why)
-      if (sums.size > groupsMax) throw new NoInvoice(`must have at most ${groupsMax} pairs of day and model`)
+      if (sums.size > groupsMax) throw new NoInvoice(`must contain at most ${groupsMax} pairs of day and model`)
     }
   } catch (error) {
     if (error instanceof NoInvoice) throw error

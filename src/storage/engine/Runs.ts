@@ -1,11 +1,11 @@
 /**
  * The runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) records the name of its
- * run, so that other runs can recognize abandoned work. They do so by locks instead of by time: each run holds a lock on a file next to the database,
- * which the operating system releases when the process ends. A database in memory has only the runs of this process.
+ * run, so that other runs can recognize abandoned work. They recognize it by locks, not by time: each run holds a lock on a file next to the
+ * database, and the operating system releases this lock when the process ends. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
- * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), which the operating
- *   system releases when the process ends. The gate releases the reservations of ended runs when it opens and once a minute after that
+ * - A reservation records the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), and the operating
+ *   system releases this lock when the process ends. The gate releases the reservations of ended runs when it opens and once a minute after that
  *   (`Gate.layerJobs`). Their records state the error `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -21,7 +21,7 @@ import { Peers } from "./Peers.ts"
 export interface RunsContract {
   /** The name of this run. */
   readonly run: string
-  /** Whether the run has ended. A name of another form counts as ended, because earlier versions used other names. */
+  /** Returns whether the run has ended. A name in another format counts as ended, because earlier versions used other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
   /** This process as a node; `undefined` if it alone serves a SQLite file. */
   readonly node?: NodeContract
@@ -29,17 +29,17 @@ export interface RunsContract {
 
 /**
  * One of several nodes on a database: a process on PostgreSQL, or one of the processes that serve a SQLite file together (`storage/engine/Peers`).
- * What is known about other nodes of PostgreSQL dates from the last renewal of the lease.
+ * On PostgreSQL, the information about other nodes dates from the last renewal of the lease.
  */
 export interface NodeContract {
   readonly name: string
   /** Its lease; `undefined` on SQLite, where the operating system shows that a process has ended. */
   readonly lease: LeaseContract | undefined
-  /** Whether this node is the leader, which runs the loops. */
+  /** Returns whether this node is the leader, the node that runs the loops. */
   readonly leads: () => boolean
-  /** The name of the leading node, if there is one. */
+  /** Returns the name of the leading node, if there is one. */
   readonly leader: () => string | undefined
-  /** How many nodes there are. */
+  /** Returns the number of nodes. */
   readonly nodes: () => number
   /**
    * Listens for an event and returns a function that removes the listener. `lead` means that this node begins to lead, and `lapse` that another
@@ -56,7 +56,7 @@ export interface LeaseContract {
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {
-  /** Provides the run of the layers below, if there is one, or else a run that lasts until the layer's scope closes. */
+  /** Provides the run of the layers below, if there is one. Otherwise, provides a run that lasts until the layer's scope closes. */
   static readonly layer = Layer.suspend(() =>
     Layer.scoped(
       Runs,
