@@ -230,6 +230,7 @@ const references: Readonly<Record<string, string>> = {
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Handovers: "absent, services are never replaced, and no loop of theirs has work to take over",
   Holds: "a limit: what an account has open at a time, counted by each process alone if absent",
+  LogSettings: "absent, the log has no witnesses; they only prove what it holds",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
   Siblings: "absent, the process shows its own metrics and loops",
   StoredAnswersConfig: "a limit: stored answers of an account",
@@ -249,7 +250,8 @@ const references: Readonly<Record<string, string>> = {
   Tracing: "whether traces are made",
   Unread: "a limit: how long an answer waits for its reader",
   UpstreamObserver: "an observer",
-  VerifyInterval: "how often the books are looked at"
+  VerifyInterval: "how often the books are looked at",
+  WitnessStates: "absent, the metrics have no gauges of the log's witnesses"
 }
 
 describe("what may be left out", () => {

@@ -17,6 +17,7 @@ import { nearest } from "../kernel/Likeness.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
+import * as Log from "../books/log/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
 import * as Ops from "../operations/ops/Settings.ts"
 import * as Reconciliation from "../operations/reconciliation/Settings.ts"
@@ -38,6 +39,7 @@ const entries = Schema.Struct({
   ...Telemetry.fields,
   ...Ops.fields,
   ...Verify.fields,
+  ...Log.fields,
   ...Payments.fields,
   ...Allowances.fields,
   ...Mail.fields,
@@ -153,6 +155,7 @@ export const calls = (file: ConfigFile) => Layer.merge(layersOf(settings, file),
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
     Verify.layer(file),
+    Log.layer(file),
     Payments.layer(file),
     Allowances.layer(file),
     Mail.layer(file),

@@ -38,13 +38,13 @@ export interface Settings {
   readonly data_dir?: string | undefined
   /** The port on the loopback interface; by default, any free port. */
   readonly port?: number | undefined
-  /** The services to omit from the configuration. */
+  /** The services to omit from the configuration; by default, the witnesses of the log. */
   readonly without?: ReadonlyArray<ServiceName> | undefined
 }
 
 export interface Sandbox extends SandboxInfo {
   readonly url: string
-  /** The levers, which `GET {control}` lists. */
+  /** The levers. `GET {control}` lists them. */
   readonly levers: ReadonlyArray<LeverNote>
   /** The clock that the service and the issuer use. */
   readonly clock: Clock.Clock
@@ -95,7 +95,7 @@ const base: Body = {
 export const make = ({
   data_dir,
   port = 0,
-  without = []
+  without = ["witnesses"]
 }: Settings): Effect.Effect<Sandbox, SandboxFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* SteeredClock.make(data_dir)

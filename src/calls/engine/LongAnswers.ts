@@ -20,11 +20,11 @@ import type { Pair } from "./Translated.ts"
 export interface LongAnswer {
   readonly protocol: Protocol
   readonly pair: Pair | undefined
-  /** The complete body, or `undefined` if there is no room for it. */
+  /** The complete body, or `undefined` if it did not fit in memory. */
   readonly body: Buffer | undefined
   readonly outline: JsonOutline
   readonly options: () => Effect.Effect<AnswerOptions>
-  /** Whether the caller records the answer's ids. */
+  /** Whether the caller needs the answer's ids. */
   readonly needsIds: boolean
 }
 
@@ -82,7 +82,7 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
   return right(body, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
 })
 
-/** A long answer that is parsed only when it is first read. */
+/** A long answer. It is parsed only when it is first read. */
 export class LongCompletion implements Completed<unknown> {
   readonly bytes: Buffer
   readonly receipt: Receipt
@@ -106,7 +106,7 @@ interface Job {
 
 /** The thread's heap limit, in megabytes. An answer that needs more kills the thread. */
 const heapMax = 512
-/** The idle time after which the thread stops, in milliseconds. */
+/** How long the thread may be idle before it stops, in milliseconds. */
 const idleMax = 10_000
 
 const jobs: Array<Job> = []
@@ -114,7 +114,7 @@ let current: Job | undefined
 let worker: Worker | undefined
 let idle: NodeJS.Timeout | undefined
 
-/** Hands the body to the thread. Returns `undefined` if the task killed the thread. */
+/** Runs a task on the thread. Returns `undefined` if the task killed the thread. */
 const onThread = (task: Task): Effect.Effect<Done | undefined> =>
   Effect.async((resume) => {
     jobs.push({ task, done: (done) => resume(Effect.succeed(done)) })

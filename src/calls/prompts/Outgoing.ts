@@ -18,7 +18,7 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
   return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
 }
 
-/** JSON shorter than this is serialized again, because that is just as fast. */
+/** The minimum length of JSON to copy. Serializing shorter JSON again is just as fast. */
 const copiedLeast = 2_048
 
 /** Builds the body, with the upstream's name for the model and, if the upstream accepts one, a single token limit. */

@@ -3,7 +3,6 @@
  * model, adds amounts with all their digits and rounds each sum once. It reports and skips a line with unreadable fields. An unclosed quote makes
  * everything after it unreadable, so the reader rejects the complete invoice.
  */
-import { parse } from "csv-parse"
 import { Readable } from "node:stream"
 import { setImmediate as immediate } from "node:timers/promises"
 import { parse as instantOf, toDay } from "../../kernel/Moment.ts"
@@ -133,6 +132,8 @@ export const read = async (text: string): Promise<Invoice> => {
     badTotal += 1
     if (bad.length < badLinesMax) bad.push({ line, why })
   }
+  // Loaded on demand, because most services never read an invoice.
+  const { parse } = await import("csv-parse")
   const parser = parse({
     bom: true,
     delimiter: delimiterOf(text),

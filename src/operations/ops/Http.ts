@@ -29,6 +29,7 @@ export const OpsHttp = HttpApiBuilder.group(
     const indexes = yield* Indexes
     const identity = yield* Identity
     const drifts = yield* Gauges.BillDrifts
+    const witnesses = yield* Gauges.WitnessStates
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
       metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
@@ -65,6 +66,7 @@ export const OpsHttp = HttpApiBuilder.group(
           Effect.andThen(gauges),
           Effect.andThen(work),
           Effect.andThen(Effect.map(drifts, metrics.setDrifts)),
+          Effect.andThen(Effect.map(witnesses, metrics.setWitnesses)),
           Effect.andThen(others),
           Effect.andThen((others) => Effect.promise(() => metrics.text(others.map(({ metrics }) => metrics)))),
           Effect.map((text) => HttpServerResponse.text(text, { contentType: metrics.content_type }))

@@ -1,6 +1,7 @@
 /** Prometheus metrics for requests by route, exchanges with upstreams, settled calls, the books, the loops and the process. */
 import { Context, Effect, Layer } from "effect"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
+import type { WitnessFigures } from "../../books/log/Cosigning.ts"
 import { callMetrics } from "./CallMetrics.ts"
 import type { BillDrift, Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
@@ -18,6 +19,8 @@ export interface MetricsContract {
   readonly setWork: (work: Work) => void
   /** Sets the gauges for vendors' bills, from the newest compared day of each vendor. */
   readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
+  /** Sets the gauges for the log's witnesses. */
+  readonly setWitnesses: (witnesses: ReadonlyArray<WitnessFigures>) => void
   /** Returns this process's own metrics in the Prometheus text format, without those of the books and of bills, which all processes share. */
   readonly ownText: () => Promise<string>
   /** Returns all metrics, with the own metrics of other processes (`ownText`). `content_type` is their content type. */
@@ -74,6 +77,7 @@ const make = (name: string | undefined): MetricsContract => {
     setGauges: booksMetrics(shared),
     setWork: workMetrics(own),
     setDrifts: driftMetrics(shared),
+    setWitnesses: witnessMetrics(shared),
     ownText: () => own.metrics(),
     text: async (others = []) => `${await shared.metrics()}\n${joined([await own.metrics(), ...others])}`,
     content_type: own.contentType
@@ -194,6 +198,24 @@ const driftMetrics = (registry: Registry): MetricsContract["setDrifts"] => {
       drift.set({ vendor }, Number(figures.drift) / 1e9)
       billed.set({ vendor }, Number(figures.billed) / 1e9)
       coverage.set({ vendor }, figures.coverage)
+    }
+  }
+}
+
+const witnessMetrics = (registry: Registry): MetricsContract["setWitnesses"] => {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ["witness"] as const, registers: [registry] })
+  const lag = gauge(
+    "tollgate_log_witness_lag_seconds",
+    "Time since the witness last cosigned, if the log has a newer checkpoint"
+  )
+  const conflict = gauge("tollgate_log_witness_conflict", "1 if the witness contradicts the log")
+  return (witnesses) => {
+    // A witness may have left the configuration.
+    for (const one of [lag, conflict]) one.reset()
+    for (const { witness, ...state } of witnesses) {
+      lag.set({ witness }, state.lag_seconds)
+      conflict.set({ witness }, state.conflict ? 1 : 0)
     }
   }
 }

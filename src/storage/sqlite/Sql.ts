@@ -50,6 +50,7 @@ import byKey from "../migrations/0043_by_key.ts"
 import budgets from "../migrations/0044_budgets.ts"
 import openRuns from "../migrations/0045_open_runs.ts"
 import log from "../migrations/0048_log.ts"
+import logProofs from "../migrations/0049_log_proofs.ts"
 import runRecords from "../migrations/0050_run_records.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
@@ -106,13 +107,14 @@ export const migrations = {
   "0046_vendor_calls": vendorCalls,
   "0047_reconciliations": reconciliations,
   "0048_log": log,
+  "0049_log_proofs": logProofs,
   "0050_run_records": runRecords
 }
 
 /** The newest migration. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** Returns the newest migration that was applied, or 0 for an empty database. */
+/** Returns the newest applied migration, or 0 for an empty database. */
 const appliedTo = Effect.gen(function* () {
   const sql = yield* SqlClient
   const [found] = yield* sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
@@ -237,5 +239,5 @@ export const layerMemory = Layer.suspend(() =>
   )
 )
 
-/** Migrates a file and closes it. Returns the migrations that were applied. */
+/** Migrates a file and closes it. Returns the applied migrations. */
 export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))
