@@ -1,7 +1,7 @@
 /**
  * Signals between the nodes of a database. A signal states that a cached value has changed or that the leader has work. On PostgreSQL, signals use
- * `NOTIFY` and reach all serving nodes, even if a command sends them. A signal is lost if its connection is lost, so correctness must
- * never depend on signals alone. The processes that serve a file together pass signals on to each other (`Peers`). A process that serves a file alone sends none.
+ * `NOTIFY` and reach all serving nodes, even if a command sends them. A signal is lost if its connection is lost, so correctness must never depend on
+ * signals alone. The processes that serve a file together pass signals on to each other (`Peers`). A process that serves a file alone sends none.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
