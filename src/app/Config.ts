@@ -253,11 +253,15 @@ const ruleOf = (message: string): string | undefined => {
   return plain[expected] ?? expected
 }
 
-export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> => {
-  const unreadable = (why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
-  let text: string
+export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> =>
+  Either.flatMap(readText(path), (text) => parse(text, path))
+
+const unreadable = (path: string, why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
+
+/** Reads the file without decoding it. */
+export const readText = (path: string): Either.Either<string, ConfigProblem> => {
   try {
-    text = readFileSync(path, "utf8").replace(/^\uFEFF/, "")
+    return Either.right(readFileSync(path, "utf8").replace(/^\uFEFF/, ""))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const known: Record<string, string> = {
@@ -266,13 +270,17 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
       EISDIR: "it is a folder",
       EACCES: "this user has no permission to read it"
     }
-    return unreadable(`could not be read: ${known[code ?? ""] ?? message}`)
+    return unreadable(path, `could not be read: ${known[code ?? ""] ?? message}`)
   }
+}
+
+/** Decodes the text of the file at this path. */
+export const parse = (text: string, path: string): Either.Either<ConfigFile, ConfigProblem> => {
   let document: unknown
   try {
     document = JSON.parse(text)
   } catch {
-    return unreadable(`is not JSON${placeOf(text)}`)
+    return unreadable(path, `is not JSON${placeOf(text)}`)
   }
   const isEmpty = typeof document === "object" && document !== null && Object.keys(document).length === 0
   return isEmpty ? Either.left(new ConfigProblem({ message: noModel(path) })) : decodeFile(document, `--config ${path}`)
