@@ -14,7 +14,7 @@ export interface Witness {
   readonly verifier: string
 }
 
-const keyRule = "a verifier key for Ed25519 cosignatures: name+id+base64, with the type 4"
+const keyRule = "must be a verifier key for Ed25519 cosignatures: name+id+base64, with the type 4"
 
 const WitnessEntry = readAs(
   Schema.Struct({
@@ -52,7 +52,7 @@ const Log = Schema.Struct({
   Schema.filter(({ required = 0, witnesses }) => [
     ...repeated(witnesses),
     ...(required > witnesses.length
-      ? [{ path: ["required"], message: `at most ${witnesses.length}, the number of witnesses` }]
+      ? [{ path: ["required"], message: `must be at most ${witnesses.length}, the number of witnesses` }]
       : [])
   ])
 )

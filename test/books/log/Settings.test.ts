@@ -22,11 +22,11 @@ describe("the witnesses of the configuration", () => {
   it("need an address and a key that makes cosignatures", () => {
     const key = keyOf("w.example/a")
     for (const wrong of ["ftp://w.example", "w.example", "https://w.example/?a=b"])
-      expect(problem({ witnesses: [{ url: wrong, key }] })).toMatch(/log\.witnesses\.0\.url: a URL/)
+      expect(problem({ witnesses: [{ url: wrong, key }] })).toMatch(/log\.witnesses\.0\.url: must be a URL/)
     const plain = Note.verifierKey({ name: "w.example/a", public: Note.newKey().public })
     const damaged = key.slice(0, -2) + (key.at(-2) === "A" ? "B" : "A") + key.slice(-1)
     for (const wrong of ["x", plain, damaged, key.replace("w.example", "v.example"), ""])
-      expect(problem({ witnesses: [{ url, key: wrong }] })).toContain("log.witnesses.0.key: a verifier key for Ed25519")
+      expect(problem({ witnesses: [{ url, key: wrong }] })).toContain("log.witnesses.0.key: must be a verifier key for Ed25519")
   })
 
   it("are different operators, and not fewer than are required", () => {
@@ -42,8 +42,8 @@ describe("the witnesses of the configuration", () => {
     expect(second({ key: keyOf("w.example/a") })).toContain("log.witnesses.1.key: an earlier witness has this name")
     expect(second({ key: keyOf("other", shared) })).toContain("log.witnesses.1.key: an earlier witness has this name")
     expect(second({ url })).toContain("log.witnesses.1.url: an earlier witness has this address")
-    expect(problem({ required: 1 })).toContain("log.required: at most 0")
-    expect(problem({ witnesses: [{ url, key }], required: 2 })).toContain("log.required: at most 1")
-    expect(problem({ witnesses: [{ url, key }], required: 0 })).toContain("log.required: a positive whole number")
+    expect(problem({ required: 1 })).toContain("log.required: must be at most 0")
+    expect(problem({ witnesses: [{ url, key }], required: 2 })).toContain("log.required: must be at most 1")
+    expect(problem({ witnesses: [{ url, key }], required: 0 })).toContain("log.required: must be a positive whole number")
   })
 })
