@@ -19,7 +19,7 @@ const keyRule = "must be a verifier key for Ed25519 cosignatures: name+id+base64
 const WitnessEntry = readAs(
   Schema.Struct({
     url: Address.pipe(
-      Schema.filter((url) => !/[?#]/.test(url), { message: () => "a URL without a query or a fragment" })
+      Schema.filter((url) => !/[?#]/.test(url), { message: () => "must be a URL without a query or a fragment" })
     ),
     key: Schema.String.pipe(Schema.filter((key) => Note.cosignerOf(key) !== undefined, { message: () => keyRule }))
   }),
