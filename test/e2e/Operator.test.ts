@@ -413,11 +413,7 @@ describeSqlite("a file that cannot be used", () => {
     chmodSync(join(DATA_DIR, "tollgate.db"), 0o400)
     for (const args of kinds) {
       const { status, stderr } = bound(args)
-      expect([args, status, stderr]).toEqual([
-        args,
-        1,
-        expect.stringMatching(/^tollgate: .*is not writable by this/)
-      ])
+      expect([args, status, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .*is not writable by this/)])
     }
     chmodSync(join(DATA_DIR, "tollgate.db"), 0o000)
     expect(bound(["verify"]).stderr).toMatch(/is not readable by this user/)

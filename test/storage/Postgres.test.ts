@@ -190,7 +190,10 @@ describe("a PostgreSQL database that cannot be used", () => {
   it("is refused by every command alike", async () => {
     const url = urlOf({ database: "missing" })
     for (const command of [["serve"], ["migrate"], ["verify"], ["owed"], ["client", "list"]])
-      expect([command, await refusal(url, command)]).toEqual([command, expect.stringContaining("the database does not exist")])
+      expect([command, await refusal(url, command)]).toEqual([
+        command,
+        expect.stringContaining("the database does not exist")
+      ])
   })
 
   it("is refused by whoever writes to it, where its user may only read", async () => {

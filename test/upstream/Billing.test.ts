@@ -142,7 +142,9 @@ describe("OpenRouter's bill", () => {
       ["all", null, 15_000_000n]
     ])
     expect(openrouter.read("activity", window, "2026-03-02", { data: [] }).next).toBeNull()
-    expect(() => openrouter.read("activity", window, "2026-03-02", { data: [item] })).toThrow("does not belong to 2026-03-02")
+    expect(() => openrouter.read("activity", window, "2026-03-02", { data: [item] })).toThrow(
+      "does not belong to 2026-03-02"
+    )
   })
 
   it("describes one call by its id", () => {

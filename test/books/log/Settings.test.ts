@@ -26,7 +26,9 @@ describe("the witnesses of the configuration", () => {
     const plain = Note.verifierKey({ name: "w.example/a", public: Note.newKey().public })
     const damaged = key.slice(0, -2) + (key.at(-2) === "A" ? "B" : "A") + key.slice(-1)
     for (const wrong of ["x", plain, damaged, key.replace("w.example", "v.example"), ""])
-      expect(problem({ witnesses: [{ url, key: wrong }] })).toContain("log.witnesses.0.key: must be a verifier key for Ed25519")
+      expect(problem({ witnesses: [{ url, key: wrong }] })).toContain(
+        "log.witnesses.0.key: must be a verifier key for Ed25519"
+      )
   })
 
   it("are different operators, and not fewer than are required", () => {
@@ -44,6 +46,8 @@ describe("the witnesses of the configuration", () => {
     expect(second({ url })).toContain("log.witnesses.1.url: an earlier witness has this address")
     expect(problem({ required: 1 })).toContain("log.required: must be at most 0")
     expect(problem({ witnesses: [{ url, key }], required: 2 })).toContain("log.required: must be at most 1")
-    expect(problem({ witnesses: [{ url, key }], required: 0 })).toContain("log.required: must be a positive whole number")
+    expect(problem({ witnesses: [{ url, key }], required: 0 })).toContain(
+      "log.required: must be a positive whole number"
+    )
   })
 })
