@@ -1,0 +1,206 @@
+/**
+ * The worker thread for long bodies. It does one task at a time: it reads a prompt, translates a prompt or an answer, or counts an answer's tokens. A
+ * result never contains the parsed body.
+ */
+import { Either } from "effect"
+import { parentPort } from "node:worker_threads"
+import { chat, text } from "../dialects/chat/Completions.ts"
+import { messages } from "../dialects/messages/Protocol.ts"
+import { responses } from "../dialects/responses/Protocol.ts"
+import { parse } from "../../http/transport/Json.ts"
+import type { Conversation } from "../../protocols/conversation/Conversation.ts"
+import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
+import type { Uncarriable } from "../../protocols/conversation/Uncarriable.ts"
+import type { Usage } from "../../protocols/conversation/Usage.ts"
+import { readJson } from "../../upstream/wire/Failures.ts"
+import type { ClientProtocol, ProtocolName } from "../../upstream/models/Protocol.ts"
+import type { ModelRoute } from "../prompts/Model.ts"
+import type { Protocol } from "../prompts/Protocol.ts"
+import { partsOf } from "./PromptParts.ts"
+import type { PromptParts } from "./PromptParts.ts"
+import * as Translated from "./Translated.ts"
+
+export interface CountTask {
+  readonly how: "count"
+  readonly client: ClientProtocol
+  readonly body: Uint8Array
+}
+
+export interface TranslateTask {
+  readonly how: "translate"
+  readonly client: ClientProtocol
+  readonly vendor: ProtocolName
+  readonly options: AnswerOptions
+  readonly body: Uint8Array
+}
+
+/** Reads a prompt. The thread keeps the last prompt that it has read, so that it need not parse it again to translate it. */
+export interface ReadTask {
+  readonly how: "read"
+  /** Identifies the prompt for a later `WriteTask`. */
+  readonly prompt: number
+  readonly client: ClientProtocol
+  readonly body: Uint8Array
+}
+
+/** Translates a prompt for a vendor. */
+export interface WriteTask {
+  readonly how: "write"
+  readonly prompt: number
+  readonly client: ClientProtocol
+  readonly vendor: ProtocolName
+  readonly route: Pick<ModelRoute, "model" | "limit_field">
+  readonly limit: number | undefined
+  readonly stream: boolean
+  /** The client's JSON. */
+  readonly body: Uint8Array
+}
+
+export type Task = CountTask | TranslateTask | ReadTask | WriteTask
+
+/** The result of reading an answer. */
+export interface AnswerDone {
+  /** The defect that makes the answer unusable. If it is set, the other members are empty. */
+  readonly fault: string | undefined
+  /** The answer in the client's protocol, or empty if the answer was only counted. */
+  readonly bytes: Uint8Array
+  readonly usage: Usage | undefined
+  readonly tokens_counted: number
+  /** The ids in an answer that was not translated. */
+  readonly ids: ReadonlyArray<string>
+}
+
+/** The members of an `InvalidRequest`. */
+export interface Refusal {
+  readonly message: string
+  readonly field: string
+  readonly rule: string
+}
+
+export interface ReadDone {
+  /** The prompt's JSON, which returns to the main thread. */
+  readonly body: Uint8Array
+  /** The parts of a valid prompt. */
+  readonly parts: PromptParts | undefined
+  /** The reason why the prompt is not valid. */
+  readonly refusal: Refusal | undefined
+}
+
+export interface WriteDone {
+  /** The prompt's JSON, which returns to the main thread. */
+  readonly body: Uint8Array
+  /** The body of the vendor's request. */
+  readonly bytes: Uint8Array | undefined
+  readonly refusal: Refusal | undefined
+}
+
+/** The thread could not do a task, because its code threw an error with this message. */
+export interface Failed {
+  readonly failed: string
+}
+
+export type Done = AnswerDone | ReadDone | WriteDone | Failed
+
+const protocols: { readonly [Name in ClientProtocol]: Protocol } = { chat, text, messages, responses }
+
+const none = () => new Uint8Array()
+const faulty = (fault: string): AnswerDone => ({ fault, bytes: none(), usage: undefined, tokens_counted: 0, ids: [] })
+
+const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength)
+
+// ---- answers ----------------------------------------------------------------------------------------------------------------
+
+const answered = (task: CountTask | TranslateTask): AnswerDone => {
+  const answer = readJson(bufferOf(task.body))?.value
+  if (answer === undefined) return faulty("the response is not a JSON object")
+  if (task.how === "count")
+    return {
+      fault: undefined,
+      bytes: none(),
+      usage: undefined,
+      tokens_counted: protocols[task.client].countIn(answer),
+      ids: protocols[task.client].handedOutIn?.(answer) ?? []
+    }
+  const read = Translated.answerOf(Translated.pairOf(task.client, task.vendor)!, answer, task.options)
+  if (Either.isLeft(read)) return faulty(read.left)
+  const { shown, tokens_counted, usage } = read.right
+  return {
+    fault: undefined,
+    bytes: new TextEncoder().encode(JSON.stringify(shown)),
+    usage,
+    tokens_counted: tokens_counted(),
+    ids: []
+  }
+}
+
+// ---- prompts ----------------------------------------------------------------------------------------------------------------
+
+/** The last prompt that was read. */
+let last:
+  | { readonly prompt: number; readonly conversation: () => Either.Either<Conversation, Uncarriable> }
+  | undefined
+
+const remembered = (prompt: number, client: ClientProtocol, value: unknown) => {
+  let conversation: Either.Either<Conversation, Uncarriable> | undefined
+  last = { prompt, conversation: () => (conversation ??= Translated.conversationOf(client, value)) }
+  return last
+}
+
+const read = ({ body, client, prompt }: ReadTask): ReadDone => {
+  last = undefined
+  const json = bufferOf(body)
+  const found = Either.flatMap(parse(json), (value) => {
+    remembered(prompt, client, value)
+    return partsOf(protocols[client], value, json)
+  })
+  if (Either.isRight(found)) return { body, parts: found.right, refusal: undefined }
+  last = undefined
+  const { field, message, rule } = found.left
+  return { body, parts: undefined, refusal: { field, message, rule } }
+}
+
+const written = ({ body, client, limit, prompt, route, stream, vendor }: WriteTask): WriteDone => {
+  const { conversation } =
+    last?.prompt === prompt ? last : remembered(prompt, client, Either.getOrThrow(parse(bufferOf(body))))
+  const translated = Translated.writtenFor(vendor, conversation(), route, stream, limit)
+  if (Either.isRight(translated))
+    return { body, bytes: new TextEncoder().encode(translated.right), refusal: undefined }
+  const { field, message, rule } = translated.left
+  return { body, bytes: undefined, refusal: { field, message, rule } }
+}
+
+// ---- tasks ------------------------------------------------------------------------------------------------------------------
+
+/** Does a task. The buffers in the result move to the main thread. */
+const done = (task: Task): readonly [Done, ReadonlyArray<Uint8Array>] => {
+  switch (task.how) {
+    case "read": {
+      const result = read(task)
+      return [result, [result.body, ...(result.parts?.members.flatMap(({ bytes }) => bytes ?? []) ?? [])]]
+    }
+    case "write": {
+      const result = written(task)
+      return [result, result.bytes === undefined ? [result.body] : [result.body, result.bytes]]
+    }
+    default: {
+      const result = answered(task)
+      return [result, [result.bytes]]
+    }
+  }
+}
+
+const attempted = (task: Task): ReturnType<typeof done> => {
+  try {
+    return done(task)
+  } catch (error) {
+    return [{ failed: error instanceof Error ? error.message : String(error) }, []]
+  }
+}
+
+parentPort!.on("message", (task: Task) => {
+  const [result, moved] = attempted(task)
+  parentPort!.postMessage(
+    result,
+    moved.map(({ buffer }) => buffer as ArrayBuffer)
+  )
+})
