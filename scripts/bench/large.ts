@@ -16,7 +16,8 @@ export const vendorProtocols = ["chat", "messages", "responses", "google", "bedr
 
 const sentence = 'Each side names an "account", an amount and the moment at which it was booked.\n'
 const textOf = (bytes: number): string => sentence.repeat(Math.ceil(bytes / (sentence.length + 3)))
-const base64 = (bytes: number): string => Buffer.alloc(Math.floor((bytes * 3) / 4), "noise that is an image").toString("base64")
+const base64 = (bytes: number): string =>
+  Buffer.alloc(Math.floor((bytes * 3) / 4), "noise that is an image").toString("base64")
 const short = textOf(700)
 
 const parts = {
@@ -67,7 +68,9 @@ const figures = { in: 12, out: 34 }
 /** Builds a vendor's answer with one long text or, for `many`, with many short tool calls. */
 export const answerOf = (protocol: VendorProtocol, bytes: number, many: boolean): string => {
   const text = textOf(bytes)
-  const calls = many ? Array.from({ length: Math.floor(bytes / 900) }, (_, i) => ({ id: `call_${i}`, said: short })) : []
+  const calls = many
+    ? Array.from({ length: Math.floor(bytes / 900) }, (_, i) => ({ id: `call_${i}`, said: short }))
+    : []
   switch (protocol) {
     case "chat": {
       const called = calls.map(({ id, said }) => ({
@@ -75,7 +78,9 @@ export const answerOf = (protocol: VendorProtocol, bytes: number, many: boolean)
         type: "function",
         function: { name: "note", arguments: JSON.stringify({ said }) }
       }))
-      const message = many ? { role: "assistant", content: null, tool_calls: called } : { role: "assistant", content: text }
+      const message = many
+        ? { role: "assistant", content: null, tool_calls: called }
+        : { role: "assistant", content: text }
       return JSON.stringify({
         id: "chatcmpl-1",
         object: "chat.completion",
@@ -111,7 +116,14 @@ export const answerOf = (protocol: VendorProtocol, bytes: number, many: boolean)
               name: "note",
               arguments: JSON.stringify({ said })
             }))
-          : [{ type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text, annotations: [] }] }],
+          : [
+              {
+                type: "message",
+                id: "msg_1",
+                role: "assistant",
+                content: [{ type: "output_text", text, annotations: [] }]
+              }
+            ],
         usage: { input_tokens: figures.in, output_tokens: figures.out, total_tokens: figures.in + figures.out }
       })
     case "google":

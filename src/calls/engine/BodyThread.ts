@@ -7,7 +7,7 @@ import { parentPort } from "node:worker_threads"
 import { chat, text } from "../dialects/chat/Completions.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
-import { parse } from "../../http/transport/Json.ts"
+import { exceeded, parse } from "../../http/transport/Json.ts"
 import type { Conversation } from "../../protocols/conversation/Conversation.ts"
 import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
 import type { Uncarriable } from "../../protocols/conversation/Uncarriable.ts"
@@ -110,8 +110,16 @@ const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer => Buf
 
 // ---- answers ----------------------------------------------------------------------------------------------------------------
 
+/**
+ * The maximum number of values and names in an answer. A few bytes of JSON can take a hundred bytes of the heap, and running out of memory inside
+ * `JSON.parse` would end the whole process instead of this thread.
+ */
+const partsMax = 4_000_000
+
 const answered = (task: CountTask | TranslateTask): AnswerDone => {
-  const answer = readJson(bufferOf(task.body))?.value
+  const bytes = bufferOf(task.body)
+  if (exceeded(bytes, partsMax, Infinity) !== undefined) return faulty(`the response has more than ${partsMax} parts`)
+  const answer = readJson(bytes)?.value
   if (answer === undefined) return faulty("the response is not a JSON object")
   if (task.how === "count")
     return {
@@ -136,9 +144,7 @@ const answered = (task: CountTask | TranslateTask): AnswerDone => {
 // ---- prompts ----------------------------------------------------------------------------------------------------------------
 
 /** The last prompt that was read. */
-let last:
-  | { readonly prompt: number; readonly conversation: () => Either.Either<Conversation, Uncarriable> }
-  | undefined
+let last: { readonly prompt: number; readonly conversation: () => Either.Either<Conversation, Uncarriable> } | undefined
 
 const remembered = (prompt: number, client: ClientProtocol, value: unknown) => {
   let conversation: Either.Either<Conversation, Uncarriable> | undefined
@@ -163,8 +169,7 @@ const written = ({ body, client, limit, prompt, route, stream, vendor }: WriteTa
   const { conversation } =
     last?.prompt === prompt ? last : remembered(prompt, client, Either.getOrThrow(parse(bufferOf(body))))
   const translated = Translated.writtenFor(vendor, conversation(), route, stream, limit)
-  if (Either.isRight(translated))
-    return { body, bytes: new TextEncoder().encode(translated.right), refusal: undefined }
+  if (Either.isRight(translated)) return { body, bytes: new TextEncoder().encode(translated.right), refusal: undefined }
   const { field, message, rule } = translated.left
   return { body, bytes: undefined, refusal: { field, message, rule } }
 }

@@ -2,16 +2,16 @@
  * Runs the thread for long bodies. The main thread moves a body's memory to it and gets a short result and bytes back, so neither thread copies them.
  *
  * Tasks of different accounts take turns. Their number and bytes are limited by the byte budget, in which each body has a share until its call ends
- * (`http/transport/Bytes`). A task that needs too much memory ends the thread, and the next task starts another one. The thread also ends after ten
- * idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for the calls, and these wait for their tasks.
+ * (`http/transport/Bytes`). If the thread ends during a task, the task fails, and the next one starts another thread. The thread also ends after
+ * ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for the calls, and these wait for their tasks.
  */
 import { Effect } from "effect"
 import type { Worker } from "node:worker_threads"
 import { startBodies } from "./BodyThreadCode.ts"
 import type { AnswerDone, Done, Failed, ReadDone, ReadTask, Task, WriteDone, WriteTask } from "./BodyThread.ts"
 
-/** The minimum length of a body that the main thread does not parse, in bytes. */
-export const longMin = 256 * 1024
+/** The maximum length of a prompt that is parsed on the main thread. */
+export const parsedMax = 256 * 1024
 
 type DoneOf<T extends Task> = T extends ReadTask ? ReadDone : T extends WriteTask ? WriteDone : AnswerDone
 
@@ -20,8 +20,8 @@ interface Job {
   readonly done: (done: Done | undefined) => void
 }
 
-/** The thread's heap limit, in megabytes. A body that needs more ends the thread. */
-const heapMax = 512
+/** The thread's heap limit, in megabytes. The limits on a body's length and parts keep it far below. */
+const heapMax = 768
 /** The idle time after which the thread stops, in milliseconds. */
 const idleMax = 10_000
 
@@ -69,9 +69,15 @@ const next = (): void => {
   current = taken()
   if (current === undefined) return
   clearTimeout(idle)
-  worker ??= begun()
   const { task } = current
-  worker.postMessage(task, [task.body.buffer as ArrayBuffer])
+  // A message with memory that was moved already would never arrive.
+  if (task.body.buffer.byteLength === 0) return ended({ failed: "the body is empty or was moved already" })
+  try {
+    worker ??= begun()
+    worker.postMessage(task, [task.body.buffer as ArrayBuffer])
+  } catch (error) {
+    ended({ failed: String(error) })
+  }
 }
 
 const begun = (): Worker => {

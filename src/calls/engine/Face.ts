@@ -12,7 +12,7 @@ import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
 import { headersOf, usageHeader } from "../metered/ReceiptHeaders.ts"
 import type { ClientProtocol } from "../../upstream/models/Protocol.ts"
-import { longMin } from "./BodyThreads.ts"
+import { parsedMax } from "./BodyThreads.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 import * as LongPrompts from "./LongPrompts.ts"
 
@@ -62,7 +62,7 @@ const serve = <E extends ProblemInstance<string>>(
     const read = inbound.read(requestBytesMax)
     const json = isDone(read) ? read.value : yield* read
     const parsed =
-      json.length <= longMin ? parse(json) : Either.right(yield* LongPrompts.read(protocol, json, caller.account_id))
+      json.length <= parsedMax ? parse(json) : Either.right(yield* LongPrompts.read(protocol, json, caller.account_id))
     if (Either.isLeft(parsed)) return yield* parsed.left
     const prompt = parsed.right as { readonly stream?: unknown } | null
     const plain: Call<unknown> = {

@@ -64,7 +64,10 @@ export const read = (
   )
 }
 
-/** Translates a prompt for a route, unless that is the route's last translation. `Translated.bodyFor` then returns the result. */
+/**
+ * Translates a prompt for a route, unless that is the route's last translation. `Translated.bodyFor` then returns the result. The prompt's JSON is
+ * elsewhere meanwhile, so a call translates its prompt for one route after the other.
+ */
 export const translate = (
   long: LongText,
   { vendor }: Pair,

@@ -36,11 +36,7 @@ const needed: ReadonlySet<string> = new Set([
 ])
 
 /** Validates a prompt and takes it apart. `Left` holds the first broken rule. */
-export const partsOf = (
-  protocol: Protocol,
-  value: unknown,
-  json: Buffer
-): Either.Either<PromptParts, InvalidRequest> =>
+export const partsOf = (protocol: Protocol, value: unknown, json: Buffer): Either.Either<PromptParts, InvalidRequest> =>
   Either.map(protocol.read(value, json), ({ body, json: _, ...prompt }) => {
     const { rest, members } = separated(protocol, body, json)
     const mentions_an_hour = mentionsAnHourIn(json)

@@ -52,7 +52,10 @@ const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
 }
 
 /** Returns whether a request contains a thought that its protocol's vendor did not sign and would therefore reject. */
-export const isForeign = (client: ProtocolName, { body, json, long }: Pick<ValidPrompt, "body" | "json" | "long">): boolean => {
+export const isForeign = (
+  client: ProtocolName,
+  { body, json, long }: Pick<ValidPrompt, "body" | "json" | "long">
+): boolean => {
   if (long !== undefined) return long.foreign
   const names = thoughts[client]
   if (names === undefined) return false

@@ -66,12 +66,7 @@ export interface Protocol extends Spoken {
   /** Returns the reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
   /** Builds the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
-  readonly bodyFor: (
-    prompt: ValidPrompt,
-    passage: Passage,
-    streams: boolean,
-    limit: number | undefined
-  ) => UpstreamBody
+  readonly bodyFor: (prompt: ValidPrompt, passage: Passage, streams: boolean, limit: number | undefined) => UpstreamBody
 
   // ---- the upstream's answer ----
   /** Returns the defect of a complete answer with status 200, for the log. */

@@ -25,11 +25,7 @@ export const messages: Protocol = {
   long: { names: new Set(["content"]), depth: 1 },
   // The protocol requires a limit.
   bodyFor: (prompt, { route: { model } }, streams, limit = prompt.body.max_tokens as number) =>
-    writtenFor(
-      prompt,
-      { ...prompt.body, model, max_tokens: limit, stream: streams ? true : undefined },
-      "messages"
-    ),
+    writtenFor(prompt, { ...prompt.body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages"),
   faultIn: (answer) =>
     answer.type === "message" && Array.isArray(answer.content)
       ? undefined
