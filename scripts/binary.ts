@@ -1,8 +1,8 @@
 /**
- * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. When it
- * builds several architectures, they share every part that does not depend on one. Two `--reproducible` builds of the same commit are identical byte
- * for byte. They omit V8's compiled code, which differs from run to run, so each start has to compile. Node.js and the prebuilt SQLite driver come
- * from the npm registry and are verified against the hashes below.
+ * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. If it
+ * builds several architectures, they share every part that does not depend on the architecture. Two `--reproducible` builds of a commit are identical
+ * byte for byte. They omit V8's compiled code, which differs from run to run, so each start has to compile. Node.js and the prebuilt SQLite driver
+ * come from the npm registry and are verified with the hashes below.
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -36,7 +36,7 @@ const driverVersion = "13.2.0"
 /** The same flags as in `npm start`. */
 const flags = ["--max-semi-space-size=32"]
 
-/** The configuration of the service that is recorded. It gives every room something to do. */
+/** The configuration of the recorded service. It uses every room. */
 const recorded = {
   identity: { google: { issuer: "http://127.0.0.1:1", audiences: ["record"] } },
   clients: [{ client_id: "record", name: "Record" }],
@@ -84,7 +84,7 @@ const wanted = (): ReadonlyArray<Architecture> =>
 
 const say = (line: string) => console.log(line)
 
-/** Returns a package's folder. Fetches and verifies the package first if it is missing. */
+/** Returns a package's folder. If the package is missing, it is fetched and verified first. */
 const fetched = (spec: string): string => {
   const folder = join(cache, spec.replace("@", "-"))
   if (existsSync(folder)) return folder
@@ -94,7 +94,7 @@ const fetched = (spec: string): string => {
   const file = join(cache, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
   if (found !== integrity[spec])
-    throw new Error(`${spec} has changed: its hash is ${found}, but should be ${integrity[spec]}`)
+    throw new Error(`${spec} has changed: its hash is ${found}, but must be ${integrity[spec]}`)
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })
   execFileSync("tar", ["-xzf", file, "-C", fresh, "--strip-components=1"])
@@ -129,11 +129,12 @@ const filesOf = (folder: string) =>
     .map((name) => [name, readFileSync(join(folder, name))] as const)
 
 /**
- * esbuild leaves characters in regular expressions and comments unescaped. A single one makes V8 store the whole file with two bytes per character.
+ * Escapes a character. esbuild leaves characters in regular expressions and comments unescaped, and a single one makes V8 store the entire file with
+ * two bytes per character.
  */
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** Writes what all architectures share: the loader, the bundle's files and the console's page. */
+/** Writes the parts that all architectures share: the loader, the bundle's files and the console's page. */
 const bundle = async (assets: string, driver: string): Promise<void> => {
   copyFileSync(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
   await buildConsole(join(assets, "console"))
@@ -144,14 +145,14 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     outdir: assets,
     plugins: [parts(driver), ...common.plugins]
   } as const satisfies BuildOptions
-  // The executable's entry, which loads everything else from the assets.
+  // The executable's entry point. It loads everything else from the assets.
   await build({
     ...options,
     entryPoints: { loader: "scripts/binary/main.ts" },
     format: "cjs",
     minifyWhitespace: true
   })
-  // Builds the bundle's files as ES modules first, because only then does esbuild remove unused code and split off lazily loaded code.
+  // Build the bundle's files as ES modules first, because only then does esbuild remove unused code and split off lazily loaded code.
   const files = {
     ...options,
     write: false,
@@ -185,7 +186,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
     const name = basename(path)
-    // Names are not minified, because `keepNames` would then set each function's name at runtime, which costs time and memory.
+    // Names are not minified. Otherwise, `keepNames` would set each function's name at runtime, which costs time and memory.
     const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
       format: "cjs",
       platform: "node",
@@ -216,7 +217,7 @@ const ownFiles = (driver: string, arch: Architecture) => {
 
 const nodeOf = (arch: Architecture): string => join(fetched(`node-linux-${arch}@${nodeVersion}`), "bin", "node")
 
-/** Starts a service and records V8's compiled code for the files. The code is useless on any other architecture. */
+/** Starts a service and records V8's compiled code for the files. The code cannot be used on any other architecture. */
 const record = (work: string, assets: string, files: Parameters<typeof packed>[1]) => {
   say("recording")
   const caches = join(work, "caches")
@@ -231,9 +232,9 @@ const record = (work: string, assets: string, files: Parameters<typeof packed>[1
   return filesOf(caches)
 }
 
-/** Prepares the executable's startup blob for Node: the loader, with the flags. */
+/** Builds the executable's startup blob for Node: the loader, with the flags. */
 const blobOf = (work: string, assets: string): Buffer => {
-  // Uses relative paths, because the blob contains the loader's path and must not depend on the folder.
+  // Paths are relative, because the blob contains the loader's path and must not depend on the folder.
   const settings = {
     main: relative(work, join(assets, "loader.js")),
     output: "blob",
@@ -250,11 +251,11 @@ const write = async (work: string, arch: Architecture, blob: Buffer, files: Para
   say(`injecting it into the ${arch} executable`)
   const fresh = join(work, `tollgate-${arch}`)
   copyFileSync(nodeOf(arch), fresh)
-  // Symbols make up a sixth of the file. They are kept if there is no tool for this architecture.
+  // Symbols make up a sixth of the file. They remain if there is no tool for this architecture.
   try {
     execFileSync("strip", [fresh], { stdio: "ignore" })
   } catch {
-    say("strip cannot read the executable, so its symbols are kept")
+    say("strip cannot read the executable, so its symbols remain")
   }
   await inject(fresh, "NODE_SEA_BLOB", blob, { sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2" })
   appendFileSync(fresh, packed(statSync(fresh).size, files))

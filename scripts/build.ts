@@ -1,7 +1,7 @@
 /**
  * Builds `dist/`: the main process and its threads, the console's page, the catalogue and the guides. Each bundle contains all dependencies except
- * the native SQLite driver, and it takes half the time to start and half the memory of separate modules. The build does not check types, because
- * `npm start` builds first and must be fast.
+ * the native SQLite driver. It takes half the time to start and half the memory of separate modules. The build does not check types, because `npm
+ * start` builds first and must be fast.
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
@@ -11,7 +11,7 @@ import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole, described } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
-// Builds into a temporary folder and then moves it into place, so that a process that starts meanwhile finds either the old build or the new one.
+// Build into a temporary folder and then move it into place. A process that starts in the meantime finds either the old build or the new one.
 const target = await mkdtemp(join(root, "dist."))
 // `mkdtemp` creates a private folder, but another user may run the service from this build.
 await chmod(target, 0o755)
@@ -29,7 +29,7 @@ const options = {
   }
 } as const satisfies BuildOptions
 
-// Parts that the process loads on demand (the sandbox, the documents, the command line) go into separate files.
+// The parts that the process loads on demand (the sandbox, the documents, the command line) are separate files.
 await build({
   ...options,
   entryPoints: { main: "src/main.ts" },
@@ -59,8 +59,8 @@ console.log(described(await buildConsole(join(target, "console"))))
 await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 await copyGuides(join(target, "guides"))
 
-// V8 keeps source text in memory, and one character that needs two bytes doubles the size of the whole text. esbuild escapes such characters in code.
-// The loop below replaces the remaining ones, in the comments of dependencies.
+// V8 keeps source text in memory, and one character that needs two bytes doubles the size of the entire text. esbuild escapes such characters in
+// code. The loop below replaces the remaining ones, in the comments of dependencies.
 for (const file of (await readdir(target)).filter((name) => name.endsWith(".js"))) {
   const path = join(target, file)
   const lines = (await readFile(path, "utf8")).split("\n")
@@ -75,7 +75,7 @@ for (let tries = 1; ; tries++) {
   const moved = await rename(target, join(root, "dist")).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      // Another build finished first, so this one tries again.
+      // Another build finished first, so this build tries again.
       if (tries === 10 || !["ENOTEMPTY", "EEXIST"].includes(error.code ?? "")) throw error
       return false
     }

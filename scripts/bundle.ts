@@ -9,9 +9,9 @@ type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
 
 /** Parts of packages that the service does not use, with their replacements: the import, its importer and the replacement. */
 const partly: ReadonlyArray<Replacement> = [
-  // Keeps only the pool. Evaluating the rest of the package (fetch, caches, mocks) takes as long as evaluating all rooms together.
+  // Keep only the pool. Evaluating the other parts of the package (fetch, caches, mocks) takes as long as evaluating all rooms together.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
-  // Drops Node's HTTP/2, which a pool uses only if allowed to.
+  // Drop Node's HTTP/2. A pool uses it only if this is allowed.
   [
     /^\.\/client-h2\.js$/,
     /node_modules\/undici\//,
@@ -37,7 +37,7 @@ const unused: Plugin = {
   name: "parts of packages that are not used",
   setup: ({ onLoad, onResolve }) => {
     replace(partly, "partly", { onLoad, onResolve })
-    // Everything that this file exports is bundled together with its first user. The page of the documents is loaded separately.
+    // All exports of this file are bundled with its first user. The page of the documents is loaded separately.
     onLoad({ filter: /@effect\/platform\/dist\/esm\/index\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, "utf8")).replace(/^export \* as HttpApiSwagger .*$/m, "")
     }))
@@ -47,8 +47,8 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * `Effect.forEach` with concurrency (effect 3.22) builds layers. If it is interrupted before its own fiber starts, it waits for that fiber forever.
- * Without this correction, the service would neither start nor exit if one of several layers that are built concurrently fails.
+ * Corrects `Effect.forEach` with concurrency (effect 3.22), which builds layers. If it is interrupted before its own fiber starts, it waits for that
+ * fiber forever. Without this correction, the service would neither start nor exit if one of several concurrently built layers fails.
  */
 const corrected: Plugin = {
   name: "corrections of packages",
@@ -73,7 +73,7 @@ export const direct: Plugin = {
     }))
 }
 
-/** Rewrites the imports in a file's text this way. */
+/** Rewrites the imports in a file's text in this way. */
 export const directly = (text: string): string =>
   text.replace(/^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm, (_, names: string, from: string) =>
     names
@@ -88,12 +88,12 @@ export const directly = (text: string): string =>
       .join("; ")
   )
 
-/** Exports of `effect` that are functions, not modules. */
+/** The exports of `effect` that are functions, not modules. */
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
 
 /**
- * Removes schemas from the writer's thread. The thread needs only a few constants of `kernel/`, but their files also define schemas, which would make
- * up half of its code and memory. The thread never uses a schema, and trying to use one throws.
+ * Removes schemas from the writer's thread. The thread needs only a few constants of `kernel/`, but their files also define schemas. These would make
+ * up half of the thread's code and memory. The thread never uses a schema, and an attempt to use one throws.
  */
 export const withoutSchemas: Plugin = {
   name: "no schemas in the thread",
@@ -115,7 +115,7 @@ export const withoutSchemas: Plugin = {
     )
 }
 
-/** Removes the connection pool from the thread for long responses, which calls no upstream. */
+/** Removes the connection pool from the thread for long responses, because that thread calls no upstream. */
 export const withoutPool: Plugin = {
   name: "no pool of connections in the thread",
   setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)
@@ -127,7 +127,7 @@ export const common = {
   platform: "node",
   sourcesContent: false,
   logLevel: "warning",
-  // Turns off the `ws` package's optional accelerators, because they are not installed.
+  // Turn off the optional accelerators of the `ws` package, because they are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
   plugins: [unused, corrected]
 } as const satisfies BuildOptions

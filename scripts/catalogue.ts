@@ -1,10 +1,10 @@
 /**
  * `npm run catalogue` writes `src/upstream/catalogue/catalogue.json`, the known models and their prices, from two packages in the registry. It
- * verifies the packages against the hashes below. To update the catalogue, change their versions and hashes here.
+ * verifies the packages with the hashes below. To update the catalogue, change their versions and hashes here.
  *
  * Neither package contains everything that a configuration needs. `pi-ai` lists limits and the prices of text. `genai-prices` lists few limits, but
- * every line of a price, with its source. If both agree on the lines they share, lines that only the second package lists are added. If they differ,
- * the first package's newer price applies, and `tollgate models` shows the second package's price as well.
+ * every line of a price, with its source. If both agree on the lines that they share, lines that only the second package lists are added. If they
+ * differ, the first package's newer price applies, and `tollgate models` also shows the second package's price.
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -30,7 +30,7 @@ const packages = {
 }
 
 /**
- * The vendors to include, each with its name in the second package. Vendors that bill by subscription are left out, because no one pays them the
+ * The vendors to include, each with its name in the second package. Vendors that bill by subscription are excluded, because no one pays them the
  * prices that the packages list.
  */
 const vendors: Readonly<Record<string, string | undefined>> = {
@@ -61,7 +61,7 @@ const vendors: Readonly<Record<string, string | undefined>> = {
   zai: "zai"
 }
 
-/** For these vendors, models that only the second package lists are included too. (For routers, it lists many models that no longer exist.) */
+/** The vendors for which models are also included that only the second package lists. (For routers, it lists many models that no longer exist.) */
 const makers: ReadonlySet<string> = new Set(["anthropic", "cohere", "deepseek", "google", "mistral", "openai", "xai"])
 
 // ---- the packages' data -------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ interface Limits {
   readonly compat?: { readonly maxTokensField?: "max_tokens" | "max_completion_tokens" }
   readonly cost: Costs & { readonly tiers?: ReadonlyArray<Costs & { readonly inputTokensAbove: number }> }
 }
-/** In USD per million. 0 can also mean that the package does not know the price. */
+/** Prices in USD per million. 0 can also mean that the package does not know the price. */
 interface Costs {
   readonly input: number
   readonly output: number
@@ -123,7 +123,7 @@ const fetched = ({ integrity, name, version }: (typeof packages)["limits"]): str
   const file = join(folder, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
   if (found !== integrity)
-    throw new Error(`${name}@${version} has changed: its hash is ${found}, but should be ${integrity}`)
+    throw new Error(`${name}@${version} has changed: its hash is ${found}, but must be ${integrity}`)
   execFileSync("tar", ["-xzf", file, "-C", folder, "--strip-components=1"])
   return folder
 }
@@ -167,7 +167,7 @@ const isMatch = (match: Match, id: string): boolean =>
 
 // ---- prices -------------------------------------------------------------------------------------------------------------
 
-/** Returns the decimal as the package's file states it, because JavaScript prints a number with its original digits. */
+/** Returns the decimal as the package's file states it. This works because JavaScript prints a number with its original digits. */
 const usd = (amount: number): string => {
   const text = String(amount)
   if (/e/.test(text)) throw new Error(`${text} has too many decimal places for a price`)
@@ -240,11 +240,11 @@ const priceOfLines = ({ prices }: Lines, day: string): Price | undefined => {
   return withoutNothing({ ...base, long_context: long_context.length === 0 ? undefined : long_context })
 }
 
-/** The package's names for what a vendor bills besides tokens: unrequested searches, calls, seconds. */
+/** The package's names for the items that a vendor bills besides tokens: unrequested searches, calls, seconds. */
 const beside = /^(requests_kcount|output_citation_mtok|input_text_messages_kcount|.*_hours)$/
 const searches = /(^|[/-])sonar|deep-research|-search(-|$)/
 
-/** Whether a vendor bills a call for more than its tokens. Such a model gets no price here. */
+/** Returns whether a vendor bills a call for more than its tokens. Such a model gets no price here. */
 const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
   const names =
     lines === undefined
@@ -263,8 +263,8 @@ const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: s
 }
 
 /**
- * Merges two prices. If they differ, the first applies because it is newer. The second may belong to an earlier model of the same name, so none of
- * its lines is used.
+ * Merges two prices. If they differ, the first applies because it is newer. The second may belong to an earlier model of that name, so none of its
+ * lines is used.
  */
 const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
   if (one === undefined || other === undefined) return withoutNothing({ price: one ?? other })
@@ -285,7 +285,7 @@ type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachme
  * documentation on images and tools. For fields that a family does not set, the configuration's default applies.
  *
  * OpenAI counts an image in tiles (a base, plus up to eight tiles of 512 pixels) or in patches of 32 pixels times a factor, up to 1,536 patches and,
- * for newer models, up to 10,000. Anthropic scales an image down to some 1,600 tokens, or 4,784 for newer models. Google counts 258 tokens for each
+ * for newer models, up to 10,000. Anthropic scales an image down to about 1,600 tokens, or 4,784 for newer models. Google counts 258 tokens for each
  * of up to sixteen tiles.
  */
 const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
@@ -307,7 +307,7 @@ const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/qwen/, { max_attachment_tokens: 16_384 }]
 ]
 
-/** Returns what the vendor adds to a model's prompts. Only a model that reads images gets a figure for images. */
+/** Returns the tokens that the vendor adds to a model's prompts. Only a model that reads images gets a figure for images. */
 const addedTo = (id: string, readsImages: boolean): Added => {
   const [, added = {}] = families.find(([name]) => name.test(id.toLowerCase())) ?? []
   return readsImages ? added : { ...added, max_attachment_tokens: undefined }
@@ -321,8 +321,8 @@ const day = dayOf(limitsFolder)
 const linesOf = await linesIn(fetched(packages.lines))
 
 /**
- * If a model is cheaper for short prompts, the first package gives the limit for that price as the model's context. In that case, this takes the
- * context from the model's other vendors.
+ * Returns a model's context. If a model is cheaper for short prompts, the first package states the limit of that price as the model's context. In
+ * that case, the context is taken from the model's other vendors.
  */
 const contextOf = ({ contextWindow, cost, id, maxTokens }: Limits, lines: Lines | undefined): number => {
   const own = Math.max(contextWindow, maxTokens, lines?.context_window ?? 0)
@@ -381,7 +381,7 @@ const catalogue: CatalogueDocument = {
   vendors: Object.fromEntries(Object.keys(vendors).map((vendor) => [vendor, vendorOf(vendor)]))
 }
 
-/** One line per model, so that a diff shows which models changed. */
+/** Writes one line per model, so that a diff shows which models changed. */
 const lines = Object.entries(catalogue.vendors).map(([vendor, { host, models }]) => {
   const rows = Object.entries(models).map(([id, model]) => `${JSON.stringify(id)}:${JSON.stringify(model)}`)
   return `${JSON.stringify(vendor)}:{${host === undefined ? "" : `"host":${JSON.stringify(host)},`}"models":{\n${rows.join(",\n")}}}`

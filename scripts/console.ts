@@ -13,11 +13,11 @@ import { root } from "./bundle.ts"
 
 const web = join(root, "src", "console", "web")
 
-/** How many compressed bytes the first view may load at most. `test/console/Size.test.ts` checks this. */
+/** The maximum number of compressed bytes that the first view may load. `test/console/Size.test.ts` checks this. */
 export const firstLoadMax = 200_000
 
 export interface Built {
-  /** How many bytes a browser loads before the first view (page, style, font, code), compressed with brotli. */
+  /** The number of bytes that a browser loads before the first view (page, style, font, code), compressed with brotli. */
   readonly firstLoad: number
   readonly files: number
 }
@@ -31,7 +31,9 @@ const oneLanguage: Plugin = {
     )
 }
 
-/** Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then the rest. So no file has to import its styles. */
+/**
+ * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. No file therefore has to import its styles.
+ */
 const allStyles: Plugin = {
   name: "all styles",
   setup: ({ onLoad, onResolve }) => {
@@ -130,7 +132,7 @@ export const buildConsole = async (folder: string): Promise<Built> => {
 
   const sizes = new Map<string, number>()
   for (const name of names) {
-    // Some files are compressed already.
+    // Some files are already compressed.
     const path = join(assets, name)
     sizes.set(name, name.endsWith(".woff2") ? (await readFile(path)).length : await compressed(path))
   }

@@ -1,6 +1,6 @@
 /**
- * `node --import tsx scripts/film.ts` generates `src/sandbox/FilmFrames.ts`, the second of video that `src/sandbox/Film.ts` repeats. The Chromium
- * that the tests use draws the frames on a canvas and encodes them.
+ * `node --import tsx scripts/film.ts` generates `src/sandbox/FilmFrames.ts`, the second of video that `src/sandbox/Film.ts` repeats. The tests'
+ * Chromium draws the frames on a canvas and encodes them.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ const sizes = [
   { width: 1280, height: 720 }
 ] as const
 
-/** Runs in the browser. */
+/** Draws and encodes the frames. It runs in the browser. */
 const record = async ({ height, width }: (typeof sizes)[number]): Promise<ReadonlyArray<string>> => {
   const [fps, quantizer] = [24, 48]
   const canvas = new OffscreenCanvas(width, height)

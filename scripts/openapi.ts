@@ -19,7 +19,7 @@ const tagsOf = (paths: ReadonlyMap<string, Parts>, schemas: Parts): ReadonlyMap<
   return tags
 }
 
-/** Returns the parts as JSON. A tag's part contains its endpoints and the schemas that only this tag uses. `shared` contains the rest. */
+/** Returns the parts as JSON. A tag's part contains its endpoints and the schemas that only this tag uses. `shared` contains all other schemas. */
 export const byTag = (document: OpenApi.OpenAPISpec): ReadonlyMap<string, string> => {
   const { components, paths, ...rest } = document
   const endpoints = new Map<string, Parts>()

@@ -1,8 +1,8 @@
-// The packages of the agents, and how each agent is normally set up with an address and a key.
+// The packages of the agents, and each agent's usual setup for an address and a key.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** The inputs for running one prompt. */
+/** The inputs of one prompt's run. */
 export interface Setting {
   /** The installation folder, which contains `node_modules`. */
   readonly installed: string
@@ -21,7 +21,7 @@ export interface Agent {
   readonly name: string
   readonly package: string
   readonly version: string
-  /** The endpoint that the usage records of its calls show. */
+  /** The endpoint in the usage records of its calls. */
   readonly endpoint: string
   /** Returns the program, its arguments and its additional environment variables. */
   readonly command: (setting: Setting) => {
@@ -73,7 +73,7 @@ const claude: Agent = {
   version: "2.1.330",
   endpoint: "messages",
   command: (setting) => ({
-    // The package is installed without running its install script, which would replace `bin` with the program.
+    // The package is installed without its install script, which would replace `bin` with the program.
     args: [
       process.execPath,
       join(setting.installed, "node_modules", "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),

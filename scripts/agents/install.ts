@@ -14,7 +14,7 @@ const isInstalled = (folder: string, { package: name, version }: Agent): boolean
   )
 }
 
-/** Installs an agent. Returns why the installation failed, or `undefined`. */
+/** Installs an agent. Returns the reason why the installation failed, or `undefined` if it succeeded. */
 export const install = (folder: string, agent: Agent): Promise<string | undefined> => {
   if (isInstalled(folder, agent)) return Promise.resolve(undefined)
   mkdirSync(folder, { recursive: true })

@@ -1,5 +1,5 @@
-// Runs coding agents from the registry against the service in sandbox mode, with one prompt each that makes the model call a tool. Checks that the
-// tool ran, that the agent reports its result, that usage and ledger contain its calls, and that `tollgate verify` holds. Run it with `npm run
+// Runs coding agents from the registry against the service in sandbox mode. Each agent gets one prompt that makes the model call a tool. Checks that
+// the tool ran, that the agent reports its result, that usage and ledger contain its calls, and that `tollgate verify` holds. Run it with `npm run
 // agents`. Without the registry, it prints a notice and succeeds. The README describes the agents.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -15,19 +15,19 @@ import { install } from "./install.ts"
 const patience = 180_000
 
 const model = "sandbox-large"
-/** A model whose second upstream speaks only chat, so requests in other protocols are translated. */
+/** A model whose second upstream accepts only chat, so that requests in other protocols are translated. */
 const translated = "sandbox-failover"
 const file = "made.txt"
 /**
- * No prompt contains the result that it should produce. The command waits a second after printing, because Qwen Code sometimes loses the output of a
- * command that ends immediately.
+ * The command that prints the result. No prompt contains the result. The command waits a second after printing, because Qwen Code sometimes loses the
+ * output of a command that ends immediately.
  */
 const work = `echo "the sum is $((19+23))" | tee ${file}; sleep 1`
 const result = "the sum is 42"
 
-/** The sandbox's models call the tool that a prompt names if the request offers it. Each agent offers one of these tools. */
+/** The sandbox's models call the tool that a prompt names if the request offers that tool. Each agent offers one of these tools. */
 const prompt = [
-  "Run a command and say what it prints.",
+  "Run a command and report its output.",
   `call exec_command ${JSON.stringify({ cmd: work })}`,
   `call shell_command ${JSON.stringify({ command: work })}`,
   `call shell ${JSON.stringify({ command: ["bash", "-c", work] })}`,
@@ -65,12 +65,12 @@ const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<st
     })
   })
 
-/** Reads how many calls a person made to an endpoint and what they cost, and compares usage with the ledger. */
+/** Reads the number and the cost of a person's calls to an endpoint, and compares usage with the ledger. */
 const booksOf = async (service: Service, person: Person, { endpoint }: Agent) => {
   const records = await service.usage(person)
   const taken = (await service.ledger(person)).filter(({ type }: { readonly type: string }) => type === "debit")
   const others = records.filter((record) => record.endpoint !== endpoint || !record.success)
-  expect(others.length === 0, `usage has unexpected calls: ${JSON.stringify(others)}`)
+  expect(others.length === 0, `usage contains unexpected calls: ${JSON.stringify(others)}`)
   const sum = (of: ReadonlyArray<number>) => Number(of.reduce((total, amount) => total + amount, 0).toFixed(9))
   const cost = sum(records.map((record) => record.cost as number))
   expect(records.length === taken.length, `${records.length} calls, but ${taken.length} ledger entries`)
@@ -90,7 +90,7 @@ const prove = async (agent: Agent, installed: string, service: Service, model: s
     for (const made of [home, folder]) mkdirSync(made)
     const said = await run(agent, { installed, home, folder, url: service.url, key, model, prompt })
     const made = join(folder, file)
-    expect(existsSync(made), `its tool did not run; it said: ${said.slice(-2_000)}`)
+    expect(existsSync(made), `its tool did not run; it printed: ${said.slice(-2_000)}`)
     expect(readFileSync(made, "utf8").trim() === result, `the tool wrote ${readFileSync(made, "utf8")}`)
     expect(said.includes(result), `its answer does not contain the tool's result: ${said.slice(-2_000)}`)
     const { calls, cost } = await booksOf(service, person, agent)
@@ -122,7 +122,7 @@ const main = async (): Promise<void> => {
       print(`${agent.name} ${agent.version}${what}: ${outcome}`)
     }
     for (const [agent, folder] of folders) await say("", agent, folder, model)
-    // The other model's first upstream rejects every protocol that only it speaks.
+    // The other model's first upstream rejects every protocol that only it accepts.
     const others = [...folders].filter(([{ endpoint }]) => endpoint !== "chat/completions")
     for (const vendor of ["messages", "responses"])
       await service.control("/faults", { service: vendor, status: 500, times: 1_000 })

@@ -1,4 +1,4 @@
-// Fills a database with a year of calls from a thousand tenants. One tenant makes a third of them. `--keep` keeps the folder for later runs.
+// Fills a database with a year of calls from a thousand tenants. One tenant makes a third of them. `--keep` preserves the folder for later runs.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -15,7 +15,7 @@ const day = 86_400_000
 /** The number of calls between two progress lines. */
 const stretch = 100_000
 
-/** Describes the filled database. Stored in the folder as `filled.json`. */
+/** A description of the filled database. It is stored in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
   /** The number of calls from the largest tenant (a third of all calls), and their total cost in nano-USD. */
@@ -27,7 +27,7 @@ export interface Books {
 export interface BooksWanted {
   /** The number of people in the first tenant who make calls, each with a key. */
   readonly members: number
-  /** Copies the database whenever the number of calls reaches one of these sizes, and again at the end. By default, no copies are made. */
+  /** The numbers of calls after which the database is copied. It is also copied at the end. By default, no copies are made. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 

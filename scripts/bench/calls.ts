@@ -1,6 +1,6 @@
-// Defines the benchmark's calls: what they contain, what they cost and who makes them.
+// Defines the benchmark's calls: their content, their cost and their callers.
 
-/** Nano-USD per token: 0.15 and 0.60 USD per million. */
+/** The prices in nano-USD per token: 0.15 and 0.60 USD per million. */
 export const price = { prompt: 150, completion: 600 }
 
 /** The usage that the upstream reports for every chat call. */
@@ -9,7 +9,7 @@ export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 4
 /** The cost of every chat call, in nano-USD. If the database shows any other charge, the measurement is invalid. */
 export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
 
-/** The tokens that the upstream reports for every decision, then the prices of a decision and a search in nano-USD. */
+/** The tokens that the upstream reports for every decision. The next two constants are the prices of a decision and a search, in nano-USD. */
 export const decisionTokens = 40
 const decisionPrice = decisionTokens * 42
 export const searchPrice = 5_000_000
@@ -20,10 +20,10 @@ export const credit = 100_000
 /** The number of callers in workloads with many callers. */
 export const manyCallers = 1_000
 
-/** A single caller uses only the first model, many callers use all of them. */
+/** The models. A single caller uses only the first one; many callers use all of them. */
 export const models = ["bench-model", "bench-model-2", "bench-model-3", "bench-model-4"] as const
 
-/** For each protocol, the model whose upstream speaks only that protocol. Chat uses the first of `models`. */
+/** For each protocol, the model whose upstream accepts only that protocol. Chat uses the first of `models`. */
 export type Spoken = "chat" | "messages" | "responses"
 export const modelOf = { chat: models[0], messages: "bench-messages", responses: "bench-responses" } as const
 export const pathOf = {
@@ -32,24 +32,24 @@ export const pathOf = {
   responses: "/v1/responses"
 } as const
 
-/** How a complete stream ends in each protocol. */
+/** The end of a complete stream in each protocol. */
 const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', responses: "}}\n\n" } as const
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
 
-/** If a prompt contains this string, the upstream pauses mid-stream. A gateway that holds back the first byte then becomes visible. */
+/** A prompt that contains this string makes the upstream pause mid-stream. A gateway that holds back the first byte then becomes visible. */
 export const paced = "at your own pace"
 /** The length of that pause in milliseconds. */
 export const pause = 250
 
-/** A prompt that contains this string sets the number of chunks in the stream. */
+/** Builds a prompt that sets the number of chunks in the stream. */
 export const inPieces = (chunks: number): string => `in ${chunks} pieces`
 export const piecesOf = (prompt: string): number | undefined => {
   const found = /\bin (\d+) pieces\b/.exec(prompt)
   return found === null ? undefined : Number(found[1])
 }
 
-/** If a prompt contains this string, the upstream sends a chunk every `trickleEvery` ms until a `TrickleOrder` ends the stream. */
+/** A prompt that contains this string makes the upstream send a chunk every `trickleEvery` ms until a `TrickleOrder` ends the stream. */
 export const trickling = "little by little"
 export const trickleEvery = 2_000
 
@@ -58,14 +58,14 @@ interface Chat {
   readonly stream?: boolean
   /** A string for the upstream to act on, such as `paced`. */
   readonly manner?: string
-  /** Pads the body to this length if it would otherwise be shorter. */
+  /** The minimum length of the body. A shorter body is padded. */
   readonly bytes?: number
 }
 
 const question = "Say in one sentence why a ledger keeps two sides of every entry"
 const filler = "Each side names an account, an amount and the moment at which it was booked. "
 
-/** Builds the client's request body. A streamed request asks for its usage, so that every contender relays the same bytes. */
+/** Builds the client's request body. A streamed request requests its usage, so that every contender relays equal bytes. */
 export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = false }: Chat): string => {
   const written = (context: string) =>
     JSON.stringify({
@@ -102,16 +102,16 @@ const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
 
 // ---- kinds of calls -----------------------------------------------------------------------------------------------------
 
-/** A kind of call and its concurrency: what the load generator sends to a contender. */
+/** A kind of call and its concurrency. The load generator sends these calls to a contender. */
 export interface Workload {
-  /** How progress lines and `--json` name it. */
+  /** Its name in progress lines and in `--json`. */
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
   /** One body per model. */
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
-  /** How a complete stream ends. */
+  /** The end of a complete stream. */
   readonly end?: string
   readonly callers: number
   readonly connections: number
@@ -136,7 +136,7 @@ export const chatCalls = ({
   price: callPrice
 })
 
-/** Builds a workload in one protocol, for the model whose upstream speaks `to`. */
+/** Builds a workload in one protocol, for the model whose upstream accepts `to`. */
 export const callsIn = (
   protocol: Spoken,
   to: Spoken,
@@ -184,7 +184,7 @@ export const searchCalls = (connections: number): Workload => ({
 
 // ---- callers ------------------------------------------------------------------------------------------------------------
 
-/** Generates pseudo-random numbers in [0, 1) that are the same in every run (mulberry32). */
+/** Creates a generator of pseudo-random numbers in [0, 1) that are the same in every run (mulberry32). */
 export const numbers = (seed: number) => {
   let state = seed
   return (): number => {
@@ -196,8 +196,8 @@ export const numbers = (seed: number) => {
 }
 
 /**
- * Picks the caller and the model of each call, as `caller * kinds + model`. Callers are Zipf-distributed with s = 1, so caller n makes 1/n as many
- * calls as the first one. Models are uniformly distributed. The sequence is the same in every run.
+ * Creates a function that selects the caller and the model of each call, as `caller * kinds + model`. Callers are Zipf-distributed with s = 1, so
+ * caller n makes 1/n as many calls as the first one. Models are uniformly distributed. The sequence is the same in every run.
  */
 export const callSequence = (callers: number, kinds: number, seed = 1): (() => number) => {
   if (callers === 1 && kinds === 1) return () => 0
@@ -214,7 +214,7 @@ export const callSequence = (callers: number, kinds: number, seed = 1): (() => n
     }
     return low
   }
-  // Drawn before the measurement and reused cyclically, so that the measurement does not include the drawing.
+  // The numbers are drawn before the measurement and reused cyclically, so that the measurement does not include the drawing.
   const drawn = Uint32Array.from(
     { length: 1 << 18 },
     () => rankOf(random() * weight) * kinds + Math.floor(random() * kinds)

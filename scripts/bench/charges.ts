@@ -1,5 +1,5 @@
 // Charges the ledger without HTTP, in a separate process. One side is a raw loop of group commits, the other is our writer with 64 fibers. A charge
-// reserves, then settles. Usage: `charges raw|ours <folder> <callers>`. Each message starts a round.
+// reserves first and then settles. Usage: `charges raw|ours <folder> <callers>`. Each message starts a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Scope } from "effect"
 import { join } from "node:path"
@@ -12,15 +12,15 @@ import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
 import type { Line } from "./store.ts"
 
-/** Concurrent charges. */
+/** The number of concurrent charges. */
 const abreast = 64
 
-/** Starts a round of this many seconds. */
+/** An order that starts a round of this many seconds. */
 export interface RoundOrder {
   readonly seconds: number
 }
 
-/** The result of a round, sent once the charges in the database have been checked. */
+/** The result of a round. It is sent once the charges in the database have been checked. */
 export interface Round {
   /** Charges per second. */
   readonly rate: number
@@ -45,7 +45,7 @@ const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i
 const next = callSequence(callers, kinds)
 const bound = callPrice * 3
 
-// Ids start with the time, like the service's.
+// Ids start with the time, as the service's ids do.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${number.toString(32).padStart(11, "0")}`
 
@@ -118,7 +118,7 @@ const opening = (amount: bigint): Transaction => ({
   statements: []
 })
 
-/** Charges through the writer, like every charge in the service. */
+/** Charges through the writer, as every charge in the service does. */
 const ours = Effect.gen(function* () {
   const file = join(directory, "ours.db")
   const layer = Layer.provide(Writer.layerThread(file), Sql.layer(file))

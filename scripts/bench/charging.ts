@@ -4,7 +4,10 @@ import type { CallOutcome } from "../../src/books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
-/** The facts that the gate would pass for a line. Each call must pass the same object, because it is the cache key for the shared data. */
+/**
+ * Builds the facts that the gate would pass for a line. Each call of a line must pass the same object, because it is the cache key for the shared
+ * data.
+ */
 const admissionOf = ({ account, application, endpoint, model, person, provider, tenant, ...labels }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
   facts: {
@@ -20,7 +23,7 @@ const admissionOf = ({ account, application, endpoint, model, person, provider, 
 })
 
 export interface Charging {
-  /** The call's id, then the index of its line in `lines`. */
+  /** The call's id, followed by the index of its line in `lines`. */
   readonly call: string
   readonly line: number
   readonly bound: bigint

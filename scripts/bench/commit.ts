@@ -8,7 +8,7 @@ import { root } from "./processes.ts"
 const git = (...args: ReadonlyArray<string>): string =>
   execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim()
 
-/** Returns the path of the commit's built `main.js` below `directory`, and a function that removes the checkout. */
+/** Builds the commit below `directory`. Returns the path of its `main.js` and a function that removes the checkout. */
 export const buildCommit = (
   commit: string,
   directory: string

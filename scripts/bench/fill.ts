@@ -1,6 +1,6 @@
-// Fills a database through our writer at full speed, with the calls dated as ordered. Runs in a separate process: `fill <database> <people.json>`.
-// People with a key in the first person's tenant make a third of all calls together. The others are Zipf-distributed. Each message orders a number of
-// calls. If there is a third argument, the first tenant's calls cycle through that many different tags and end users.
+// Fills a database through our writer at full speed, with the calls dated as ordered. It runs in a separate process: `fill <database> <people.json>`.
+// Together, the people with a key in the first person's tenant make a third of all calls. The other callers are Zipf-distributed. Each message orders
+// a number of calls. With a third argument, the first tenant's calls cycle through that many different tags and end users.
 import "../../src/app/V8.ts"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -14,10 +14,10 @@ import type { Caller } from "./gateway.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** Concurrent charges. */
+/** The number of concurrent charges. */
 const abreast = 256
 
-/** Either a number of calls spread evenly over a period, or calls dated now for a number of seconds. */
+/** A stretch of calls: either a number of calls spread evenly over a period, or calls dated now for a number of seconds. */
 type Stretch = { readonly calls: number; readonly from: number; readonly to: number } | { readonly seconds: number }
 
 export type FillOrder = Stretch | { readonly end: true }
@@ -27,7 +27,7 @@ export interface Filled {
   readonly calls: number
   /** Charges per second. */
   readonly rate: number
-  /** The number of calls in the first tenant, then their cost in nano-USD. */
+  /** The number of calls in the first tenant, followed by their cost in nano-USD. */
   readonly firstCalls: number
   readonly firstDue: number
 }
@@ -35,7 +35,7 @@ export interface Filled {
 const [database, peopleFile, labels = "0"] = process.argv.slice(2) as [string, string, string?]
 const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
 
-/** A model's providers. A team with many members uses two, so that it makes as many different kinds of calls as a large team does. */
+/** Returns the providers of a model. A team with many members uses two, so that it makes as many different kinds of calls as a large team does. */
 const providersOf = (members: number): ReadonlyArray<string> => (members > 1 ? ["bench", "bench-2"] : ["bench"])
 
 const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyArray<string>): ReadonlyArray<Line> =>

@@ -1,5 +1,5 @@
-// The floor: a minimal metered gateway in its own process, with one thread, `node:http`, better-sqlite3 and no layers.
-// Usage: `floor metered <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` relays requests without metering them.
+// The floor: a minimal metered gateway in its own process, with one thread, `node:http`, better-sqlite3 and no layers. Usage: `floor metered
+// <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` relays requests without metering them.
 import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -90,7 +90,7 @@ interface Usage {
 
 interface Caller {
   readonly account: string
-  /** By model. */
+  /** The line of each model. */
   readonly chat: ReadonlyMap<string, Line>
   readonly decisions: Line
   readonly search: Line
@@ -159,7 +159,7 @@ const metered = () => {
         }
         store.enqueue(() => store.settle(charged), done)
       }
-      // If the client already asks for the usage, its bytes are relayed unchanged.
+      // If the client already requests the usage, the bytes are relayed unchanged.
       const shown = asked.stream_options?.include_usage === true
       if (asked.stream === true && !shown) {
         asked.stream_options = { ...asked.stream_options, include_usage: true }
@@ -340,7 +340,7 @@ const usageMark = Buffer.from('"usage":{')
 const doneMark = Buffer.from("data: [DONE]")
 const eventEnd = Buffer.from("\n\n")
 
-/** Finds where the event around the byte at `before` starts. */
+/** Returns the start of the event that contains the byte at `before`. */
 const eventStart = (bytes: Buffer, before: number): number => {
   const end = bytes.lastIndexOf(eventEnd, before)
   return end < 0 ? 0 : end + 2
@@ -402,7 +402,7 @@ const lastEvents = {
 } as const
 const dataMark = Buffer.from("data: ")
 
-/** Merges the usage in these events into what was reported before, because an event may report only some of the counts. */
+/** Merges the usage in these events into the earlier usage, because an event may report only some of the counts. */
 const reported = (events: Buffer, before: UsageOther): UsageOther => {
   const usage = { ...before }
   for (let at = events.indexOf(usageMark); at >= 0;) {
@@ -419,7 +419,7 @@ const reported = (events: Buffer, before: UsageOther): UsageOther => {
   return usage
 }
 
-/** Like `stream`, for protocols whose streams always report usage and end with an event of their own. */
+/** Works like `stream`, for protocols whose streams always report usage and end with their own event. */
 const streamOther = (
   protocol: Other,
   answer: IncomingMessage,

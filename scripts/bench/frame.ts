@@ -15,11 +15,11 @@ export interface Options {
   /** The path of the built service. */
   readonly main: string
   readonly peer: boolean
-  /** The number of calls that `growth` fills in. */
+  /** The number of calls in the database that `growth` fills. */
   readonly calls: number
-  /** How many different tags and end users the first tenant's calls carry in `growth`. */
+  /** The number of different tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
-  /** The folder where `growth` leaves its database for the next run. */
+  /** The folder in which `growth` leaves its database for the next run. */
   readonly keep: string | undefined
 }
 
@@ -29,7 +29,7 @@ export interface Bench {
   readonly cores: Cores
   /** A folder on the disk to be measured. */
   readonly directory: string
-  /** The upstream, the floor, the service and the peer. All parts share them, and the first use starts them. */
+  /** Returns the upstream, the floor, the service and the peer. All parts share them, and the first use starts them. */
   readonly world: () => Promise<World>
   readonly results: Results
 }
@@ -44,11 +44,11 @@ export interface Part {
 
 // ---- contenders ---------------------------------------------------------------------------------------------------------
 
-/** Where calls are sent. */
+/** The address to which calls are sent. */
 export interface Target {
   readonly name: string
   readonly port: number
-  /** Sent in addition to the bearer token. */
+  /** Headers that are sent in addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
   /** A bearer token per caller, or a single token if the target does not distinguish callers. */
   readonly keys: ReadonlyArray<string>
@@ -58,7 +58,7 @@ export interface Target {
 
 /** A target, with the charges that its database must show. */
 export interface Contender extends Target {
-  /** Successful calls so far. */
+  /** The number of successful calls so far. */
   served: number
   /** The amount that each caller owes so far, in nano-USD. */
   readonly due: Array<number>
@@ -69,11 +69,11 @@ export interface Contender extends Target {
 export const contender = (target: Target): Contender => ({ ...target, served: 0, due: [], peak: 0 })
 
 export interface Run extends Outcome {
-  /** CPU time that the contender's process spent per call, in µs. */
+  /** The CPU time that the contender's process spent per call, in µs. */
   readonly cpu: number
 }
 
-/** How long and how fast to drive a workload. */
+/** The duration and the rate at which a workload is driven. */
 export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls" | "patience">>
 
 /** Drives a contender. Throws if any call fails, because a rate that includes errors means nothing. */
@@ -117,7 +117,7 @@ const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
 
 // ---- rounds -------------------------------------------------------------------------------------------------------------
 
-/** Medians over the rounds. `low` and `high` are the rates of the slowest and the fastest round. */
+/** The medians over the rounds. `low` and `high` are the rates of the slowest and the fastest round. */
 export interface Summary {
   readonly rate: number
   readonly low: number
@@ -152,7 +152,7 @@ export const warmUp = async (
   }
 }
 
-/** Alternates rounds of A B C and C B A, so that disturbances of the machine affect all contenders equally. */
+/** Drives the contenders in alternating order, A B C and C B A, so that disturbances of the machine affect all of them equally. */
 export const alternate = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -174,7 +174,7 @@ export const alternate = async (
   return new Map([...runs].map(([name, of]) => [name, summary(of)]))
 }
 
-/** The latency at `rate` calls per second in an open loop, and how far it exceeds the upstream's own latency at that rate. */
+/** The latency at `rate` calls per second in an open loop, and its excess over the upstream's own latency at that rate. */
 export interface Added {
   readonly rate: number
   readonly p50: number
@@ -222,7 +222,7 @@ export const halfLoad = async (
 
 // ---- printing -----------------------------------------------------------------------------------------------------------
 
-/** Results go to standard output and progress goes to standard error. */
+/** Prints a result to standard output. Progress is printed to standard error. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`)
 export const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
@@ -238,7 +238,7 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en-US")
 
-/** Formats a number with its unit. Ratios are written as `x 0.85`. */
+/** Formats a number with its unit. A ratio is formatted as `x 0.85`. */
 export const inUnit = (value: number | undefined, unit: string, digits = 2): string =>
   value === undefined ? "-" : unit === "x" ? `x ${value.toFixed(digits)}` : `${value.toFixed(digits)} ${unit}`
 
@@ -276,7 +276,7 @@ export const printRates = (title: string, rates: Rates): void => {
 
 export const printAdded = (title: string, added: ReadonlyMap<string, Added>): void => {
   print(
-    `\n${title}, open loop at half of each one's throughput ("added" is the excess over the upstream's own latency at that rate)\n`
+    `\n${title}, open loop at half of each contender's throughput ("added" is the excess over the upstream's own latency at that rate)\n`
   )
   const row = ([name, a]: readonly [string, Added]) => [
     titles[name]!,

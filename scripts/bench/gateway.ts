@@ -1,4 +1,4 @@
-// Runs our service as in production, in a separate process with an empty folder. People really sign in, receive their sign-in credit and create an
+// Runs our service as in production, in a separate process with an empty folder. People actually sign in, receive their sign-in credit and create an
 // API key. After the load, the database must show exactly the calls that were served.
 import { execFile } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
@@ -9,7 +9,7 @@ import type { Target } from "./frame.ts"
 import { freePort, nodeOptions, root, sleep, start, stop, tail } from "./processes.ts"
 import type { Cores } from "./processes.ts"
 
-/** Where the simulated vendors and the issuer listen. */
+/** The addresses of the simulated vendors and the issuer. */
 export interface Outside {
   readonly port: number
   readonly issuer: string
@@ -66,7 +66,7 @@ export interface Gateway extends Target {
   /** Signs up more people and adds their keys to `keys`. */
   readonly addCallers: (count: number) => Promise<void>
   readonly callers: ReadonlyArray<Caller>
-  /** Gets a fresh access token for a caller, by index. */
+  /** Returns a fresh access token for a caller, by index. */
   readonly tokenOf: (caller: number) => Promise<string>
   /** Creates another key in a caller's home tenant. */
   readonly addKey: (caller: number) => Promise<Pick<Caller, "tenant" | "application" | "key">>
@@ -74,7 +74,7 @@ export interface Gateway extends Target {
   readonly becomeTeam: (caller: number) => Promise<void>
   /** Adds a budget to a caller's home tenant for each of these periods. The budgets are large enough for every call. */
   readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
-  /** How far each caller's balance has fallen, in nano-USD. */
+  /** Returns how far each caller's balance has fallen, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
   /** Runs an operator's command while the service is running, and returns its output. */
   readonly operate: (...args: ReadonlyArray<string>) => Promise<string>
@@ -98,14 +98,14 @@ export interface GatewayOptions {
   readonly configure?: (configuration: Readonly<Record<string, unknown>>) => object
 }
 
-/** Concurrent sign-ins. */
+/** The number of concurrent sign-ins. */
 const abreast = 8
 
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const { configure = (one) => one, cores, database, directory, flags = [], main, name, outside } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
-  // Verification is off because it would start a minute after the service and slow down only some rounds.
+  // Verification is off, because it would start a minute after the service and slow down only some rounds.
   await writeFile(file, JSON.stringify({ ...configure({ ...configuration(outside) }), verify: false }, null, 2))
   const port = await freePort()
   const env = {
@@ -115,7 +115,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     DATA_DIR: join(directory, "data"),
     LOG_LEVEL: "error",
     BENCH_UPSTREAM_KEY: "upstream-key",
-    // `npm start` sets this too, along with the size of the young generation.
+    // `npm start` sets this value too, as well as the size of the young generation.
     MALLOC_ARENA_MAX: "2",
     ...options.env,
     // All nodes on a database share one secret.
@@ -205,7 +205,7 @@ const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise
   return results
 }
 
-/** Makes a request and returns the parsed response. Throws if the request fails. */
+/** Sends a request and returns the parsed response. Throws if the request fails. */
 export const call = async <A>(
   method: string,
   url: string,

@@ -1,4 +1,4 @@
-// The load generator, in a separate process. It uses keep-alive connections on bare sockets, which cost it less than the system under test spends. In
+// The load generator, in a separate process. It uses keep-alive connections on bare sockets and therefore spends less than the system under test. In
 // a closed loop, each connection sends its next call once it has received a response. In an open loop, calls arrive at a fixed rate, regardless of
 // responses.
 import { connect } from "node:net"
@@ -11,29 +11,29 @@ export interface Order {
   readonly port: number
   readonly method: "GET" | "POST"
   readonly path: string
-  /** Sent in addition to the bearer token. */
+  /** Headers that are sent in addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
-  /** A bearer token per caller. `callSequence` picks the caller of each call. */
+  /** A bearer token per caller. `callSequence` selects the caller of each call. */
   readonly keys: ReadonlyArray<string>
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
-  /** How a complete stream ends, in at most 20 bytes. By default, the end of a chat stream. */
+  /** The end of a complete stream, at most 20 bytes. By default, it is the end of a chat stream. */
   readonly end?: string
   readonly connections: number
   readonly seconds: number
-  /** Calls per second. If set, the loop is open. */
+  /** The calls per second. If set, the loop is open. */
   readonly rate?: number
-  /** How many seconds after the end to wait for open calls. The default is 10. */
+  /** How long to wait for open calls after the end, in seconds. The default is 10. */
   readonly patience?: number
-  /** The maximum number of calls. Once they have completed, the run ends. */
+  /** The maximum number of calls. The run ends once they have completed. */
   readonly calls?: number
 }
 
 /** The result of a run. Times are in milliseconds. */
 export interface Outcome {
-  /** Calls per second that succeeded within the measured time. */
+  /** The rate of calls that succeeded within the measured time, per second. */
   readonly rate: number
-  /** All calls that succeeded, including those still open when the measured time ended. The database must show this number. */
+  /** The number of all calls that succeeded, including those still open when the measured time ended. The database must show this number. */
   readonly calls: number
   /** The number of successful calls of each caller. */
   readonly byCaller: ReadonlyArray<number>
@@ -69,7 +69,7 @@ const run = (order: Order): Promise<Outcome> =>
     const latencies: Array<number> = []
     const firsts: Array<number> = []
     const wrong: Array<string> = []
-    // Arrival times of calls that found every connection busy, and below, connections that are waiting for a call.
+    // The arrival times of calls that found every connection busy. `idle` contains the connections that are waiting for a call.
     const queue: Array<number> = []
     let queued = 0
     const idle: Array<(arrived: number) => void> = []
@@ -114,7 +114,7 @@ const run = (order: Order): Promise<Outcome> =>
     const settled = () => {
       if (open === 0 && queue.length === queued && over()) finish()
     }
-    // Gives calls that are still open at the end a limited time to complete.
+    // Calls that are still open at the end get a limited time to complete.
     const watch = setInterval(() => {
       if (now() > deadline + (order.patience ?? 10) * 1000) {
         failures += open + queue.length - queued
@@ -159,7 +159,7 @@ const run = (order: Order): Promise<Outcome> =>
         if (over()) settled()
       }
       const reader = reading(
-        // Keeps only one body in full. The last bytes of the others show that they are complete.
+        // Only one body is stored in full. The last bytes of the others show that they are complete.
         () => sample === "",
         () => {
           if (call !== undefined && call.first === 0) call.first = now()
@@ -208,7 +208,7 @@ const run = (order: Order): Promise<Outcome> =>
         const due = Math.min(((at - begun) / 1000) * rate, order.calls ?? Number.POSITIVE_INFINITY)
         for (; arrivals < due; arrivals++) {
           const send = idle.pop()
-          // Without a free connection, the call waits and its latency includes the wait. So a slow server cannot slow down the arrivals.
+          // Without a free connection, the call waits, and its latency includes the wait. A slow server therefore cannot slow down the arrivals.
           if (send === undefined) queue.push(at)
           else send(at)
         }
@@ -216,11 +216,11 @@ const run = (order: Order): Promise<Outcome> =>
       }
       tick()
     }
-    // Opens connections in stages, because a server's queue of unaccepted connections is limited.
+    // Connections are opened in stages, because a server's queue of unaccepted connections is limited.
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** A body of at least this many bytes is stored once and shared by all callers. A shorter one is sent in the same buffer as its head. */
+/** The size from which a body is stored once and shared by all callers. A shorter body is sent in the same buffer as its head. */
 const longBody = 4_000
 
 /** Builds the bytes of each possible call, indexed by `callSequence`. */
@@ -243,7 +243,7 @@ const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: B
   })
 }
 
-/** Parses the responses on a connection. Passes on the last bytes of each body, or the complete body if `whole` returns true. */
+/** Creates a parser of the responses on a connection. It passes on the last bytes of each body, or the complete body if `whole` returns true. */
 const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {
   let pending: Buffer | undefined
   let state: "head" | "length" | "size" | "data" | "trailer" = "head"

@@ -1,5 +1,5 @@
-// The benchmark. Drives the service, a floor, a plain proxy and a peer in alternated rounds, then prints medians and ratios next to the targets (see
-// README.md). It fails on errors and wrong charges, but not on missed targets.
+// The benchmark. It drives the service, a floor, a plain proxy and a peer in alternated rounds, and then prints medians and ratios next to the
+// targets (see README.md). It fails on errors and wrong charges, but not on missed targets.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
@@ -93,10 +93,10 @@ ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")
   --connections 32            number of keep-alive connections that the load generator opens
   --calls 5000000             number of calls that growth and console put into their databases
   --labels 0                  number of different tags and end users in the first tenant's calls, for growth
-  --keep <folder>             where growth or console stores its database and looks for it in the next run
-  --dir <folder>              where to put the databases; use a real disk, because fsync is part of the measurement
+  --keep <folder>             the folder in which growth or console stores its database for the next run
+  --dir <folder>              the folder for the databases; use a real disk, because fsync is part of the measurement
   --main <main.js>            the service to measure, if not dist/main.js
-  --json <file>               also writes every measurement to this file
+  --json <file>               writes every measurement to this file as well
   --no-build, --no-peer`
 
 const options: Options = {
@@ -165,7 +165,7 @@ const main = async (): Promise<void> => {
     for (const part of wanted(parts)) {
       const others = watchOthers()
       await part.run(bench)
-      print(`\n  other processes used ${(others() * 100).toFixed(0)} % of the machine meanwhile`)
+      print(`\n  other processes used ${(others() * 100).toFixed(0)} % of the machine during the run`)
     }
     await (await world)?.close()
     results.print()

@@ -16,7 +16,7 @@ export interface Cores {
   readonly driving: string | undefined
 }
 
-/** Picks one core for the process under test and one for the load. Both are `undefined` without `taskset` or with a single core. */
+/** Selects one core for the process under test and one for the load. Both are `undefined` without `taskset` or with a single core. */
 export const findCores = (): Cores => {
   const asked = spawnSync("taskset", ["-cp", String(process.pid)], { encoding: "utf8" })
   const list = asked.status === 0 ? expand(asked.stdout.split(":").pop()!.trim()) : []
@@ -31,7 +31,7 @@ const expand = (list: string): ReadonlyArray<string> =>
 
 const started = new Set<ChildProcess>()
 
-/** Starts a process on a core. The process is killed when ours ends. */
+/** Starts a process on a core. The process is killed when the benchmark ends. */
 export const start = (
   core: string | undefined,
   args: ReadonlyArray<string>,
@@ -50,7 +50,7 @@ export const start = (
   return child
 }
 
-/** The Node options of `npm start`. */
+/** The Node options that `npm start` uses. */
 export const nodeOptions = ["--max-semi-space-size=32"]
 
 /** Starts one of the benchmark's own files as a process. `flags` are additional flags for Node. */
@@ -98,7 +98,7 @@ export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
     if (message !== undefined) child.send(message)
   })
 
-/** Called within a part's process: sends a message to the benchmark. */
+/** Sends a message to the benchmark. It is called in a part's process. */
 export const report = (message: object): void => {
   process.send?.(message)
 }
@@ -121,7 +121,7 @@ export const sleep = (millis: number): Promise<void> => new Promise((resolve) =>
 
 // ---- kernel statistics --------------------------------------------------------------------------------------------------
 
-/** CPU time that a process and its threads have used so far, in µs. The kernel counts in ticks of 10 ms. */
+/** Returns the CPU time that a process and its threads have used so far, in µs. The kernel counts in ticks of 10 ms. */
 export const cpu = (pid: number): number => {
   const fields = known(pid, "stat")
     .replace(/^.*\) /s, "")
@@ -129,7 +129,7 @@ export const cpu = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
 }
 
-/** CPU time in ticks: of all processes, and of this process with its children. */
+/** The CPU time in ticks: of all processes, and of this process with its children. */
 interface Spent {
   readonly possible: number
   readonly all: number
@@ -166,8 +166,8 @@ const spent = (): Spent => {
 }
 
 /**
- * Starts watching. The returned function says what share of all cores' time other processes have used since then. The higher this share is, the more
- * it distorts rates and CPU times.
+ * Starts to observe the cores. The returned function returns the share of all cores' time that other processes have used since then. The higher this
+ * share is, the more it distorts rates and CPU times.
  */
 export const watchOthers = (): (() => number) => {
   const from = spent()
@@ -177,7 +177,7 @@ export const watchOthers = (): (() => number) => {
   }
 }
 
-/** Resident memory of a process in MB. */
+/** Returns the resident memory of a process, in MB. */
 export const memory = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(known(pid, "status"))?.[1] ?? 0) / 1024
 
 // A process that has ended is not an error here, because its failed calls are reported.

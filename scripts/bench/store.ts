@@ -1,6 +1,6 @@
 // The floor's database: writes a metered call's rows with raw better-sqlite3 and durable group commits. It has the same kinds of rollups as the
-// service, which it folds and writes once per commit. Account rows are narrow and indexes group accounts by a thousand rows, so each commit writes
-// few pages. The service never imports this file.
+// service, and it folds and writes them once per commit. Account rows are narrow, and indexes group accounts by a thousand rows, so each commit
+// writes few pages. The service never imports this file.
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
@@ -37,7 +37,7 @@ interface Sums {
 
 const sums = ["requests", "successes", "prompt_tokens", "completion_tokens", "units", "cost", "latency_ms"]
 
-/** These rollups serve the same queries as the service's: by tenant and day, by caller and day or hour, by payer and day. */
+/** The rollups. They serve the same queries as the service's rollups: by tenant and day, by caller and day or hour, by payer and day. */
 const rollups = [
   {
     table: "rollup_by_tenant",
@@ -105,7 +105,7 @@ export const openStore = (directory: string) => {
     )
   ) as [Sqlite.Statement, Sqlite.Statement, Sqlite.Statement]
 
-  // Folded over the batch, so that a busy caller's sums are written once per commit.
+  // The sums are folded over the batch, so that a busy caller's sums are written once per commit.
   const batch = new Map<Line, Sums>()
   const fold = ({ completion, cost, latency, line, prompt }: Charge): void => {
     let of = batch.get(line)
@@ -130,14 +130,14 @@ export const openStore = (directory: string) => {
     batch.clear()
   }
 
-  /** The gate: reserves a call's bound if the account covers it. Must run inside a transaction. */
+  /** Acts as the gate: reserves a call's bound if the account covers it. Must run inside a transaction. */
   const reserve = (call: string, account: string, amount: number): boolean => {
     if (hold.run(amount, account, amount).changes === 0) return false
     putReservation.run(call, account, amount, Date.now())
     return true
   }
 
-  /** The charge: writes all rows of a call and deletes its reservation. Must run inside a transaction. */
+  /** Charges a call: writes all of its rows and deletes its reservation. Must run inside a transaction. */
   const settle = (charge: Charge): void => {
     const { call, completion, cost, latency, line, prompt } = charge
     const { account, application, endpoint, model, provider, tenant } = line
@@ -162,7 +162,7 @@ export const openStore = (directory: string) => {
     commit.run()
   }
 
-  // Commits all work of an event loop iteration together, then responds once it is on disk.
+  // All work of an event loop iteration is committed together. The responses follow once it is on disk.
   let queue: Array<{ readonly work: () => unknown; readonly done: (result: unknown) => void }> = []
   const drain = () => {
     const jobs = queue
@@ -204,11 +204,11 @@ export const openStore = (directory: string) => {
 
 /** The state of the floor's database after a run. Amounts are in nano-USD. */
 export interface Books {
-  /** Sorted by account id. */
+  /** The balances, sorted by account id. */
   readonly balances: ReadonlyArray<number>
   readonly reserved: number
   readonly records: number
   readonly collected: number
-  /** The total that was collected, according to the rollups. */
+  /** The collected total, according to the rollups. */
   readonly summed: number
 }

@@ -18,7 +18,7 @@ import {
 } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** The fields around the choices of a chat chunk or response. */
+/** Builds the fields around the choices of a chat chunk or response. */
 const answer = (object: string, rest: object): string =>
   JSON.stringify({ id: "chatcmpl-bench0001", object, created: 1_760_000_000, model: models[0], ...rest })
 
@@ -99,7 +99,7 @@ const streamed = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> =>
     ...ending(withUsage)
   ])
 
-/** Splits a stream into a few writes of several events each, one per event loop iteration, the way a model's tokens would arrive. */
+/** Splits a stream into a few writes of several events each, one per event loop iteration, as a model's tokens would arrive. */
 const written = (all: ReadonlyArray<string>): ReadonlyArray<Buffer> => {
   const writes: Array<string> = []
   for (let i = 0; i < all.length; i += 5) writes.push(chunked(all.slice(i, i + 5).join("")))
@@ -166,7 +166,7 @@ const completed = (text: string): object =>
     }
   })
 
-/** The responses in each protocol other than chat, as a whole and as a stream. */
+/** The responses in each protocol other than chat, complete and as a stream. */
 const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream: ReadonlyArray<Buffer> }>> = {
   [pathOf.messages]: {
     whole: whole(
@@ -235,7 +235,7 @@ const begun = Buffer.from(
 )
 const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
 
-/** Asks how many slow streams are open, and can end them. */
+/** An order for the slow streams. The process replies with the number of open ones, and ends them if `end` is set. */
 export interface TrickleOrder {
   readonly end: boolean
 }
@@ -243,7 +243,7 @@ export interface TrickleOrder {
 /** The open streams, each with the function that completes it. */
 const open = new Map<Socket, () => void>()
 
-/** Sends every stream one chunk per `trickleEvery`, with the chunks spread evenly over that time. */
+/** Sends one chunk to every stream per `trickleEvery`, with the chunks spread evenly over that time. */
 const trickle = (): void => {
   const slots = trickleEvery / 20
   let slot = 0
@@ -264,7 +264,7 @@ const endAll = (): void => {
 
 // ---- chat ---------------------------------------------------------------------------------------------------------------
 
-/** The length of the first request in the buffer and where its body starts; `undefined` while the request is incomplete. */
+/** Returns the length of the first request in the buffer and the start of its body, or `undefined` while the request is incomplete. */
 const requestIn = (
   buffer: Buffer
 ): { readonly path: string; readonly body: Buffer; readonly end: number } | undefined => {
@@ -309,7 +309,7 @@ const chat = createServer({ noDelay: true }, (socket) => {
       socket.write(notFound)
       return next()
     }
-    // Searches for a substring instead of parsing, so that a long body costs almost nothing here.
+    // A substring search replaces parsing, so that a long body costs almost nothing here.
     if (!found.body.includes('"stream":true')) {
       socket.write(other?.whole ?? plain)
       return next()

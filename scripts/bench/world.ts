@@ -24,7 +24,7 @@ export interface World {
   readonly floor: Contender
   readonly gateway: Contender
   readonly peer: Contender | undefined
-  /** Signs up this many callers at the service. The floor has its callers from the start. */
+  /** Signs up this many callers at the service. The floor has all of its callers from the start. */
   readonly welcome: (callers: number) => Promise<void>
   /** Checks all charges and ends all processes. */
   readonly close: () => Promise<void>
@@ -114,7 +114,7 @@ const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined
 
 // ---- the books ----------------------------------------------------------------------------------------------------------
 
-/** Finds the first caller whose balance did not fall by exactly what its calls cost. */
+/** Returns the first caller whose balance did not fall by exactly the cost of its calls. */
 const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
   const caller = taken.findIndex((amount, i) => amount !== (due[i] ?? 0))
   return caller < 0

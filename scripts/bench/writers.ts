@@ -1,5 +1,5 @@
-// Drives a PostgreSQL node's writer with many fibers, without HTTP, in a separate process. Each charge reserves, then settles. Usage: `writers <url>
-// <place> <accounts>`. A message asks for the accounts to be opened, or for a round.
+// Drives a PostgreSQL node's writer with many fibers, without HTTP, in a separate process. Each charge reserves first and then settles. Usage:
+// `writers <url> <place> <accounts>`. A message requests that the accounts be opened, or starts a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import * as Database from "../../src/app/entry/database.ts"
@@ -10,20 +10,20 @@ import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** Opens all accounts with credit, charges each of them once, or charges the first `accounts` at random for a number of seconds. */
+/** An order: open all accounts with credit, charge each of them once, or charge the first `accounts` at random for a number of seconds. */
 export type Order =
   | { readonly open: true }
   | { readonly each: true }
   | { readonly seconds: number; readonly accounts: number }
 
 export interface Round {
-  /** Charges per second. */
+  /** The charges per second. */
   readonly rate: number
-  /** How many charges of each account have been acknowledged since the process started. */
+  /** The number of acknowledged charges of each account since the process started. */
   readonly charges: ReadonlyArray<number>
 }
 
-/** Concurrent charges. */
+/** The number of concurrent charges. */
 const abreast = 512
 
 const [url, place, count] = process.argv.slice(2) as [string, string, string]
@@ -40,7 +40,7 @@ const lineOf = (account: number): Line => ({
   provider: "bench"
 })
 
-// Ids start with the time, like the service's.
+// Ids start with the time, as the service's ids do.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${place}${number.toString(32).padStart(10, "0")}`
 

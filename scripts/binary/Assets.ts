@@ -1,12 +1,12 @@
 /**
  * Reads the service's files from the end of the executable, where `Pack` appends them. Node.js would map its own kind of assets, and mapped pages
- * stay in memory.
+ * remain in memory.
  */
 import { fstatSync, openSync, readSync } from "node:fs"
 import { placesIn } from "./Pack.ts"
 import type { Place } from "./Pack.ts"
 
-// The file stays open, because another version may replace it on disk.
+// The file remains open, because another version may replace it on disk.
 const file = openSync(process.execPath, "r")
 
 const read = ({ length, position }: Place): Buffer => {

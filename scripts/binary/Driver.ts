@@ -1,7 +1,7 @@
 /**
- * Loads the SQLite driver in the executable. Its native part can only be loaded from a file, so the first use writes it into the data folder, with
- * its hash in the name. Each load first compares all of its bytes. A user with write access to that folder could change the database too, but must
- * not be able to inject code by placing a file there in advance.
+ * Loads the SQLite driver in the executable. Its native part can be loaded only from a file, so the first use writes it into the data folder, with
+ * its hash in the name. Each load first compares all of its bytes. A user with write access to that folder could change the database as well, but
+ * must not be able to inject code by placing a file there in advance.
  */
 import createDatabase from "driver:database"
 import SqliteError from "driver:sqlite-error"
@@ -35,7 +35,7 @@ const open = (folder: string): unknown => {
   }
 }
 
-/** If root writes the file into another user's data folder, gives the file to that user, who later starts the service. */
+/** Gives a file that root writes into another user's data folder to that user, who later starts the service. */
 const belongsToOwner = (folder: string, path: string): void => {
   const { gid, uid } = statSync(dirname(folder))
   if (process.getuid?.() !== 0 || uid === 0) return

@@ -1,4 +1,4 @@
-/** Starts the lease's thread in the executable. */
+/** Starts the lease thread in the executable. */
 import { starter } from "./ThreadCode.ts"
 
 export const start = starter("LeaseThread.js")

@@ -1,4 +1,4 @@
-/** Appends files to another file. Their bytes come first, then their positions as JSON, the JSON's length, and a mark. */
+/** Appends files to another file. Their bytes come first, followed by their positions as JSON, the JSON's length, and a mark. */
 
 export interface Place {
   readonly position: number

@@ -1,6 +1,6 @@
 /**
- * The executable's entry point. Its assets contain the bundle's files and, for each of them, V8's compiled code, recorded from a running service. If
- * V8 rejects that code (because `NODE_OPTIONS` sets other flags), it compiles the source.
+ * The executable's entry point. Its assets contain the bundle's files and V8's compiled code for each of them, recorded from a running service. If V8
+ * rejects that code (because `NODE_OPTIONS` sets other flags), it compiles the source.
  */
 import { Script } from "node:vm"
 import * as Traces from "./Traces.ts"
@@ -10,7 +10,7 @@ type Module = { readonly exports: object }
 
 const modules = new Map<string, Module>()
 
-/** Resolves the bundle's own files. Everything else goes to the executable's `require`, which resolves only Node's built-in modules. */
+/** Resolves the bundle's own files. All other names are passed to the executable's `require`, which resolves only Node's built-in modules. */
 const load = (name: string): object => (name.startsWith("./") ? file(name.slice(2)) : require(name))
 
 const file = (name: string): object => {
@@ -21,7 +21,7 @@ const file = (name: string): object => {
   const script = new Script(textOf(name), { filename: name, cachedData: cacheOf(name) })
   const run = script.runInThisContext() as (module: Module, exports: object, require: typeof load) => void
   run(module, module.exports, load)
-  // Installed only now, because loading the service produces a stack trace, which would read a source map.
+  // Install the traces only now. Loading the service produces a stack trace, and that trace would read a source map.
   if (name.startsWith("Main-")) Traces.install()
   return module.exports
 }

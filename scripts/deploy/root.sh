@@ -1,5 +1,5 @@
 #!/bin/sh
-# Copies the executable and what it needs at runtime into a folder that becomes the root of its file system:
+# Copies the executable and its runtime dependencies into a folder that becomes the root of its file system:
 #   sh scripts/deploy/root.sh EXECUTABLE FOLDER
 # The folder contains only the libraries that the executable requires, and two short files for users and host lookup.
 set -eu
@@ -9,7 +9,7 @@ folder=$2
 mkdir -p "$folder/etc" "$folder/data"
 cp "$executable" "$folder/tollgate"
 chmod 0755 "$folder" "$folder/etc" "$folder/tollgate"
-# Copies the loader and the libraries, each to the path where it is expected.
+# Copy the loader and the libraries, each to the path where it is expected.
 ldd "$executable" | grep -o '/[^ ]*\.so[^ ]*' | while read -r library; do
   mkdir -p "$folder$(dirname "$library")"
   cp -L "$library" "$folder$library"

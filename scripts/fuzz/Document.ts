@@ -31,7 +31,7 @@ export interface Route {
   readonly method: string
   readonly path: string
   readonly parameters: ReadonlyArray<Parameter>
-  /** The security schemes. Any one of them admits a request. If empty, no credential is required. */
+  /** The security schemes. Any one of them admits a request. If there are none, no credential is required. */
   readonly schemes: ReadonlyArray<string>
   readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined
   readonly responses: Operation["responses"]
@@ -39,7 +39,7 @@ export interface Route {
   readonly documented: boolean
 }
 
-/** Paths that the service serves but does not document. */
+/** The paths that the service serves but does not document. */
 const others = [
   "/",
   "/console",

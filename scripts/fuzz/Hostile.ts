@@ -66,7 +66,7 @@ export const hostileTexts = fc.constantFrom(
 
 export const texts = fc.constantFrom("a", "one two three", "Ada", "sandbox-small", "2026-01-31", "true", "10", "user")
 
-/** Literals to write in place of a JSON value. Some of them are not valid JSON. */
+/** Literals to write instead of a JSON value. Some of them are not valid JSON. */
 export const literals = fc.constantFrom(
   "1e999",
   "-1e999",
@@ -144,7 +144,7 @@ export const encoded = fc.constantFrom(
   "2026-01-31T00:00:00Z"
 )
 
-/** Values below this depth are skipped, because a hostile value may be nested deeper than the stack. */
+/** The depth below which values are skipped, because a hostile value may be nested deeper than the stack. */
 const depthMax = 100
 
 /** Returns the path of every value in a JSON document. */

@@ -29,9 +29,9 @@ const codeOf = (answer: Answer): string => {
 
 const told = (answer: Answer): string => `${answer.status} ${answer.body.toString().slice(0, 400)}`
 
-/** Statuses that any request may get if it is malformed or not in the document. */
+/** The statuses that any request may get if it is malformed or not in the document. */
 const general = new Set([204, 400, 404, 405, 408, 413, 415, 431])
-/** Error codes that report a temporary shortage of resources. */
+/** The error codes that report a temporary shortage of resources. */
 const momentary = new Set(["busy", "books_unavailable", "unavailable", "events_busy"])
 
 const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Answer): Wrong | undefined => {
@@ -68,7 +68,7 @@ const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Ans
       }
 }
 
-/** Whether a request's target matches the path that the document gives for the route. */
+/** Returns whether a request's target matches the path that the document states for the route. */
 const isOf = ({ path }: Route, { target }: Plan): boolean => {
   const at = target.split("?", 1)[0]!
   const pattern = path.replaceAll(/[.]/g, "\\$&").replaceAll(/\{\w+\}/g, "(?!\\.{1,2}(?:/|$))[^/?#;\\\\]+")
@@ -84,7 +84,7 @@ const isDecodable = (text: string): boolean => {
   }
 }
 
-/** Whether the service refuses the request before it reaches a route. */
+/** Returns whether the service refuses the request before it reaches a route. */
 const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean =>
   target.length > 8_000 ||
   (credential === "wrong" && (wrong.length > 8_000 || /[^\t\x20-\x7e\x80-\xff]/.test(wrong))) ||
@@ -97,11 +97,11 @@ const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean 
   ) ||
   headers.length > 100
 
-/** Returns what is wrong with the response that was received, or `undefined`. */
+/** Returns the fault of the received response, or `undefined` if it has none. */
 export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: Received): Wrong | undefined => {
   if (received.end === "late")
     return { kind: `${route.name}: no end`, what: `no response and no close within ${received.millis.toFixed(0)} ms` }
-  // The response to a malformed request contains a body, whatever the method.
+  // The response to a malformed request contains a body, regardless of the method.
   const isTold = plan.method !== "HEAD" || isExact(plan)
   if (isTold && received.rest.length > 0 && !received.rest.toString("latin1", 0, 6).startsWith("HTTP/1"))
     return { kind: `${route.name}: no HTTP`, what: received.rest.toString("latin1", 0, 300) }

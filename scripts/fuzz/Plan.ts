@@ -1,6 +1,6 @@
 /**
- * A request as data, which can be stored and sent again: its content, framing and delivery. Ids and credentials are placeholders (`⟦tenant_id⟧`),
- * because they differ from world to world.
+ * A request as data. It can be stored and sent again. A plan consists of content, framing and delivery. Ids and credentials are placeholders
+ * (`⟦tenant_id⟧`), because they differ from world to world.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 
@@ -55,13 +55,13 @@ export interface Plan {
   readonly version: string
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   readonly body: string | undefined
-  /** Bytes of the body to change: each one's position, as a fraction of the length, and its new value. */
+  /** The bytes of the body to change: the position of each byte, as a fraction of the length, and its new value. */
   readonly bodyBytes: ReadonlyArray<readonly [at: number, byte: number]>
   readonly coding: Coding
   readonly framing: Framing
-  /** Bytes of the whole request to change, in the same form. */
+  /** The bytes of the entire request to change, in the same form as `bodyBytes`. */
   readonly bytes: ReadonlyArray<readonly [at: number, byte: number]>
-  /** How often to send the request, without waiting for responses in between. */
+  /** The number of times that the request is sent, without waiting for responses in between. */
   readonly times: number
   readonly pieces: number
   readonly pause_ms: number
@@ -77,7 +77,7 @@ export type Known = Readonly<Record<string, string>>
 const named = (text: string, known: Known): string =>
   text.replaceAll(/⟦(\w+)⟧/g, (_, name: string) => known[name] ?? `no_${name}`)
 
-/** Whether the document determines the response, because the framing is valid and the request matches its route. */
+/** Returns whether the document determines the response, because the framing is valid and the request matches its route. */
 export const isExact = ({ bytes, framing, method, route, target, upTo, version }: Plan): boolean =>
   bytes.length === 0 &&
   upTo === 1 &&

@@ -54,7 +54,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
 const knownOf = (name: string): fc.Arbitrary<string> | undefined =>
   known[name] === undefined ? undefined : fc.constantFrom(...known[name])
 
-/** Makes the operator's routes act on a separate person, whom no other request needs. */
+/** Makes the operator's routes act on a separate person whom no other request needs. */
 const knownIn =
   ({ path }: Route) =>
   (name: string): fc.Arbitrary<string> | undefined =>
@@ -273,7 +273,7 @@ const filled = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(inner)]))
 }
 
-/** Marks a value that must be written as a literal, because `JSON.stringify` cannot write invalid JSON. */
+/** The mark of a value that must be written as a literal, because `JSON.stringify` cannot write invalid JSON. */
 const mark = "\u27e8literal\u27e9"
 
 const changed = (json: unknown, way: ReadonlyArray<string>, value: unknown): unknown => {
@@ -363,7 +363,7 @@ const jsonBodies = (schemas: Schemas, route: Route): fc.Arbitrary<string> => {
   )
 }
 
-/** A second of silence, and below, the start of a picture. Neither contains bytes above 0x7f, which would be encoded as UTF-8. */
+/** A second of silence. It contains no bytes above 0x7f, because they would be encoded as UTF-8. */
 const wave = `RIFF\0\0\0\0WAVEfmt ${"\0".repeat(2_000)}`
 
 const boundary = "fuzz-boundary"
@@ -598,7 +598,7 @@ export const plansOf = (schemas: Schemas, route: Route, patient: boolean): fc.Ar
     })
     .map(({ waits, ...plan }) => {
       const sent: Plan = { ...plan, framing: plan.body === undefined ? "none" : plan.framing }
-      // The service would wait for the rest of an incomplete request, so most clients close their side instead.
+      // The service would wait for the remainder of an incomplete request, so most clients close their side instead.
       const isWhole = sent.upTo === 1 && sent.bytes.length === 0 && !/too long|huge|cut|encoding/.test(sent.framing)
       return isWhole || waits || sent.end !== "wait" ? sent : { ...sent, end: "half" }
     })

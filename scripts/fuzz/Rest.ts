@@ -5,11 +5,11 @@ import type { Service } from "../../test/support/Service.ts"
 
 export interface AtRest {
   readonly wrong: ReadonlyArray<string>
-  /** Describes the process's resource use. */
+  /** A description of the process's resource use. */
   readonly used: string
 }
 
-/** How much memory may be resident at rest after any number of requests, in MB. */
+/** The maximum resident memory at rest after any number of requests, in MB. */
 const residentMax = 700
 
 const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
@@ -19,15 +19,15 @@ const residentOf = ({ process: { pid } }: Service): number =>
 
 const figure = (metrics: string, name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(metrics)?.[1])
 
-/** How many connections may stay open for a while, to vendors and from the sandbox's own clients. */
+/** The number of connections that may stay open for some time, to vendors and from the sandbox's own clients. */
 const idleMax = 16
 
-/** A log line that is expected: a signed payment for an unknown tenant is a matter for the operator and not a fault. */
+/** Matches an expected log line: a signed payment for an unknown tenant is a matter for the operator and not a fault. */
 const expected = /"received a payment for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits up to two minutes until a condition holds. Returns whether it does. The service closes idle keep-alive connections after 65 seconds. */
+/** Waits up to two minutes for a condition. Returns whether it holds. The service closes idle keep-alive connections after 65 seconds. */
 const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   for (let tries = 0; tries < 480; tries++) {
     if (await is()) return true

@@ -18,7 +18,7 @@ export interface Found {
 
 export interface Counts {
   requests: number
-  /** How often each status occurred. `closed` and `left` mean that there was no response. */
+  /** The number of responses with each status. `closed` and `left` mean that there was no response. */
   readonly statuses: Map<string, number>
   readonly routes: Map<string, number>
   slowest_ms: number
@@ -29,7 +29,7 @@ export interface Options {
   readonly requests: number
   readonly until?: number
   readonly workers: number
-  /** Whether some clients wait until the service times out, which takes many seconds. */
+  /** Whether some clients wait until the service times out. This takes many seconds. */
   readonly patient: boolean
   /** Limits the run to routes whose name contains this string. */
   readonly route?: string
@@ -38,16 +38,16 @@ export interface Options {
   readonly told?: (found: Found) => void
 }
 
-/** How long a response may take, in milliseconds. The service allows 20 seconds for a head, 15 for a body and a minute for an image. */
+/** The maximum duration of a response, in milliseconds. The service allows 20 seconds for a head, 15 for a body and a minute for an image. */
 const limit_ms = 75_000
 
-/** Recognizes event streams, which never end. */
+/** Returns whether the response is an event stream, because event streams never end. */
 const isEndless = ({ headers, status }: Answer): boolean =>
   status === 200 && headers.get("content-type") === "text/event-stream"
 
 const addressOf = (number: number): string => `127.${1 + (number >> 14)}.${(number >> 7) & 127}.${1 + (number & 127)}`
 
-/** Sends a plan, and returns the response and what is wrong with it. */
+/** Sends a plan. Returns the response and its fault, if any. */
 export const send = async (
   { document, known, routes, service }: World,
   plan: Plan
@@ -66,9 +66,9 @@ export const send = async (
   return { received, wrong: wrongIn(document, route, plan, received) }
 }
 
-/** How often a fault may be sent again while it is being shrunk. */
+/** The maximum number of times that a fault is sent again while it is being shrunk. */
 const shrinksMax = 150
-/** After this many requests, resources that have been used up are renewed. */
+/** The number of requests after which used resources are renewed. */
 const renewedAfter = 2_500
 
 export const run = async (
@@ -79,9 +79,9 @@ export const run = async (
   const found: Array<Found> = []
   const kinds = new Set<string>()
   const routes = world.routes.filter(({ name }) => name.includes(options.route ?? ""))
-  if (routes.length === 0) throw new Error(`no route has ${options.route} in its name`)
+  if (routes.length === 0) throw new Error(`no route's name contains ${options.route}`)
   const isOver = () => counts.requests >= options.requests || Date.now() > (options.until ?? Infinity)
-  // Generators are built once, because building one costs more than sending its requests.
+  // The generators are built once, because building one costs more than sending its requests.
   const plans = new Map(
     routes.map((route) => [route.name, plansOf(world.document.components.schemas, route, options.patient)])
   )

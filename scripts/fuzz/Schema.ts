@@ -1,4 +1,4 @@
-/** Implements the part of JSON Schema that the document uses: validating values and generating valid ones. */
+/** Implements the part of JSON Schema that the document uses: it validates values and generates valid ones. */
 import fc from "fast-check"
 import { hostileNumbers, hostileTexts, texts } from "./Hostile.ts"
 

@@ -1,4 +1,4 @@
-/** A byte-level client, which writes given bytes to a socket and parses HTTP/1.1 responses. */
+/** A byte-level client. It writes given bytes to a socket and parses HTTP/1.1 responses. */
 import { connect } from "node:net"
 
 export interface Answer {
@@ -11,15 +11,15 @@ export interface Answer {
 
 export interface Sending {
   readonly port: number
-  /** The loopback address that the client connects from. */
+  /** The loopback address from which the client connects. */
   readonly from: string
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
   /** How the client proceeds after sending: it waits, closes its side, or disconnects. */
   readonly end: "wait" | "half" | "cut"
-  /** The methods of the requests in these bytes. They determine how many responses to expect and which of them carry no body. */
+  /** The methods of the requests in these bytes. They determine the number of expected responses and which of them have no body. */
   readonly methods: ReadonlyArray<string>
-  /** Whether a response is endless, so that the client disconnects after its head. */
+  /** Returns whether a response is endless. The client then disconnects after its head. */
   readonly isEndless: (answer: Answer) => boolean
   readonly limit_ms: number
 }
@@ -28,7 +28,7 @@ export interface Received {
   readonly answers: ReadonlyArray<Answer>
   /** `late` means that neither all responses nor the end of the connection arrived in time. */
   readonly end: "answered" | "closed" | "left" | "late"
-  /** The bytes received that are not HTTP. */
+  /** The received bytes that are not HTTP. */
   readonly rest: Buffer
   readonly millis: number
 }
@@ -94,7 +94,7 @@ const answersIn = (bytes: Buffer, methods: ReadonlyArray<string>): { answers: Ar
   return { answers, rest: bytes.subarray(at) }
 }
 
-/** Returns a body and where the next response starts, or `undefined` while the body is incomplete. */
+/** Returns a body and the start of the next response, or `undefined` while the body is incomplete. */
 const bodyAt = (
   bytes: Buffer,
   at: number,

@@ -129,7 +129,7 @@ const knownOf = async (service: Service, people: People, old: Person): Promise<K
     "application's token": application_token,
     "client token": (await service.call("/v1/web/client-token", { json: { service_client_id } })).body?.result?.token
   }
-  // Removes the sandbox's own records of calls and letters, so that they do not count as the service's memory.
+  // Remove the sandbox's own records of calls and emails, so that they do not count as the service's memory.
   await service.control("/calls", undefined, "DELETE")
   await service.control("/mail", undefined, "DELETE")
   return Object.fromEntries(

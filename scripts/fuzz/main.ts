@@ -13,9 +13,9 @@
  * --workers N         concurrent requests (12)
  *
  * Each response must have a documented status and content type, and a body that is valid for its schema. No response may be a 500 caused by a fault
- * in the service, or reveal an internal detail. Each request must get a response or a closed connection within bounded time. At the end, no
+ * in the service, or reveal an internal detail. Each request must get a response or a closed connection within a bounded time. At the end, no
  * reservation, call or handle may be open, the log must not contain errors, memory must be bounded, and `tollgate verify` must hold. A violation is
- * shrunk (fast-check), printed and stored in a file. The tests run part of this (`test/fuzz`).
+ * shrunk (fast-check), printed and stored in a file. The tests run part of this script (`test/fuzz`).
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -72,7 +72,7 @@ const progress = (): ((count: number, statuses: ReadonlyMap<string, number>) => 
 
 let files = 0
 
-/** Stores a plan, and returns the command that sends it again. */
+/** Stores a plan and returns the command that sends it again. */
 const kept = (plan: unknown, flag: string): string => {
   const file = `fuzz-${seed}-${++files}.json`
   writeFileSync(file, `${JSON.stringify(plan, undefined, 2)}\n`)
@@ -105,7 +105,7 @@ const ofRequests = async (): Promise<boolean> => {
       progress: (counts) => report(counts.requests, counts.statuses),
       told: ({ plan, seed, wrong }) => {
         print(`WRONG: ${wrong.kind}\n    ${wrong.what}`)
-        const ways = `${plan.times > 1 ? `, ${plan.times} at once` : ""}${plan.pieces > 1 ? `, in ${plan.pieces} pieces` : ""}`
+        const ways = `${plan.times > 1 ? `, ${plan.times} times concurrently` : ""}${plan.pieces > 1 ? `, in ${plan.pieces} pieces` : ""}`
         print(`  by ${plan.credential}${ways} (seed ${seed}):\n      ${shown(bytesOf(plan, world.known()))}`)
         print(kept(plan, ""))
       }

@@ -10,7 +10,7 @@ interface Node {
   readonly port: number
 }
 
-/** The timeouts are long, because a call waits for its model. */
+/** Builds HAProxy's configuration. The timeouts are long, because a call waits for its model. */
 const configuration = (port: number, nodes: ReadonlyArray<Node>): string => `global
   maxconn 4000
 defaults

@@ -1,16 +1,16 @@
-// Simulates callers, which make one call after another, whatever the outcome.
+// Simulates callers. Each caller makes one call after another, regardless of the outcome.
 import { sleep } from "../bench/processes.ts"
 
 /** How long each caller pauses between two calls, in milliseconds. */
 const pause = 20
 
-/** How long a call may take, in milliseconds. Longer than any wait in the service. */
+/** The maximum duration of a call, in milliseconds. It is longer than any wait in the service. */
 const patience = 30_000
 
 export class Callers {
   /** The number of successful calls. */
   acknowledged = 0
-  /** The number of calls that got no successful response. They may have been charged. */
+  /** The number of calls without a successful response. They may have been charged. */
   unanswered = 0
   readonly #url: string
   readonly #keys: ReadonlyArray<string>
@@ -22,7 +22,7 @@ export class Callers {
   readonly #abreast: number
   #running: Promise<unknown> = Promise.resolve()
 
-  /** `abreast` is the number of concurrent callers. */
+  /** Creates the callers. `abreast` is the number of concurrent callers. */
   constructor(url: string, keys: ReadonlyArray<string>, body: string, abreast = 24) {
     this.#abreast = abreast
     this.#url = url
@@ -50,7 +50,7 @@ export class Callers {
     await this.#running
   }
 
-  /** Whether the most recent call succeeded. */
+  /** Returns whether the most recent call succeeded. */
   isServed(): boolean {
     return this.#last === "200"
   }

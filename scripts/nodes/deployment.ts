@@ -25,7 +25,7 @@ export interface Node {
 const isReady = async (port: number): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true
 
-/** Waits until a condition holds, and returns how long that took in milliseconds. */
+/** Waits for a condition. Returns how long that took, in milliseconds. */
 export const until = async (what: string, holds: () => Promise<boolean>, limit = 60_000): Promise<number> => {
   const from = performance.now()
   while (!(await holds())) {
@@ -114,13 +114,13 @@ export const deploy = async (directory: string) => {
   return { server, database, nodes, startNode, keysAt, settle }
 }
 
-/** The counts that the callers kept. */
+/** The callers' counts. */
 interface Counted {
   readonly acknowledged: number
   readonly unanswered: number
 }
 
-/** Runs in a temporary directory. Removes the directory and ends all processes afterwards. */
+/** Runs in a temporary directory. Afterwards, removes the directory and ends all processes. */
 export const within = async (run: (directory: string) => Promise<void>): Promise<never> => {
   if (!existsSync(main)) spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   const directory = mkdtempSync(join(tmpdir(), "tollgate-nodes-"))

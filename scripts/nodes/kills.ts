@@ -1,5 +1,5 @@
 // Kills three nodes on one PostgreSQL database one after another, under load. Reports the errors that callers get at the other nodes, how long a
-// killed node's reservations stay open, and whether the charges are right. `npm run nodes:kills` runs fifty kills (`--kills N`) in a few minutes.
+// killed node's reservations stay open, and whether the charges are correct. `npm run nodes:kills` runs fifty kills (`--kills N`) in a few minutes.
 import { Client } from "pg"
 import { chatBody } from "../bench/calls.ts"
 import { count, print } from "../bench/frame.ts"
@@ -12,7 +12,10 @@ const loaded = [300, 1_500] as const
 /** The number of concurrent callers at each node. */
 const abreast = 8
 const lookEvery = 500
-/** How long a lease lasts, and below, how much longer other nodes may take to notice, because they check every five seconds. In milliseconds. */
+/**
+ * The duration of a lease, in milliseconds. `noticed` is the additional time that other nodes may take to notice, because they check every five
+ * seconds.
+ */
 const lease = 20_000
 const noticed = 10_000
 
@@ -22,7 +25,7 @@ const kills = asked < 0 ? 50 : Number(process.argv[asked + 1])
 interface Killed {
   readonly run: string
   readonly at: number
-  /** The most open reservations that were seen, and when one was last seen. */
+  /** The highest number of open reservations, and the time at which the last one was observed. */
   open: number
   lastOpen: number
 }

@@ -1,5 +1,5 @@
-// Runs three nodes on one PostgreSQL database behind HAProxy, under load, while it kills nodes and stops the database. Reports what the callers got
-// and whether the charges are right. `npm run nodes` takes one to three minutes. The README explains the output.
+// Runs three nodes on one PostgreSQL database behind HAProxy, under load, while it kills nodes and stops the database. Reports the callers' results
+// and whether the charges are correct. `npm run nodes` takes one to three minutes. The README explains the output.
 import { chatBody } from "../bench/calls.ts"
 import { print } from "../bench/frame.ts"
 import { sleep } from "../bench/processes.ts"

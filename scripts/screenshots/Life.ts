@@ -7,7 +7,7 @@ import type { Answer, Call, Person, Service } from "../../test/support/Service.t
 
 const dayLong = 86_400_000
 
-/** The number of days before the last one. By then, the transfers of the first days and an invitation from the third week have expired. */
+/** The number of days before the last day. By the last day, the transfers of the first days and an invitation from the third week have expired. */
 export const daysAhead = 44
 
 const people = {
@@ -39,10 +39,10 @@ class Chance {
 
 const mailOf = (name: string): string => `${name}@example.com`
 
-/** Facts about the simulated use that the pictures need. */
+/** The facts about the simulated use that the pictures need. */
 export interface Lived {
   readonly ada: Person
-  /** The tokens in the letters for a pending transfer and for an open invitation to the team. */
+  /** The tokens in the emails for a pending transfer and for an open invitation to the team. */
   readonly transferLetter: string
   readonly teamLetter: string
 }
@@ -50,7 +50,7 @@ export interface Lived {
 class Life {
   readonly chance = new Chance()
   readonly service: Service
-  /** How long the day's longest prompt is, in words. */
+  /** The length of the day's longest prompt, in words. */
   #words = 6000
   #references = 0
 
@@ -115,7 +115,7 @@ class Life {
     }
   }
 
-  /** Waits for a letter of this kind, and returns the token in the newest one. */
+  /** Waits for an email of this kind and returns the token in the newest one. */
   async letterTo(email: string, kind: "invites" | "transfer-invites"): Promise<string> {
     const link = new RegExp(`/${kind}/([0-9a-f]{64})`)
     let token: string | undefined
@@ -224,7 +224,7 @@ const refund = async (life: Life, { tenant_id, token }: Person, amount: number):
   await life.service.control(`/payments/${records[0].id}/refund`, { amount })
 }
 
-/** Simulates the first month, whose transfers and invitations have ended. */
+/** Simulates the first month. Its transfers and invitations have ended. */
 const begin = async (life: Life): Promise<void> => {
   const ada = await life.who("ada")
   await life.buy(ada, 25)
@@ -237,7 +237,7 @@ const begin = async (life: Life): Promise<void> => {
   await life.pass(3)
 }
 
-/** Simulates the last days, whose transfers and invitations are pending. */
+/** Simulates the last days. Their transfers and invitations are pending. */
 const recently = async (life: Life, team: string): Promise<Pick<Lived, "transferLetter" | "teamLetter">> => {
   const [ada, grace, alan] = [await life.who("ada"), await life.who("grace"), await life.who("alan")]
   await life.end(alan, await life.send(ada, alan.email, 2.25), "decline")

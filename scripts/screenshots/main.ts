@@ -72,7 +72,7 @@ const browsers = (desk: Desk, settings: Settings) => {
     of: (as: As): Promise<Tab> => {
       const tab = opened.get(as) ?? open[as]()
       opened.set(as, tab)
-      // The timeout is short, so that a view whose labels have changed is reported and the next one is taken.
+      // The timeout is short. A view whose labels have changed is reported, and the next view is taken.
       void tab.then(({ context }) => context.setDefaultTimeout(15_000))
       return tab
     },
@@ -82,7 +82,7 @@ const browsers = (desk: Desk, settings: Settings) => {
   }
 }
 
-/** Takes a picture as WebP, which Chromium can write although Playwright does not offer it. */
+/** Takes a picture as WebP. Chromium can write this format although Playwright does not offer it. */
 const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<void> => {
   const { height, width } = screens.desktop.viewport
   const session = await context.newCDPSession(page)
@@ -95,7 +95,7 @@ const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<vo
 }
 
 /**
- * Takes the whole view, or a dialog with the visible part of the view. It enlarges the viewport for that, because a full-page picture would lose the
+ * Takes the entire view, or a dialog with the visible part of the view. It enlarges the viewport for this, because a full-page picture would lose the
  * emulation of the phone.
  */
 const shoot = async ({ page }: Tab, path: string): Promise<void> => {

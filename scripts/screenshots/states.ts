@@ -3,7 +3,7 @@ import type { Route } from "playwright-core"
 import type { Tab } from "../../test/console/Browser.ts"
 import { daysAhead } from "./Life.ts"
 
-/** Makes every response except the frame's never arrive. */
+/** Makes all responses except the frame's wait forever. */
 export const waiting = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
 
@@ -74,7 +74,7 @@ const loops = changed((result, now) => ({
   ...result,
   loops: (result["loops"] as ReadonlyArray<Json>).map((one, index) =>
     index === 0
-      ? { ...one, failures: 14, trouble: "its last 14 turns failed", last_turn_at: at(now, 47 * minute) }
+      ? { ...one, failures: 14, trouble: "its last 14 iterations failed", last_turn_at: at(now, 47 * minute) }
       : one
   ),
   outbox: { waiting: 318, oldest_at: at(now, 52 * minute) }

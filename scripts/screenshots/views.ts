@@ -1,4 +1,4 @@
-/** Lists the pictures, each with its URL, its user, and what to do before it is taken. */
+/** Lists the pictures, each with its URL, its user, and the steps before it is taken. */
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
@@ -14,7 +14,7 @@ export interface View {
   readonly routes?: (tab: Tab) => Promise<unknown>
   /** Prepares the page before the picture is taken. */
   readonly before?: (tab: Tab) => Promise<unknown>
-  /** Whether the view never finishes loading, so that the picture shows that state. */
+  /** Whether the view never finishes loading, so that the picture shows the loading state. */
   readonly isWaiting?: boolean
 }
 
@@ -33,7 +33,7 @@ const chat = async ({ page }: Tab): Promise<void> => {
   for (const text of ["Why do bridges take tolls?", "And who pays for the ferry, in one sentence?"]) {
     await message.fill(text)
     await message.press("Control+Enter")
-    await page.getByRole("button", { name: "Line by line" }).last().waitFor()
+    await page.getByRole("button", { name: "Cost breakdown" }).last().waitFor()
     await page.getByRole("button", { name: "Send" }).waitFor()
   }
 }
@@ -53,20 +53,20 @@ const speak = async ({ page }: Tab): Promise<void> => {
   await page.getByLabel("Text", { exact: true }).fill("The tide is in, and the ferry leaves at six.")
   await page.getByLabel("Format").selectOption("wav")
   await page.getByRole("button", { name: "Speak" }).click()
-  await page.getByRole("button", { name: "Line by line" }).waitFor()
+  await page.getByRole("button", { name: "Cost breakdown" }).waitFor()
 }
 
 const transcribe = async ({ page }: Tab): Promise<void> => {
   const buffer = Buffer.alloc(16_000 * 12)
   await page.locator("input[type=file]").setInputFiles({ name: "interview.mp3", mimeType: "audio/mpeg", buffer })
   await page.getByRole("button", { name: "Transcribe" }).click()
-  await page.getByRole("button", { name: "Line by line" }).waitFor()
+  await page.getByRole("button", { name: "Cost breakdown" }).waitFor()
 }
 
 const search = async ({ page }: Tab): Promise<void> => {
   await page.getByLabel("Query").fill("history of toll bridges")
   await page.getByRole("button", { name: "Search", exact: true }).click()
-  await page.getByRole("button", { name: "Line by line" }).waitFor()
+  await page.getByRole("button", { name: "Cost breakdown" }).waitFor()
 }
 
 const transfer = (tab: "sent" | "received", state: string): View => ({
@@ -94,7 +94,7 @@ const ofAda: ReadonlyArray<View> = [
   {
     name: "usage-table",
     path: "usage",
-    before: ({ page }) => page.getByText("Figures as a table").click()
+    before: ({ page }) => page.getByText("Data table").click()
   },
   { name: "usage-call", path: "usage?sort=cost", before: ({ page }) => page.locator(".table-row").first().click() },
   { name: "keys", path: "keys" },
@@ -156,7 +156,7 @@ const ofAda: ReadonlyArray<View> = [
   }
 ]
 
-/** On a phone, the menus are behind a button. */
+/** Opens a menu entry. On a phone, the menus are behind a button. */
 const inMenu = async ({ page }: Tab, name: RegExp): Promise<void> => {
   const menu = page.getByRole("button", { name: "Menu", exact: true })
   if (await menu.isVisible()) await menu.click()

@@ -1,7 +1,7 @@
 /**
  * The checks after a story. They compare what people requested and received with what the outside world saw and what the service's database shows.
- * Every charge must belong to a call, every result that was received must be charged as measured, acknowledged changes must persist, and every event
- * that was due must have happened.
+ * Every charge must belong to a call, every received result must be charged as measured, acknowledged changes must persist, and every event that was
+ * due must have happened.
  */
 import { BudgetAuditor } from "./BudgetAuditor.ts"
 import { bodyOf, gaveUp } from "./Client.ts"
@@ -58,7 +58,7 @@ interface Tenant {
 }
 
 const minute = 60_000
-/** How many minutes a letter may wait for its next attempt after its mail server rejected it temporarily. */
+/** How many minutes an email may wait for its next attempt after its mail server rejected it temporarily. */
 const letterWait = 7 * 60
 const day = 86_400_000
 /** How many jobs, and how many responses, strangers request per story. */
@@ -88,21 +88,21 @@ export class Auditor {
     const { machine, storage } = this.computer
     this.note("faults end")
     storage.heal()
-    // Undoes a clock that was set back, because timers would wait longer.
+    // Undo a clock that was set back, because timers would wait longer.
     machine.offset = Math.max(0, machine.offset)
     this.world.heal()
     if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not start again")
     await machine.run(() => this.world.open.size === 0, 15 * minute)
-    for (const [id, deed] of this.world.open) this.find(`step ${id} (${deed}) never came to an end`)
+    for (const [id, deed] of this.world.open) this.find(`step ${id} (${deed}) never ended`)
     await this.deliverAll(seed)
     await machine.run(() => false, 15 * minute)
     for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
-    // Checked before any request is sent, because a leftover at this point would remain forever.
+    // Check this before any request is sent, because a leftover at this point would remain forever.
     this.leftovers()
     const quiet = machine.now
     await this.lookAtBudgets()
     await this.strangers()
-    // Reads the letters now, because the service deletes them within the next month.
+    // Read the emails now, because the service deletes them within the next month.
     const letters = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
     this.note("a month passes")
     machine.offset += 31 * day
@@ -125,7 +125,7 @@ export class Auditor {
   }
 
   /**
-   * Sends one more transfer and takes it back. This wakes the job that ends transfers that are due. Without it, the job could sleep for up to a day,
+   * Sends one more transfer and takes it back. This wakes the job that ends transfers that are due. Otherwise, the job could sleep for up to a day,
    * because the clock no longer jumps.
    */
   private async lastTransfer(): Promise<void> {
@@ -185,18 +185,18 @@ export class Auditor {
   private answers(): void {
     for (const call of this.world.calls) {
       for (const heard of call.heard) {
-        if (heard.error === gaveUp) this.find(`call ${call.id} was never answered`)
+        if (heard.error === gaveUp) this.find(`call ${call.id} got no response`)
         const code = bodyOf(heard)?.code ?? bodyOf(heard)?.error?.code
         if (heard.complete && heard.status === 500 && code !== "upstream_error" && code !== "upstream_unavailable")
-          this.find(`call ${call.id} was answered 500: ${heard.text.slice(0, 200)}`)
+          this.find(`call ${call.id} got a 500: ${heard.text.slice(0, 200)}`)
       }
       const whole = call.heard.filter(isWhole).map(({ text }) => text)
       for (const [i, first] of call.asked.entries())
         for (const { from, heard, life } of call.asked.slice(i + 1))
           if (first.heard !== undefined && isWhole(first.heard) && first.life === life && first.until <= from)
             if (heard !== undefined && bodyOf(heard)?.code === "idempotency_answer_lost")
-              this.find(`call ${call.id} was answered, but its answer is lost on a retry`)
-      if (new Set(whole).size > 1 && !call.old) this.find(`call ${call.id} has one Idempotency-Key and two answers`)
+              this.find(`call ${call.id} got a response, but the response is lost on a retry`)
+      if (new Set(whole).size > 1 && !call.old) this.find(`call ${call.id} has one Idempotency-Key and two responses`)
     }
   }
 
@@ -225,7 +225,7 @@ export class Auditor {
     const token = tenant === who.tenant ? undefined : await this.tokenOf(who, tenant)
     const get = async (path: string) => {
       const heard = token === undefined ? await this.world.asPerson(who, path) : await this.world.ask(path, { token })
-      if (heard.status !== 200) throw new Error(`${path} answered ${heard.status} ${heard.error ?? heard.text}`)
+      if (heard.status !== 200) throw new Error(`${path} returned ${heard.status} ${heard.error ?? heard.text}`)
       return bodyOf(heard)
     }
     const pages = async <A>(path: string): Promise<ReadonlyArray<A>> => {
@@ -286,7 +286,7 @@ export class Auditor {
       }
       if (balance !== credits)
         this.find(`${name} has ${Number(credits) / 1e9}, but its entries sum to ${Number(balance) / 1e9}`)
-      if (giftable > credits) this.find(`${name} could give away more than there is`)
+      if (giftable > credits) this.find(`${name} could send more credit than exists`)
       this.gifts(this.tenants.get(id)!)
       if (held !== 0n) this.find(`${name} has held credits a month later`)
       for (const [source, amount] of [
@@ -295,8 +295,7 @@ export class Auditor {
       ] as const) {
         const found = entries.filter((entry) => entry.source === source).map((entry) => nano(entry.amount))
         const due = id === this.world.team.tenant ? [] : [amount]
-        if (String(found) !== String(due))
-          this.find(`${name} was given a ${source} of ${found.join(", ") || "nothing"}`)
+        if (String(found) !== String(due)) this.find(`${name} got a ${source} of ${found.join(", ") || "nothing"}`)
       }
     }
     for (const record of records.values()) {
@@ -367,7 +366,7 @@ export class Auditor {
       const least = mine.filter((call) => isFigureless(call) && call.heard.some(isWhole)).length
       const most = mine.filter((call) => isFigureless(call) || mayBeEstimated(call)).length
       if (count < least)
-        this.find(`${least} answers without figures went to ${who.name}, but ${count} estimates were charged`)
+        this.find(`${least} responses without figures went to ${who.name}, but ${count} estimates were charged`)
       if (count > most) this.find(`${who.name} was charged for ${count} estimates, but at most ${most} were possible`)
     }
   }
@@ -380,7 +379,7 @@ export class Auditor {
     if (seen.length > asked && !call.old)
       this.find(`call ${id} reached a vendor ${seen.length} times${key === undefined ? "" : " with one key"}`)
     if (seen.length === 0) {
-      if (whole) this.find(`call ${id} was answered although no vendor was called`)
+      if (whole) this.find(`call ${id} got a response although no vendor was called`)
       if (found.length > 0) this.find(`call ${id} was charged although no vendor was called`)
       return
     }
@@ -389,17 +388,17 @@ export class Auditor {
     if (seen.every(({ manner }) => manner.kind === "cut" || manner.kind === "stops") && found.length > 0)
       this.find(`call ${id} was charged although its vendor broke off before it reported usage`)
     if (whole && seen.every(({ manner }) => isFailing.has(manner.kind)))
-      this.find(`call ${id} was answered as complete, but no vendor gave a complete answer`)
+      this.find(`call ${id} got a complete response, but no vendor sent one`)
     const [record] = found
     if (record?.billing_source_tenant_id === this.world.team.tenant && wasRemoved(call))
       this.find(`call ${id} was paid by a team that ${call.who.name} has left`)
     if (record !== undefined && record.completion_tokens > Math.min(words, limitIn(deed) ?? words))
-      this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
+      this.find(`call ${id} was charged for ${record.completion_tokens} tokens of a response`)
     if (isFigureless(call)) return
     // Another call may spend the credit of a released call until that call settles.
     if (record?.uncollected !== undefined && !this.mayBeReleased(call))
       this.find(`call ${id} cost more than its reservation`)
-    if (whole && record === undefined) this.find(`call ${id} was answered but not charged`)
+    if (whole && record === undefined) this.find(`call ${id} got a response but was not charged`)
     if (whole && record !== undefined) {
       const told = usageIn(call.heard.find(isWhole)!.text)
       if (
@@ -422,12 +421,14 @@ export class Auditor {
       this.find(`call ${id} was served by its vendor but not charged`)
   }
 
-  /** Whether another host may have released the call. */
+  /** Returns whether another host may have released the call. */
   private mayBeReleased({ asked }: Call): boolean {
     return this.world.lapses.some((lapse) => asked.some(({ from }) => from <= lapse))
   }
 
-  /** Jobs and stored responses belong to a key and an account. The service must refuse anyone else's requests for them. */
+  /**
+   * Checks that only the account and the key to which a job or a stored response belongs can access it. The service must refuse all other requests.
+   */
   private async strangers(): Promise<void> {
     let done = false
     void this.askAsStrangers().then(() => (done = true))
@@ -512,7 +513,7 @@ export class Auditor {
     }
   }
 
-  /** The total cost of an endpoint's calls, including the uncollected part if `owed`. */
+  /** Returns the total cost of an endpoint's calls, including the uncollected part if `owed`. */
   private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
@@ -580,7 +581,7 @@ export class Auditor {
     if (escrowed !== ended) this.find(`${Number(escrowed) / 1e9} went into escrow, but ${Number(ended) / 1e9} came out`)
   }
 
-  /** Checks that credit which the operator granted stays with its recipient. */
+  /** Checks that credit granted by the operator stays with its recipient. */
   private gifts({ entries, name }: Tenant): void {
     let giftable = 0n
     for (const { amount, source, type } of entries.toReversed()) {
@@ -618,7 +619,7 @@ export class Auditor {
         .map(({ object }) => [object.id as string, object])
     )
     const booked = [...this.tenants.values()].flatMap(({ entries, id }) => entries.map((entry) => ({ entry, id })))
-    /** The refunds and disputes, each with the payment it belongs to. */
+    /** The refunds and disputes, each with its payment. */
     const movements = new Map(
       objects
         .filter(({ object }) => object.payment_intent !== undefined)
@@ -648,11 +649,13 @@ export class Auditor {
         this.find("a payment was credited to the wrong tenant")
       // If an amount could not be taken back, the tenant owes it and has no credit. An event long before its payment may have been deleted.
       if (!this.world.isFar && net !== due && !(net > due && newest!.balance === 0))
-        this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`)
+        this.find(
+          `a payment of ${object.amount / 100} resulted in ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`
+        )
     }
   }
 
-  /** The part of a payment that ended up back with its payer. */
+  /** Returns the part of a payment that its payer got back. */
   private returned(
     payment: string,
     amount: bigint,
@@ -667,7 +670,7 @@ export class Auditor {
       if (type === "refund.failed") refunds.set(object.id, 0n)
       if (type === "charge.dispute.funds_withdrawn") disputed = cents()
     }
-    // Money that was reinstated stays reinstated, whatever the order of events.
+    // Reinstated money remains reinstated, in any order of the events.
     if (
       objects.some(
         ({ object, type }) => type === "charge.dispute.funds_reinstated" && object.payment_intent === payment
@@ -719,17 +722,17 @@ export class Auditor {
   private letters(rows: ReturnType<Computer["query"]>): void {
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
     for (const { to } of this.world.sent) {
-      // Each letter contains its own token, so two equal letters are one letter sent twice.
+      // Each email contains its own token, so two equal emails are one email that was sent twice.
       const texts = this.world.letters.filter((letter) => letter.to === to).map(({ text }) => text)
-      if (new Set(texts).size < texts.length) this.find(`a letter was sent to ${String(to)} twice`)
+      if (new Set(texts).size < texts.length) this.find(`an email was sent to ${String(to)} twice`)
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
       const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
-      // If the process ended or the connection broke during delivery, the outcome is unknown. The letter's row may have been deleted since.
+      // If the process ended or the connection broke during delivery, the outcome is unknown. The email's row may have been deleted since then.
       const isUnknown = status === "unknown" || (status === undefined && this.world.isFar)
       if (isUnknown && (this.computer.lives > 1 || met("mail "))) continue
       if (status === "failed" && (met("mail ") || this.world.isFar)) continue
       this.find(
-        `no letter to ${to}, who was sent credit: the letter is ${status === undefined ? "missing" : String(status)}`
+        `no email to ${to}, who was sent credit: the email is ${status === undefined ? "missing" : String(status)}`
       )
     }
   }
@@ -745,7 +748,7 @@ export class Auditor {
       if (count !== 0) this.find(`${count} ${what} are left in a quiet world`)
     }
     left("reservations", "tollgate_ledger_reservations")
-    left("letters", lettersLeft)
+    left("emails", lettersLeft)
     left(
       "budgets with reservations",
       "tollgate_ledger_budgets WHERE reserved <> 0 OR tokens_reserved <> 0 OR open <> 0"
@@ -757,29 +760,29 @@ export class Auditor {
 
 const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
-/** Vendor behaviors that give no complete response. */
+/** The vendor behaviors without a complete response. */
 const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 
-/** Whether the caller had been removed from the team before every attempt. */
+/** Returns whether the caller had been removed from the team before every attempt. */
 const wasRemoved = ({ asked, who }: Call): boolean =>
   who.removed !== undefined && asked.every(({ from }) => from > who.removed!)
 
-/** Whether the client received the complete response. */
+/** Returns whether the client received the complete response. */
 const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => {
   if (!complete || status !== 200) return false
   if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
 
-/** Whether a failed stream may be charged, because its vendor stopped, or broke off after `messages` reported the prompt. */
+/** Returns whether a failed stream may be charged, because its vendor stopped, or broke off after `messages` reported the prompt. */
 const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
   kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 
-/** Whether the call's vendor reported no plausible figures. */
+/** Returns whether the call's vendor reported no plausible figures. */
 const isFigureless = ({ seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "absurd" || manner.kind === "uncounted")
 
-/** Whether the call's client may have disconnected during a stream. If so, the part that was received is counted. */
+/** Returns whether the call's client may have disconnected during a stream. If so, the received part is counted. */
 const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late" || manner.kind === "long") &&
   deed.leaves !== undefined &&

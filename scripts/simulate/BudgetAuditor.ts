@@ -1,7 +1,7 @@
 /**
- * The checks of budgets and runs after a story, based on when people's calls happened and how they ended. No limit may have been exceeded, each
- * refusal must have been justified, and the figures that the service shows must agree with the calls. If the order of two events is unknown, the
- * checks accept either order.
+ * The checks of budgets and runs after a story, based on the times and outcomes of people's calls. No limit may have been exceeded, each refusal must
+ * have been justified, and the figures that the service shows must agree with the calls. If the order of two events is unknown, the checks accept
+ * either order.
  */
 import { countsCall, never, periodOf } from "./Budgets.ts"
 import type { Budgeted, Budgets, Look, Terms } from "./Budgets.ts"
@@ -39,7 +39,7 @@ export class BudgetAuditor {
   private readonly world: World
   private readonly budgets: Budgets
   private readonly quiet: number
-  /** Whether the wall clock was set back. If it was, only budgets without a period can be checked. */
+  /** Whether the wall clock was set back. If so, only budgets without a period can be checked. */
   private readonly isBack: boolean
   private readonly exact = new Map<Call, ReadonlyArray<BudgetRecord>>()
   private readonly records: ReadonlyArray<BudgetRecord>
@@ -81,7 +81,7 @@ export class BudgetAuditor {
 
   // ---- which calls a budget counted -------------------------------------------------------------------------------------
 
-  /** The calls that the budget must have counted if they were admitted. */
+  /** Returns the calls that the budget must have counted if they were admitted. */
   private certain(budget: Budgeted): ReadonlyArray<Call> {
     return this.world.calls.filter((call) => countsCall(budget, call) && call.asked[0]!.from >= budget.known)
   }
@@ -93,7 +93,7 @@ export class BudgetAuditor {
     )
   }
 
-  /** Costs that belong to no known model call: estimates, and the costs of tools. */
+  /** Returns the costs that belong to no known model call: estimates, and the costs of tools. */
   private others(budget: Budgeted, wall: number): ReadonlyArray<BudgetRecord> {
     return this.records.filter(
       (record) =>
@@ -110,7 +110,7 @@ export class BudgetAuditor {
 
   // ---- overshoot --------------------------------------------------------------------------------------------------------
 
-  /** The highest limit that may have applied in a unit; `undefined` if there may have been none at any time. */
+  /** Returns the highest limit that may have applied in a unit, or `undefined` if there may have been none at any time. */
   private mostOf({ ending, raises, terms }: Budgeted, unit: Unit): number | undefined {
     if (ending || terms.some(({ limit, mode }) => mode === "notify" || limit[unit] === undefined)) return undefined
     const most = Math.max(...terms.map(({ limit }) => limit[unit]!))
@@ -129,7 +129,7 @@ export class BudgetAuditor {
     }
   }
 
-  /** How much the calls used in each period. */
+  /** Returns how much the calls used in each period. */
   private usedBy(budget: Budgeted, calls: ReadonlyArray<Call>, unit: Unit): ReadonlyArray<number> {
     if (unit === "concurrent") return [this.openAtOnce(calls)]
     const used = new Map<number, Array<number>>()
@@ -144,7 +144,7 @@ export class BudgetAuditor {
     return [...used.values()].map(sumOf)
   }
 
-  /** The most calls that must have been open at the same time, because their vendors were working on them. */
+  /** Returns the highest number of calls that must have been open at the same time, because their vendors were working on them. */
   private openAtOnce(calls: ReadonlyArray<Call>): number {
     const { ends } = this.world.computer
     const changes: Array<readonly [at: number, by: number]> = []
@@ -196,7 +196,7 @@ export class BudgetAuditor {
     if (sum !== millsOf(spent.usd)) this.find(`${of.name} shows ${spent.usd} USD, but its models ${sum / 1_000}`)
   }
 
-  /** Reports a shown amount that is below what the charges must come to, or above what they can come to. */
+  /** Reports a shown amount that is below the minimum or above the maximum of the charges. */
   private agree(
     { from, of, wallUntil }: Look,
     unit: "mills" | "tokens",
@@ -214,7 +214,7 @@ export class BudgetAuditor {
     )
     if (shown < least || shown > most)
       this.find(
-        `${of.name} shows ${shown} ${unit === "mills" ? "thousandths of a USD" : unit} as spent, but its calls came to ${least === most ? least : `${least} to ${most}`}`
+        `${of.name} shows ${shown} ${unit === "mills" ? "thousandths of a USD" : unit} as spent, but its calls used ${least === most ? least : `${least} to ${most}`}`
       )
   }
 
@@ -246,8 +246,8 @@ export class BudgetAuditor {
     const unit = shown === "usd" ? "mills" : (shown as Unit)
     const budget = this.budgets.all.find((one) => one.id === id)
     // A budget's id is unknown if its creation got no response and the budget was then deleted.
-    if (budget === undefined) return this.find(`call ${call.id} was refused by ${id}, which no one made`)
-    if (!countsCall(budget, call)) return this.find(`call ${call.id} was refused by ${budget.name} of others`)
+    if (budget === undefined) return this.find(`call ${call.id} was refused by ${id}, which no one created`)
+    if (!countsCall(budget, call)) return this.find(`call ${call.id} was refused by ${budget.name} of other people`)
     if (asked.from > budget.ended && budget.kind === "budget")
       return this.find(`call ${call.id} was refused by ${budget.name}, which had been deleted`)
     const terms = budget.terms.filter((one) => mayApply(budget.terms, one, asked))
@@ -263,7 +263,7 @@ export class BudgetAuditor {
       )
   }
 
-  /** The most that other calls may have used and reserved at the time when a call was refused. */
+  /** Returns the most that other calls may have used and reserved at the time when a call was refused. */
   private mostUsed(budget: Budgeted, refused: Call, { from, until, wallFrom }: Asked, unit: Unit): number {
     if (!this.isChecked(budget) || this.hasTools(budget) || refused.asked.length > 1) return never
     const period = periodOf(budget, wallFrom)
@@ -294,21 +294,21 @@ export class BudgetAuditor {
   }
 }
 
-/** Whether all of the call's attempts had ended before this time. A successful attempt ends after its settlement. */
+/** Returns whether all of the call's attempts had ended before this time. A successful attempt ends after its settlement. */
 const isOver = ({ asked }: Call, at: number): boolean =>
   asked.every(({ heard, until }) => heard?.complete === true && heard.status === 200 && until < at)
 
-/** Whether the call was certainly not admitted. */
+/** Returns whether the call was certainly not admitted. */
 const isRefused = ({ seen }: Call, { heard }: Asked): boolean =>
   seen.length === 0 && heard?.complete === true && refusals.has(heard.status)
 
 const refusals: ReadonlySet<number> = new Set([400, 401, 402, 403, 409, 429])
 
-/** Whether these terms may have applied during an attempt. */
+/** Returns whether these terms may have applied during an attempt. */
 const mayApply = (all: ReadonlyArray<Terms>, one: Terms, { from, until }: Asked): boolean =>
   one.from <= until && !all.some((later) => later !== one && later.from >= one.until && later.until <= from)
 
-/** The most that a call may need. A prompt's token is at least one byte. */
+/** Returns the most that a call may need. A prompt's token is at least one byte. */
 const needOf = ({ deed, words }: Call, unit: Unit): number => {
   if (unit === "requests" || unit === "concurrent") return 1
   const answer = limitIn(deed)

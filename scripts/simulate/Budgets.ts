@@ -1,4 +1,4 @@
-/** Makes people's requests for budgets and runs in a story and records when. The `BudgetAuditor` compares them with the calls. */
+/** Sends people's requests for budgets and runs in a story and records their times. The `BudgetAuditor` compares them with the calls. */
 import { bodyOf } from "./Client.ts"
 import type { Heard } from "./Client.ts"
 import { periodStart } from "./Periods.ts"
@@ -11,7 +11,7 @@ type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 export interface Terms {
   readonly limit: LimitOf
   readonly mode: "refuse" | "notify"
-  /** When they were requested, and below, when they were acknowledged (`never` if the outcome is unknown). */
+  /** The time of the request. `until` is the time of its acknowledgement (`never` if the outcome is unknown). */
   readonly from: number
   until: number
 }
@@ -20,17 +20,17 @@ export interface Budgeted {
   readonly kind: "budget" | "run"
   readonly name: string
   readonly who: Person
-  /** Which calls it counts: the person's, those of the key for budgets, or those of a run. */
+  /** The calls that it counts: the person's, those of the key for budgets, or those of a run. */
   readonly on: "tenant" | "key" | "run"
   readonly period: BudgetPeriod
   readonly terms: Array<Terms>
   /** The raises that may apply, in thousandths of a USD. */
   readonly raises: Array<number>
-  /** `undefined` until a response shows the id. */
+  /** The id; `undefined` until a response shows it. */
   id: string | undefined
-  /** When its creation was acknowledged; `never` if the outcome is unknown. */
+  /** The time at which its creation was acknowledged; `never` if the outcome is unknown. */
   known: number
-  /** When its end was acknowledged. */
+  /** The time at which its end was acknowledged. */
   ended: number
   /** Whether a person has requested its deletion. */
   ending: boolean
@@ -40,7 +40,7 @@ export interface Run extends Budgeted {
   readonly kind: "run"
   readonly above: ReadonlyArray<Run>
   key: string
-  /** When it expires, on the wall clock. */
+  /** The time at which it expires, on the wall clock. */
   expires: number
 }
 
@@ -156,7 +156,7 @@ export class Budgets {
     return told(budget.name, heard)
   }
 
-  /** The run that a step refers to; `undefined` means the key for budgets. */
+  /** Returns the run to which a step refers, or `undefined` for the key for budgets. */
   run(under: number | "key"): Run | undefined {
     return under === "key"
       ? undefined
@@ -180,9 +180,13 @@ export class Budgets {
     const limits = above.map(({ terms }) => terms[0]!.limit)
     const isWide = limits.some((limit) => isWider(wanted, limit))
     if (heard.complete && heard.status === 201 && isWide)
-      this.world.findings.push(`${name} was made with ${JSON.stringify(wanted)}, wider than ${JSON.stringify(limits)}`)
+      this.world.findings.push(
+        `${name} was created with ${JSON.stringify(wanted)}, wider than ${JSON.stringify(limits)}`
+      )
     if (heard.complete && heard.status === 400 && !isWide && above.length < 8)
-      this.world.findings.push(`${name} is within its parents, but was refused: ${heard.text.slice(0, 200)}`)
+      this.world.findings.push(
+        `${name} is within the limits of its parents, but was refused: ${heard.text.slice(0, 200)}`
+      )
     if (!heard.complete || heard.status !== 201) return told(name, heard)
     const { api_key, expires_at, id } = bodyOf(heard).result
     this.runs.push({
@@ -220,7 +224,7 @@ export class Budgets {
     return found === undefined ? "there is none" : this.look(found)
   }
 
-  /** Stores what the service shows of it. */
+  /** Stores the service's view of a budget or run. */
   async look(of: Budgeted): Promise<string> {
     const { machine } = this.world.computer
     const [from, wallFrom] = [machine.now, machine.wall()]
@@ -238,7 +242,7 @@ export class Budgets {
     return told(of.name, heard)
   }
 
-  /** Finds the ids that no response has shown, and reads all budgets and runs. To be called once the world is quiet. */
+  /** Finds the ids that no response has shown, and reads all budgets and runs. It must be called once the world is quiet. */
   async lookAtAll(): Promise<void> {
     for (const who of new Set(this.budgets.map((budget) => budget.who))) {
       const heard = await this.world.asPerson(who, `/v1/tenants/${who.tenant}/budgets`)
@@ -272,7 +276,7 @@ const wider = (limit: LimitOf): LimitOf => {
 const isWider = (limit: LimitOf, above: LimitOf): boolean =>
   units.some((unit) => limit[unit] !== undefined && above[unit] !== undefined && limit[unit] > above[unit])
 
-/** Whether a budget counts a call, provided that the budget exists when the call starts. */
+/** Returns whether a budget counts a call, provided that the budget exists when the call starts. */
 export const countsCall = (budget: Budgeted, call: Call): boolean => {
   if (budget.on === "run") return call.runs.some((run) => run === budget)
   return call.who === budget.who && (budget.on === "tenant" || call.budgeted)

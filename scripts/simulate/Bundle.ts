@@ -1,6 +1,6 @@
 /**
  * Builds the code under simulation: the service, the outside world and the writer's thread, each as a script. Each start evaluates its script again,
- * so that only the disk survives a crash. Stateless modules are evaluated once. Only this file inserts planted mistakes (`Mistakes`).
+ * so that only the disk survives a crash. Stateless modules are evaluated once. Only this module inserts planted mistakes (`Mistakes`).
  */
 import { build } from "esbuild"
 import type { BuildOptions, Plugin, ResolveResult } from "esbuild"
@@ -25,7 +25,7 @@ export interface Scripts {
 /** V8's compiled code for the same scripts, taken after they have run. */
 export type Compiled = { readonly [Name in keyof Scripts]: Buffer }
 
-/** Changes that always apply: the machine schedules pooled fibers, and the outside world follows the story (`Hooks`). */
+/** The changes that always apply: the machine schedules pooled fibers, and the outside world follows the story (`Hooks`). */
 const always: ReadonlyArray<Change> = [
   {
     file: "src/kernel/hot/PoolScheduler.ts",
@@ -38,7 +38,7 @@ const always: ReadonlyArray<Change> = [
     text: "const atRestAfter = [5_000, 12_000]",
     instead: "const atRestAfter: ReadonlyArray<number> = []"
   },
-  // If new rows were polled for every two seconds, that would take up nine of ten turns in a story.
+  // Polling for new rows every two seconds would take nine of ten turns in a story.
   {
     file: "src/books/ledger/totals/BackgroundIndexer.ts",
     text: 'const pauseIdle = "2 seconds"',
@@ -72,10 +72,11 @@ const always: ReadonlyArray<Change> = [
   }
 ]
 
-/** Applies a change, which must match its file exactly once. Otherwise a mistake that was never planted would count as not found. */
+/** Applies a change. The change must match its file exactly once. Otherwise, a mistake that was never planted would count as not found. */
 export const apply = (source: string, { file, instead, text }: Change): string => {
   const parts = source.split(text)
-  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places, not one, that read: ${text}`)
+  if (parts.length !== 2)
+    throw new Error(`${file} has ${parts.length - 1} places instead of one with the text: ${text}`)
   return parts.join(instead)
 }
 
@@ -104,13 +105,13 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
 
 // ---- shared modules -------------------------------------------------------------------------------------------------------
 
-/** Packages whose modules keep no state about their users. */
+/** Packages whose modules store no state about their users. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
 
-/** Modules whose only state is random bytes and the text of a moment. */
+/** Modules whose only state is random bytes and the text of an instant. */
 const exempt = new Set(["src/kernel/IdText.ts"])
 
-/** Matches what would be state in a module: a variable, or a collection that starts empty. */
+/** Matches state in a module: a variable, or a collection that is initially empty. */
 const state =
   /^(?:export )?(?:let |const \w+(?:: [^=\n]*)? = new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|const \w+: (?:Array|Record)\b)/m
 
@@ -122,7 +123,10 @@ const remembers = async (file: string): Promise<boolean> =>
 
 const service = "scripts/simulate/Service.ts"
 
-/** Finds the modules that all lives can share, because they and their imports are stateless. Evaluating them would be most of a start. */
+/**
+ * Finds the modules that all lives can share, because they and their imports are stateless. Evaluating them again would take most of the time of a
+ * start.
+ */
 const findShared = async (): Promise<ReadonlySet<string>> => {
   const { metafile } = await build({ ...optionsOf([]), entryPoints: [join(root, service)], metafile: true })
   const { inputs } = metafile
@@ -145,10 +149,10 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
 
 let sharedOnce: Promise<ReadonlySet<string>> | undefined
 
-/** Caches how each importer's import resolves. The result is the same in every build. */
+/** The resolution of each importer's import. It is the same in every build. */
 const resolved = new Map<string, Promise<ResolveResult>>()
 
-/** Makes a script import those modules by name from the code that runs it. `used` collects their paths. */
+/** Makes a script import the shared modules by name from the code that runs it. `used` collects their paths. */
 const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
   name: "what lives have in common",
   setup: (build) =>
@@ -178,7 +182,7 @@ const asItIs = (script: string): string => {
   )
 }
 
-/** A script, with the source files it was built from. */
+/** A script, with the source files from which it was built. */
 interface Built {
   readonly text: string
   readonly files: ReadonlySet<string>

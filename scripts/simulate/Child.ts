@@ -1,6 +1,4 @@
-/**
- * A process that runs one story. It replaces time and randomness permanently, reads the story from standard input and writes the outcome.
- */
+/** A process that runs one story. It replaces time and randomness permanently, reads the story from standard input and writes the outcome. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Computer } from "./Computer.ts"
@@ -20,7 +18,7 @@ const main = async (folder: string): Promise<void> => {
   const compiled = Object.fromEntries(
     names.flatMap((name) => (existsSync(cacheOf(name)) ? [[name, readFileSync(cacheOf(name))]] : []))
   )
-  /** The first process of a build stores its compiled code for the others. */
+  /** Stores the compiled code of a build's first process for the other processes. */
   const keep = (computer: Computer) => {
     if (names.every((name) => existsSync(cacheOf(name)))) return
     for (const [name, bytes] of Object.entries(computer.compiled())) {

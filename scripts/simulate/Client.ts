@@ -1,4 +1,4 @@
-/** A client of the service or of the outside world. It uses one connection per request, and may disconnect at any byte. */
+/** A client of the service or of the outside world. It uses one connection per request and may disconnect at any byte. */
 import http from "node:http"
 import type { Network } from "./machine/Network.ts"
 import type { Leaving } from "./Story.ts"
@@ -11,7 +11,7 @@ export interface Heard {
   readonly text: string
   /** Whether the response arrived completely and the client stayed until then. */
   readonly complete: boolean
-  /** Why the response is incomplete. */
+  /** The reason why the response is incomplete. */
   readonly error: string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface Request {
   readonly leaves?: Leaving | undefined
 }
 
-/** How long the client waits, in milliseconds. Nothing in the service takes that long, so a timeout means that it hangs. */
+/** How long the client waits, in milliseconds. Nothing in the service takes that long, so a timeout means that the service hangs. */
 export const patience = 600_000
 
 export const gaveUp = "gave up"

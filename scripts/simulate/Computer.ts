@@ -1,4 +1,4 @@
-/** A computer that runs the service, with the world around it. It may lose power at any moment, and then it starts again. */
+/** A computer that runs the service, with the world around it. It may lose power at any moment, and it then starts again. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -19,7 +19,7 @@ import type * as Service from "./Service.ts"
 export const port = 8787
 
 const require = createRequire(join(root, "package.json"))
-/** The project's files are resolved relative to this URL. */
+/** The URL relative to which the project's files are resolved. */
 const url = pathToFileURL(join(root, "src", "upstream", "catalogue", "simulated.js")).href
 
 /** One life of the service, from a start to an end. */
@@ -44,7 +44,7 @@ export class Computer {
   log: (level: string, message: string) => void = () => {}
   /** How often the service has been started. */
   lives = 0
-  /** When each life ended, by the number of the life. */
+  /** The time at which each life ended, by the number of the life. */
   readonly ends = new Map<number, number>()
   private pause = restartFirst
   private life: Life | undefined
@@ -147,7 +147,7 @@ export class Computer {
     this.machine.after(this.pause, () => this.start())
   }
 
-  /** Ends the service instantly. Its file is left on the disk as it was at that moment. */
+  /** Ends the service instantly. Its files remain on the disk as they were at that moment. */
   end(): void {
     const { life } = this
     if (life === undefined) return
@@ -159,7 +159,7 @@ export class Computer {
     this.file = this.storage.survive(this.file, join(this.folder, `life-${this.lives}`))
   }
 
-  /** Verifies the database and returns what is wrong. To be called after the service has ended. */
+  /** Verifies the database and returns its faults. It must be called after the service has ended. */
   async look(): Promise<ReadonlyArray<string>> {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     let found: ReadonlyArray<string> | undefined
@@ -229,7 +229,7 @@ export class Computer {
     return module.exports
   }
 
-  /** Lets the seed determine the order of fibers. Fibers of a life that has ended do not run. */
+  /** Creates the scheduler of a life. The seed determines the order of fibers. Fibers of a life that has ended do not run. */
   private schedulerOf(life: Life) {
     const { machine } = this
     // Most fibers run until they have to wait, as in production. Some yield sooner.

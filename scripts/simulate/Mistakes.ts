@@ -78,7 +78,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "if (most === undefined || own <= most) continue",
     "if (most === undefined || own >= 0) continue"
   ]),
-  mistake("period-loses-what-is-open", "a new period keeps what open calls have reserved", [
+  mistake("period-loses-what-is-open", "a new period retains the reservations of open calls", [
     "books/ledger/rules/Budget.ts",
     "ceiling: ceilingOf(terms, at, budget.reserved)",
     "reserved: 0n,\n      tokens_reserved: 0,\n      open: 0,\n      ceiling: ceilingOf(terms, at, 0n)"
@@ -166,14 +166,14 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "if (rows === undefined || found.length === rows) continue",
     "if (rows === undefined || found.length >= 0) continue"
   ]),
-  mistake("answered-before-the-commit", "waiting callers are answered after the commit", [
+  mistake("answered-before-the-commit", "waiting callers get their results after the commit", [
     "books/ledger/write/WriterThread.ts",
     "end()\n    return step.value",
     'try { end() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
   ]),
   mistake(
     "no-fsync",
-    "a commit is on disk when it is answered",
+    "a commit is on disk when it is acknowledged",
     ["books/ledger/write/WriterThread.ts", 'db.pragma("synchronous = FULL")', 'db.pragma("synchronous = NORMAL")'],
     [
       "books/ledger/write/WriterThread.ts",
@@ -232,25 +232,25 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void",
     "return Effect.void"
   ]),
-  mistake("nobody-reads-on", "a call is read on after its client disconnects", [
+  mistake("nobody-reads-on", "a call is still read after its client disconnects", [
     "kernel/ReadOn.ts",
     "if (this.stop === undefined || reads_on === false) {",
     "if (this.stop !== undefined || reads_on === false) {"
   ]),
-  mistake("late-answers-are-free", "after a disconnect, a whole answer is read to its end", [
+  mistake("late-answers-are-free", "after a disconnect, a non-streaming response is read to its end", [
     "kernel/ReadOn.ts",
     "reads_on === true ? after(readOnFor, stop) : reads_on.until(stop)",
     "after(readOnFor, stop)"
   ]),
   // ---- models ----
-  mistake("absurd-figures", "reported usage is capped at what the request could cause", [
+  mistake("absurd-figures", "reported usage is capped at the most that the request can cause", [
     "calls/prompts/Tokens.ts",
     "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
     "completion ?? counted().completion_tokens"
   ]),
   mistake(
     "no-figures-no-charge",
-    "an answer without usage figures is counted",
+    "a response without usage figures is counted",
     [
       "calls/prompts/Tokens.ts",
       "Math.min(counted().prompt_tokens, most.prompt_tokens)",
@@ -262,7 +262,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "Math.min(completion ?? 0, most.completion_tokens)"
     ]
   ),
-  mistake("refusals-are-charged", "a vendor's refusal is not an answer", [
+  mistake("refusals-are-charged", "a vendor's refusal is not treated as a response", [
     "calls/engine/Engine.ts",
     "if (isRefusal(answer)) return yield* refused(upstream.name, answer, request_id)\n  if (answer.outline",
     "if (answer.outline"
@@ -283,7 +283,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "SET call = ${call} WHERE ${mine}",
     "SET call = NULL WHERE ${mine}"
   ]),
-  mistake("answers-are-not-kept", "the answer of a key is stored", [
+  mistake("answers-are-not-kept", "the response for a key is stored", [
     "http/idempotency/Idempotency.ts",
     "if (Exit.isSuccess(exit) && toStore) {",
     "if (Exit.isSuccess(exit) && !toStore) {"
@@ -304,7 +304,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "const due = dueOf(amount, known.movements)",
     "const due = 0n"
   ]),
-  mistake("debts-stay", "an owed amount is taken from credit that becomes free or arrives", [
+  mistake("debts-stay", "an owed amount is taken from credit that becomes available or arrives", [
     "books/ledger/rules/Books.ts",
     "const taken = smaller(amount, freeOf(account))",
     "const taken = smaller(amount, 0n)"
@@ -325,7 +325,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "BooksUnavailable: () => Effect.succeed(true),\n      AccountMissing: Effect.die,\n      BalanceTooLarge: Effect.die\n    })\n  )\n  // A concurrent"
   ]),
   // ---- auto-reload ----
-  mistake("ids-of-others", "the ids of kept responses belong to the account that received them", [
+  mistake("ids-of-others", "the ids of stored responses belong to the account that received them", [
     "calls/responses/Responses.ts",
     "if (unknown !== undefined) return yield* new Kept.NotHandedOut({ field: unknown.field })",
     ""
@@ -368,30 +368,30 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake(
     "letters-wait",
-    "the outbox is woken by a letter, and also polls",
+    "the outbox is woken by an email, and also polls",
     ["money/transfers/Sending.ts", "Effect.zipRight(outbox.wake, waker.wake)", "waker.wake"],
     ["people/mail/Outbox.ts", "if (next?.due_at == null) return pauseMax", "if (next?.due_at == null) return undefined"]
   ),
-  mistake("letters-that-were-taken", "a letter claimed by a commit without an answer is delivered", [
+  mistake("letters-that-were-taken", "an email claimed by a commit without a reply is delivered", [
     "people/mail/Delivery.ts",
     "if (maybe_written && isAlone) state = taken",
     ""
   ]),
-  mistake("letters-of-late-commits", "a letter whose commit was answered too late is still found", [
+  mistake("letters-of-late-commits", "an email whose commit was acknowledged too late is still found", [
     "people/mail/Outbox.ts",
     "if (next?.due_at == null) return pauseMax",
     "if (next?.due_at == null) return undefined"
   ]),
   mistake(
     "interrupted-letters",
-    "letters in delivery when the process ended are abandoned",
+    "emails in delivery when the process ended are abandoned",
     [
       "people/mail/Outbox.ts",
       "yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)",
       "yield* Effect.void"
     ],
     ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - handOverMax)", "yield* Effect.void"],
-    // Prevents the outbox from waking for them as well.
+    // Keep the outbox from waking for these emails as well.
     [
       "people/mail/Outbox.ts",
       "AS due_at\n    FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",
@@ -414,7 +414,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ),
   mistake(
     "transfer-key",
-    "one Idempotency-Key makes one transfer",
+    "one Idempotency-Key creates one transfer",
     [
       "money/transfers/Sending.ts",
       "const made = yield* replayed(parts, account, key, request_hash)\n    if (made !== undefined) return made",

@@ -57,7 +57,7 @@ export const run = async (
   }
 }
 
-/** Waits before the next step. A step without a wait overlaps with the steps before it. */
+/** Waits before the next step. A step without a wait overlaps with the previous steps. */
 const passed = async ({ machine }: Computer, wait: number): Promise<void> => {
   const turn = machine.turns + machine.random.below(wait < 5 ? 80 : 8)
   if (wait >= 5) await machine.run(() => false, wait)

@@ -1,5 +1,5 @@
 /**
- * The service's part of the simulation, in a bundle of its own (`Bundle`): the process as `tollgate serve` assembles it, the outside world, and the
+ * The service's part of the simulation, in a separate bundle (`Bundle`): the process as `tollgate serve` assembles it, the outside world, and the
  * verification of the database.
  */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
@@ -31,7 +31,9 @@ export interface ServiceOptions {
   readonly data_dir: string
   readonly port: number
   readonly log: (level: string, message: string) => void
-  /** `lapse` releases all open calls that are not held, as another node would after this node's lease has lapsed. */
+  /**
+   * Called when the service is ready. `lapse` releases all open calls that are not held, as another node would after this node's lease has lapsed.
+   */
   readonly onReady: (lapse: () => void) => void
   /** Called where the process would end, because the service did not start or stopped by itself. */
   readonly onEnd: (why: string) => void
@@ -46,7 +48,7 @@ export const makeWorld = (scheduler: Scheduler.Scheduler, onMade: (world: World)
   const scope = Effect.runSync(Scope.make())
   Effect.runFork(
     Effect.matchCauseEffect(Scope.extend(Sandbox.make({}), scope), {
-      onFailure: (cause) => Effect.die(new Error(`the world could not be made: ${String(cause)}`)),
+      onFailure: (cause) => Effect.die(new Error(`the world could not be created: ${String(cause)}`)),
       onSuccess: (world) => Effect.sync(() => onMade(world))
     }),
     { scheduler }

@@ -1,4 +1,4 @@
-/** Runs stories, each in a separate process, and shortens the ones that fail. */
+/** Runs stories, each in a separate process, and shortens the failing ones. */
 import { build } from "esbuild"
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -86,7 +86,7 @@ const runIn = (folder: string, story: Story): Promise<Outcome> =>
     child.once("close", (_, signal) => {
       clearTimeout(limit)
       const ended = (why: string): Outcome => ({ seed: story.seed, findings: [why], ...nothing })
-      if (stdout === "") return resolve(ended(`the process ended with nothing (${signal ?? stderr.slice(0, 2_000)})`))
+      if (stdout === "") return resolve(ended(`the process ended without output (${signal ?? stderr.slice(0, 2_000)})`))
       const outcome = JSON.parse(stdout) as Outcome | { readonly broken: string }
       resolve("broken" in outcome ? ended(`the process broke: ${outcome.broken}`) : outcome)
     })
@@ -94,7 +94,7 @@ const runIn = (folder: string, story: Story): Promise<Outcome> =>
     child.stdin.end(JSON.stringify(story))
   })
 
-/** Removes the subject of a finding, to compare kinds of findings. */
+/** Removes the subject of a finding, so that kinds of findings can be compared. */
 export const kindOf = (finding: string): string =>
   finding
     .replace(/\b[a-z]+_[0-9a-z]{10,}\b/g, "#")
@@ -103,8 +103,8 @@ export const kindOf = (finding: string): string =>
     .slice(0, 60)
 
 /**
- * Looks for the shortest story with a finding of the same kind. It removes parts of the steps, larger parts first, for as long as the story still
- * fails. It calls `tried` for every attempt.
+ * Finds a shorter story with a finding of the same kind. It removes parts of the steps, larger parts first, as long as the story still fails. It
+ * calls `tried` for every attempt.
  */
 export const shrink = async (
   story: Story,

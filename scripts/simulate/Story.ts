@@ -1,26 +1,26 @@
 /**
- * A story is data generated from a seed: an array of timed actions and faults. Any subset of its steps is a story too, so stories that fail
- * can be shortened.
+ * A story is data generated from a seed: an array of timed actions and faults. Any subset of its steps is also a story, so failing stories can be
+ * shortened.
  */
 import { random } from "./machine/Random.ts"
 import type { Random } from "./machine/Random.ts"
 import type { StorageFault } from "./machine/Storage.ts"
 
-/** How a vendor behaves in a call: normally, or with this fault. */
+/** The behavior of a vendor in a call: normal, or with this fault. */
 export type Manner =
   | { readonly kind: "well" }
   | { readonly kind: "late" | "paced"; readonly millis: number }
   | { readonly kind: "cut" }
   /** The vendor ends its response midway, as if it were complete. */
   | { readonly kind: "stops" }
-  /** With `answers`, the body of the refusal looks like a normal response. */
+  /** The vendor refuses the call. With `answers`, the body of the refusal looks like a normal response. */
   | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
   /** The vendor ends a stream of responses with an event that is too long to buffer. */
   | { readonly kind: "long" }
 
-/** When a client disconnects: after this many bytes sent or received, or after this many milliseconds. */
+/** The moment at which a client disconnects: after this many bytes sent or received, or after this many milliseconds. */
 export interface Leaving {
   readonly sent?: number
   readonly received?: number
@@ -61,7 +61,7 @@ export type Deed =
       readonly limited: boolean
       /** Set if the key for budgets or the key of a run is used. */
       readonly under?: "key" | number
-      /** How many words its prompt contains, in addition to the number that identifies the call. */
+      /** The number of words in its prompt, in addition to the number that identifies the call. */
       readonly length: number
     }
   /** Repeats a request with an Idempotency-Key, selected by `which`. Negative numbers count from the newest request. */
@@ -118,7 +118,7 @@ export type Deed =
   | {
       readonly do: "budget"
       readonly who: number
-      /** Which calls the budget counts: the person's, or those of the key for budgets. */
+      /** The calls that the budget counts: the person's, or those of the key for budgets. */
       readonly on: "tenant" | "key"
       readonly period: BudgetPeriod
       readonly limit: LimitOf
@@ -128,7 +128,7 @@ export type Deed =
   | { readonly do: "raise"; readonly which: number; readonly mills: number; readonly millis: number }
   /** Deletes a budget. */
   | { readonly do: "drop"; readonly which: number }
-  /** With `wide`, a run that another run creates asks for a higher limit than that run has. */
+  /** Creates a run. With `wide`, a run that another run creates requests a higher limit than that run has. */
   | {
       readonly do: "run"
       readonly who: number
@@ -152,11 +152,11 @@ export type Deed =
       readonly moment: "begin" | "statement" | "commit"
       readonly error: string
     }
-  /** The read connection fails, either once after a number of statements, or at every statement for a while. */
+  /** The read connection fails, either once after a number of statements, or at every statement for some time. */
   | { readonly do: "read"; readonly after: number; readonly millis: number; readonly error: string }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
-  /** The service's lease lapses. Another host releases its open calls, although it is still working on them. */
+  /** The service's lease lapses. Another host releases its open calls, although the service is still working on them. */
   | { readonly do: "lapse" }
   | { readonly do: "clock"; readonly millis: number }
 
@@ -195,7 +195,7 @@ const manner = (random: Random): Manner => {
   }
 }
 
-/** Picks how a vendor behaves in calls other than chat. The simulation has no responses for those. */
+/** Selects a vendor's behavior in calls other than chat. The simulation has no responses for those calls. */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
   if (found.kind === "refuses") return { kind: "refuses", status: found.status }
@@ -221,7 +221,7 @@ const models = ["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-f
 
 const day = 86_400_000
 
-/** Makes a typical model request that is served correctly and whose client stays connected. */
+/** Creates a typical model request that is served correctly and whose client stays connected. */
 const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "chat" }>> = {}): Deed => ({
   do: "chat",
   who,
@@ -236,7 +236,7 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
   ...more
 })
 
-/** Picks the protocol of a call and how its vendor behaves. */
+/** Selects the protocol of a call and its vendor's behavior. */
 const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
   if (random.chance(0.6)) return { manner: manner(random) }
   const protocol = random.pick(["text", "messages", "responses"] as const)
@@ -455,7 +455,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ]
 ]
 
-/** Picks weights for one story, which has many steps of some kinds and none of others, so that rare combinations occur as well. */
+/** Selects the weights for one story. The story has many steps of some kinds and none of others, so that rare combinations occur as well. */
 const weightsOf = (random: Random): ReadonlyArray<number> =>
   deeds.map(([weight], place) => weight * (place === 0 ? 1 : random.pick([0, 1, 1, 3])))
 
@@ -470,17 +470,17 @@ const deed = (random: Random, people: number, weights: ReadonlyArray<number>): D
 
 // ---- plots --------------------------------------------------------------------------------------------------------------
 
-/** Related steps, each with its wait after the previous one. Other steps may happen in between. */
+/** Related steps, each with its wait after the previous step. Other steps may happen in between. */
 type Plot = ReadonlyArray<readonly [wait: number, deed: Deed]>
 
 const delivered = (which: number): Deed => ({ do: "deliver", which, leaves: undefined })
 
-/** Picks a fault of the computer that happens during an operation. */
+/** Selects a fault of the computer that happens during an operation. */
 const mishap = (random: Random): Deed =>
   random.pick<Deed>([{ do: "crash" }, { do: "stop" }, { do: "thread" }, disk(random)])
 
 const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot> = [
-  // Several concurrent requests with one key ask for more than the key may spend.
+  // Several concurrent requests with one key request more than the key may spend.
   (random, who) =>
     Array.from({ length: 3 }, () => [
       random.below(3),
@@ -619,7 +619,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [1_000, { do: "answer", which: -1, how: random.pick(["race", "race", "accept", "revoke"]) }],
     [random.pick([0, 5, 500]), { do: "answer", which: -1, how: random.pick(["race", "accept", "revoke", "decline"]) }]
   ],
-  // A payment is followed by events that are delivered in any order. In some stories its credit has been spent by then.
+  // A payment is followed by events that are delivered in any order. In some stories, its credit has been spent by then.
   (random, who) => {
     const happens = Array.from({ length: 1 + random.below(3) }, (_, place): Plot[number] => [
       random.pick([300, 2_000]),
@@ -640,7 +640,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ]
     return [...bought, ...early, [900, sent(who, random, "giftable")], ...happens, ...told]
   },
-  // The same event is delivered twice at the same time.
+  // One event is delivered twice at the same time.
   (random, who) => [
     [0, { do: "buy", who, credits: 5, manner: { kind: "well" } }],
     [900, delivered(-1)],
@@ -674,13 +674,13 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([10, 2_500]), { do: "again", which: -1 }],
     [2_000, { do: "look", which: -1, cancel: false }]
   ],
-  // The computer or the mail server fails while a letter is being sent.
+  // The computer or the mail server fails while an email is being sent.
   (random, who) => [
     [0, { do: "mail", manner: random.pick<Manner>([{ kind: "late", millis: 8_000 }, { kind: "cut" }]) }],
     [0, sent(who, random, 2, "stranger")],
     [random.pick([100, 1_500]), mishap(random)]
   ],
-  // A commit takes longer than anything in the service waits.
+  // A commit takes longer than any wait in the service.
   (random, who) => [
     [0, { do: "hang", millis: 14_000, way: random.pick(["to", "from"]) }],
     [0, random.pick([chat(random, who), sent(who, random, 2, "stranger"), delivered(-1)])],
@@ -693,7 +693,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.pick([0, 5, 1_000, 12_000]), { do: "again", which: -1 }],
     [random.pick([0, 1_000]), { do: "again", which: -1 }]
   ],
-  // The disk fails at the very moment of a write.
+  // The disk fails at the moment of a write.
   (random, who) => [
     [0, disk(random)],
     [
@@ -723,7 +723,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
   ]
 ]
 
-/** Makes a call of some length that counts against a budget or a run. */
+/** Creates a call of some length that counts against a budget or a run. */
 const budgeted = (random: Random, who: number, under: "key" | number, millis = 1_000): Deed =>
   chat(random, who, {
     model: "sandbox-large",
@@ -740,7 +740,7 @@ const sent = (
   to: number | "stranger" = random.chance(0.3) ? "stranger" : who + 1
 ): Deed => ({ do: "send", who, to, cents, twice: random.chance(0.2), leaves: undefined })
 
-/** Picks the wait before a step. Most steps follow immediately. */
+/** Selects the wait before a step. Most steps follow immediately. */
 const wait = (random: Random): number =>
   random.chance(0.5) ? random.below(5) : random.chance(0.85) ? random.below(2_000) : random.below(60_000)
 
@@ -773,15 +773,15 @@ const mannerText = (vendor: string, manner: Manner): string => {
     case "well":
       return ""
     case "late":
-      return `; ${vendor} answers ${seconds(manner.millis)} late`
+      return `; ${vendor} responds ${seconds(manner.millis)} late`
     case "paced":
-      return `; ${vendor} pauses ${seconds(manner.millis)} between two pieces`
+      return `; ${vendor} pauses ${seconds(manner.millis)} between two chunks`
     case "cut":
       return `; ${vendor} breaks the connection`
     case "stops":
-      return `; ${vendor} ends its answer midway`
+      return `; ${vendor} ends its response midway`
     case "refuses":
-      return `; ${vendor} answers ${manner.status}${manner.answers === true ? " with a body that looks like an answer" : ""}`
+      return `; ${vendor} responds with ${manner.status}${manner.answers === true ? " and a body that looks like a response" : ""}`
     case "absurd":
       return `; ${vendor} reports absurd figures`
     case "uncounted":
@@ -793,15 +793,15 @@ const mannerText = (vendor: string, manner: Manner): string => {
 
 const leavingText = (leaves: Leaving | undefined): string => {
   if (leaves === undefined) return ""
-  if (leaves.sent !== undefined) return `, and leaves after sending ${leaves.sent} bytes`
-  if (leaves.received !== undefined) return `, and leaves after receiving ${leaves.received} bytes`
-  return `, and leaves after ${seconds(leaves.after ?? 0)}`
+  if (leaves.sent !== undefined) return `, and disconnects after sending ${leaves.sent} bytes`
+  if (leaves.received !== undefined) return `, and disconnects after receiving ${leaves.received} bytes`
+  return `, and disconnects after ${seconds(leaves.after ?? 0)}`
 }
 
 const amountText = (cents: Extract<Deed, { readonly do: "send" }>["cents"]): string =>
   typeof cents === "number"
     ? `${cents / 100} credits`
-    : { giftable: "everything that may be sent", everything: "the whole balance" }[cents]
+    : { giftable: "everything that may be sent", everything: "the entire balance" }[cents]
 
 const underText = (under: "key" | number): string =>
   under === "key" ? "the key for budgets" : under < 0 ? `the key of a late run (${under})` : "the key of a run"
@@ -816,7 +816,7 @@ const limitText = ({ concurrent, mills, requests, tokens }: LimitOf): string =>
 
 const momentTexts = {
   begin: "begins",
-  statement: "makes a statement of",
+  statement: "runs a statement of",
   commit: "commits",
   after_commit: "has committed"
 }
@@ -825,12 +825,12 @@ export const sentence = (deed: Deed): string => {
   switch (deed.do) {
     case "chat":
       return (
-        `${nameOf(deed.who)} asks ${deed.model}${deed.protocol === undefined ? "" : ` by ${deed.protocol}`}` +
+        `${nameOf(deed.who)} calls ${deed.model}${deed.protocol === undefined ? "" : ` over ${deed.protocol}`}` +
         (deed.stream ? " for a stream" : "") +
-        (deed.limit === undefined ? "" : ` of at most ${deed.limit} tokens`) +
-        `${deed.keyed ? " with an Idempotency-Key" : ""}${deed.limited ? " by the key with a limit" : ""}` +
-        (deed.under === undefined ? "" : ` by ${underText(deed.under)}`) +
-        (deed.length === 0 ? "" : ` about ${deed.length} words`) +
+        (deed.limit === undefined ? "" : ` with at most ${deed.limit} tokens`) +
+        `${deed.keyed ? " with an Idempotency-Key" : ""}${deed.limited ? " with the limited key" : ""}` +
+        (deed.under === undefined ? "" : ` with ${underText(deed.under)}`) +
+        (deed.length === 0 ? "" : ` and a prompt of about ${deed.length} words`) +
         `${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
       )
     case "again":
@@ -838,7 +838,7 @@ export const sentence = (deed: Deed): string => {
     case "search":
       return `${nameOf(deed.who)} searches${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
     case "use":
-      return `${nameOf(deed.who)} asks for ${deed.tool}${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
+      return `${nameOf(deed.who)} uses ${deed.tool}${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
     case "media":
       return `${nameOf(deed.who)} orders a video of ${deed.seconds} s${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
     case "look":
@@ -849,29 +849,29 @@ export const sentence = (deed: Deed): string => {
         `${deed.twice ? ", twice with one key" : ""}${leavingText(deed.leaves)}`
       )
     case "answer":
-      return `A transfer is to be ${{ accept: "accepted", decline: "declined", revoke: "revoked", race: "accepted and revoked at once" }[deed.how]}`
+      return `Someone ${{ accept: "accepts", decline: "declines", revoke: "revokes", race: "accepts and revokes concurrently" }[deed.how]}`
     case "buy":
       return `${nameOf(deed.who)} buys ${deed.credits} credits${mannerText("the processor", deed.manner)}`
     case "reload":
       return (
-        `${nameOf(deed.who)} has auto-reload below ${deed.threshold} credits by ${deed.card}` +
+        `${nameOf(deed.who)} sets auto-reload below ${deed.threshold} credits with ${deed.card}` +
         mannerText("the processor", deed.manner) +
         (deed.manner.kind !== "well" && deed.at === "charge" ? " when it is charged" : "")
       )
     case "payment":
-      return `A payment changes: ${deed.what}, of ${deed.cents / 100} USD`
+      return `A payment changes: ${deed.what} of ${deed.cents / 100} USD`
     case "deliver":
       return `An event of the processor is delivered${leavingText(deed.leaves)}`
     case "pin":
-      return `${nameOf(deed.who)} wants ${deed.team ? "the team" : "no one in particular"} to pay`
+      return `${nameOf(deed.who)} chooses ${deed.team ? "the team" : "the automatic order"} as payer`
     case "remove":
       return `${nameOf(deed.who)} is removed from the team`
     case "limit":
       return `The limited key of ${nameOf(deed.who)} may spend ${deed.mills / 1_000} USD from now on`
     case "budget":
       return (
-        `${nameOf(deed.who)} makes a budget of ${limitText(deed.limit)} for ${deed.on === "key" ? "the key for budgets" : "all calls"}` +
-        `, by ${deed.period}${deed.mode === "notify" ? ", that only notifies" : ""}`
+        `${nameOf(deed.who)} creates a budget of ${limitText(deed.limit)} for ${deed.on === "key" ? "the key for budgets" : "all calls"}` +
+        `, by ${deed.period}${deed.mode === "notify" ? " that only notifies" : ""}`
       )
     case "rebudget":
       return `A budget changes to ${limitText(deed.limit)}${deed.mode === "notify" ? " and only notifies" : ""}`
@@ -881,21 +881,21 @@ export const sentence = (deed: Deed): string => {
       return "A budget is deleted"
     case "run":
       return (
-        `${nameOf(deed.who)} makes a run by ${underText(deed.under)}, of ${limitText(deed.limit)} and ${deed.seconds} s` +
-        (deed.wide ? ", wider than a run that makes it" : "")
+        `${nameOf(deed.who)} creates a run with ${underText(deed.under)}, of ${limitText(deed.limit)} and ${deed.seconds} s` +
+        (deed.wide ? ", wider than the run that creates it" : "")
       )
     case "end":
       return "A run is ended"
     case "check":
-      return "Someone looks at a budget or run"
+      return "Someone reads a budget or run"
     case "join":
       return `A new person signs in`
     case "mail":
-      return `The next letter${mannerText("the mail server", deed.manner)}`
+      return `The next email${mannerText("the mail server", deed.manner)}`
     case "crash":
       return "The power fails"
     case "stop":
-      return "The service is stopped in order, and started again"
+      return "The service shuts down and starts again"
     case "disk": {
       const what =
         deed.mishap === "crash" ? "the power fails" : deed.mishap === "thread" ? "its thread ends" : deed.mishap.error
@@ -910,7 +910,7 @@ export const sentence = (deed: Deed): string => {
     case "hang":
       return deed.way === "to"
         ? `The disk hangs for ${seconds(deed.millis)}`
-        : `Commits are done, and answered ${seconds(deed.millis)} late`
+        : `Commits complete, but are acknowledged ${seconds(deed.millis)} late`
     case "thread":
       return "The writer's thread ends"
     case "lapse":

@@ -1,4 +1,4 @@
-/** A story's people with their requests and responses, what the outside world sees, and the implementation of each kind of step. */
+/** A story's people with their requests and responses, the outside world's view, and the implementation of each kind of step. */
 import { createHmac } from "node:crypto"
 import { Budgets } from "./Budgets.ts"
 import type { Run } from "./Budgets.ts"
@@ -12,15 +12,15 @@ import type { Deed, Manner, ProtocolName, Step, Story, Tool } from "./Story.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** A call as its vendor saw it. */
+/** A call as its vendor received it. */
 export interface Seen {
-  /** The sandbox sets this if the service disconnected before the response was complete. */
+  /** The sandbox sets `aborted` if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** In which life of the service the call was made. */
+  /** The life of the service in which the call was made. */
   readonly life: number
   readonly at: number
-  /** When the call was made, on the wall clock. */
+  /** The time of the call, on the wall clock. */
   readonly wall: number
 }
 
@@ -34,9 +34,9 @@ export interface Person {
   key: string
   /** A key with a spending limit in USD. */
   limited: { readonly key: string; readonly id: string; most: number }
-  /** The key for budgets and runs, empty if the story has no budgets. */
+  /** The key for budgets and runs; empty if the story has no budgets. */
   budgeted: { readonly key: string; readonly id: string }
-  /** When the person's removal from the team was acknowledged. */
+  /** The time at which the person's removal from the team was acknowledged. */
   removed: number | undefined
 }
 
@@ -50,7 +50,7 @@ export interface Asked {
   heard: Heard | undefined
 }
 
-/** A model request, with everything that resulted from it. */
+/** A model request, with all of its results. */
 export interface Call {
   readonly id: number
   readonly who: Person
@@ -62,7 +62,7 @@ export interface Call {
   readonly request: Request
   /** The attempts, each with its life, start and end. */
   readonly asked: Array<Asked>
-  /** The run it was made under, and that run's parents. */
+  /** The run with whose key the call was made, and that run's parents. */
   readonly runs: ReadonlyArray<Run>
   /** Whether it used the key for budgets or the key of a run. */
   readonly budgeted: boolean
@@ -91,16 +91,16 @@ export interface Sent {
   readonly from: Person
   readonly to: Person | string
   readonly amount: number
-  /** The most recent status that was acknowledged. */
+  /** The most recent acknowledged status. */
   status: "pending" | "accepted" | "declined" | "revoked"
 }
 
-/** The settings of auto-reload that were acknowledged. */
+/** The acknowledged settings of auto-reload. */
 export interface Reloading {
   readonly who: Person
   readonly card: string
   readonly threshold: number
-  /** Whether these are certainly the latest settings: no other change was concurrent, and no later one has an unknown outcome. */
+  /** Whether these are certainly the latest settings: no other change was concurrent, and no later change has an unknown outcome. */
   sure: boolean
   /** Whether the balance has been above the threshold since then. */
   wasAbove: boolean
@@ -110,9 +110,9 @@ export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
-  /** The payment that the event is about, if any. */
+  /** The payment to which the event belongs, if any. */
   readonly payment: string | undefined
-  /** The status that each delivery got. */
+  /** The status of each delivery. */
   readonly answers: Array<number>
 }
 
@@ -132,9 +132,9 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 }
 
 const clientId = "sandbox-client"
-/** How much credit each person buys, in USD. Most people have enough, but one has little. */
+/** Returns how much credit each person buys, in USD. Most people have enough, but one person has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
-/** If the clock jumps by this many milliseconds, the service may have deleted data that it keeps for days. */
+/** The length of a clock jump, in milliseconds, after which the service may have deleted data that it stores for days. */
 const far = 7 * 86_400_000
 
 export class World {
@@ -153,11 +153,11 @@ export class World {
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
   readonly findings: Array<string> = []
   readonly budgets = new Budgets(this)
-  /** When another host released the open calls. */
+  /** The times at which another host released the open calls. */
   readonly lapses: Array<number> = []
   /** The tenant that several people share. */
   team = { tenant: "", account: "" }
-  /** Operations that have not ended, by the number of their step. */
+  /** The operations that have not ended, by the number of their step. */
   readonly open = new Map<number, string>()
   /** How often each fault occurred during each kind of step. */
   readonly met = new Map<string, number>()
@@ -186,7 +186,7 @@ export class World {
     }
   }
 
-  /** Counts a fault for every operation that is running. */
+  /** Counts a fault for every operation in progress. */
   meet(fault: string): void {
     const during = this.computer.isUp ? this.open.values() : ["the start"]
     const all = new Set(during)
@@ -217,7 +217,7 @@ export class World {
     if (service === "chat" || service === "messages" || service === "responses") {
       const call = this.calls[Number(/"call(\d+) /.exec(text)?.[1] ?? -1)]
       if (call === undefined) return undefined
-      // The second upstream, and retries, behave normally.
+      // The second upstream behaves normally, and so do retries.
       const manner: Manner = call.seen.length === 0 ? call.deed.manner : { kind: "well" }
       call.seen.push(seen(manner))
       this.note(`the vendor sees call ${call.id} (${manner.kind})`)
@@ -270,7 +270,7 @@ export class World {
 
   private readonly letter = (to: string, subject: string, text: string): void => {
     this.letters.push({ to, subject, text })
-    this.note(`a letter to ${to}: ${subject}`)
+    this.note(`an email to ${to}: ${subject}`)
   }
 
   private readonly event = (event: Pick<ProcessorEvent, "id" | "type" | "body">): void => {
@@ -287,16 +287,16 @@ export class World {
     const heard = await ask(this.computer.network, isOurs ? `http://127.0.0.1:${port}${path}` : path, request)
     if (request.leaves !== undefined && !heard.complete && this.computer.isUp)
       this.meetOne(
-        `client leaves ${heard.status === 0 ? "before" : "during"} the answer`,
+        `client disconnects ${heard.status === 0 ? "before" : "during"} the response`,
         path.split("?")[0]!.replace(/[a-z]+_[0-9a-z]{10,}/g, "#")
       )
-    // Known failures around the service have errors of their own.
+    // Known failures around the service have their own errors.
     if (isOurs && heard.complete && heard.status === 500 && bodyOf(heard)?.code === "internal_error")
-      this.findings.push(`a defect was answered: ${path.split("?")[0]}`)
+      this.findings.push(`an internal error was returned: ${path.split("?")[0]}`)
     return heard
   }
 
-  /** Sends a request as the person, who signs in again if the token has expired. */
+  /** Sends a request as the person. If the token has expired, the person signs in again first. */
   async asPerson(who: Person, path: string, request: Request = {}): Promise<Heard> {
     const { machine } = this.computer
     if (machine.wall() - who.tokenAt > 1_800_000 || machine.wall() < who.tokenAt) await this.signIn(who)
@@ -307,7 +307,7 @@ export class World {
     return bodyOf(await this.ask(`${this.computer.world.control}${path}`, json === undefined ? {} : { json }))
   }
 
-  /** Signs a person in, and returns whether that succeeded. */
+  /** Signs a person in. Returns whether that succeeded. */
   private async signIn(who: Person): Promise<boolean> {
     const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
     const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
@@ -316,7 +316,7 @@ export class World {
       return false
     }
     const { account_created, token_response } = bodyOf(heard).result
-    if (who.tenant !== "" && account_created === true) this.findings.push(`${who.name} was given a second account`)
+    if (who.tenant !== "" && account_created === true) this.findings.push(`${who.name} got a second account`)
     who.token = token_response.access_token
     who.tokenAt = this.computer.machine.wall()
     if (who.tenant !== "") return true
@@ -350,7 +350,7 @@ export class World {
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
 
-  /** Signs people in, gives them keys and credit, and makes some of them a team. No faults happen during this. */
+  /** Signs people in, gives them keys and credit, and adds some of them to a team. No faults happen in the meantime. */
   async begin({ people, steps }: Story): Promise<void> {
     const hasBudgets = steps.some(({ deed }) => isOfBudgets(deed))
     await this.control("/webhooks", { hold: true })
@@ -389,7 +389,7 @@ export class World {
 
   // ---- deeds --------------------------------------------------------------------------------------------------------------
 
-  /** Starts a step, which continues in the background. */
+  /** Starts a step. The step continues in the background. */
   do({ deed, id }: Step): void {
     this.note(`${id}. ${sentence(deed)}`)
     const done = this.begun(deed)
@@ -402,7 +402,7 @@ export class World {
       },
       (error: unknown) => {
         this.open.delete(id)
-        this.findings.push(`step ${id} was not understood: ${String(error instanceof Error ? error.stack : error)}`)
+        this.findings.push(`step ${id} could not be performed: ${String(error instanceof Error ? error.stack : error)}`)
       }
     )
   }
@@ -636,12 +636,12 @@ export class World {
     const answers = await Promise.all(twice ? [asked(), asked()] : [asked()])
     const made = answers.filter(({ complete, status }) => complete && (status === 200 || status === 201))
     const ids = new Set(made.map((heard) => String(bodyOf(heard).result.id)))
-    if (ids.size > 1) this.findings.push(`one Idempotency-Key made ${ids.size} transfers`)
+    if (ids.size > 1) this.findings.push(`one Idempotency-Key created ${ids.size} transfers`)
     for (const id of ids) this.sent.push({ id, from, to: recipient, amount, status: "pending" })
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** The amount in USD that the person may send, or has, according to the service. */
+  /** Returns the amount in USD that the person may send, or has, according to the service. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined
@@ -767,7 +767,7 @@ export class World {
     const person = this.people[who % this.people.length]!
     if (person === owner || person.account === "") return "the owner cannot be removed"
     const path = `/v1/tenants/${this.team.tenant}/members/${person.account}`
-    // An owner uses their own token to act for the team.
+    // An owner acts for the team with their own token.
     const heard = await this.asPerson(owner, path, { method: "DELETE" })
     if (heard.complete && heard.status === 200) person.removed ??= this.computer.machine.now
     return said("the team", heard)
@@ -778,7 +778,7 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-    // The new limit may be stored whatever the response says, so spending is compared with the highest limit ever requested.
+    // The new limit may be stored regardless of the response, so spending is compared with the highest limit ever requested.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
@@ -838,7 +838,7 @@ const endpoints = {
   responses: "responses"
 } as const
 
-/** Returns the endpoint as paths and records name it. */
+/** Returns the endpoint's name in paths and records. */
 export const endpointOf = ({ protocol = "chat" }: Pick<Of<"chat">, "protocol">): string => endpoints[protocol]
 export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoints))
 
@@ -862,7 +862,7 @@ const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: strin
   images: (name) => ({ path: "/v1/images/generations", request: { json: { prompt: name } } })
 }
 
-/** The endpoint of each tool in usage records, and what one use costs in nano-USD. */
+/** The endpoint of each tool in usage records, and the cost of one use in nano-USD. */
 export const toolCosts: { readonly [Name in Tool]: readonly [endpoint: string, cost: bigint] } = {
   embeddings: ["embeddings", 390n],
   rerank: ["rerank", 2_000_000n],
@@ -955,5 +955,5 @@ const longStream = ({ deed, words }: Call): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** The randomness after the last step, independent of any step. */
+/** Creates the randomness after the last step, independent of any step. */
 export const endOf = (seed: string) => random(`end ${seed}`)

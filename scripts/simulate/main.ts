@@ -60,7 +60,7 @@ const twice = async (story: Story): Promise<boolean> => {
   return first.findings.length === 0 && first.digest === second.digest
 }
 
-/** Shortens a story that fails, then stores and prints it. */
+/** Shortens a failing story, then stores and prints it. */
 const explain = async (story: Story, { findings }: Outcome, run: Builds["run"]): Promise<void> => {
   print(`\nSeed ${story.seed} fails:`)
   for (const finding of findings.slice(0, 10)) print(`  ${finding}`)
@@ -116,10 +116,10 @@ const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"),
   Record<string, Story>
 >
 
-/** How many stories to try for each planted mistake. */
+/** The maximum number of stories to try for each planted mistake. */
 const storiesMax = Number(values.most)
 
-/** The number of steps after which a failing story fails. */
+/** Returns the number of steps after which a failing story fails. */
 const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: Builds["run"]): Promise<number> => {
   const kinds = new Set(findings.map(kindOf))
   let [least, most] = [1, story.steps.length]
@@ -177,7 +177,7 @@ const findMistakes = async (): Promise<boolean> => {
       remove()
     }
   }
-  print("| mistake | the guard that is switched off | steps | what was found first |\n| --- | --- | ---: | --- |")
+  print("| mistake | the guard that is switched off | steps | first finding |\n| --- | --- | ---: | --- |")
   await Promise.all(Array.from({ length: workers }, work))
   clean.remove()
   print(`\n${found} of ${count} were found`)

@@ -1,7 +1,7 @@
 /**
- * Simulates callers, each with its own key and connection, which together call at a given rate, partly with streams. One in twenty-five disconnects
- * early in half of its calls. All of those callers belong to one person, because the responses of the others are compared with the records. An
- * additional caller calls the vendor directly, between two writes to the disk, to measure the load of the machine.
+ * Simulates callers, each with its own key and connection. Together they call at a given rate, and some calls are streams. One in twenty-five callers
+ * disconnects early in half of its calls. All of these callers belong to one person, because the responses of the others are compared with the
+ * records. An additional caller calls the vendor directly, between two writes to the disk, to measure the load of the machine.
  */
 import { open } from "node:fs/promises"
 import { Agent, request } from "node:http"
@@ -11,7 +11,7 @@ import type { Deployment } from "./Deployment.ts"
 /** The callers' observations since the previous reading. */
 export interface Seen {
   readonly latencies: Array<number>
-  /** How long direct calls to the vendor took. */
+  /** The durations of direct calls to the vendor. */
   readonly direct: Array<number>
   readonly counts: Map<string, number>
 }
@@ -86,7 +86,7 @@ export class Callers {
       this.seen.counts.set(outcome, (this.seen.counts.get(outcome) ?? 0) + 1)
       const took = performance.now() - began
       if (outcome === "200") this.seen.latencies.push(took)
-      // A caller that cannot reach the service soon tries again.
+      // A caller that cannot reach the service tries again soon.
       if (outcome === "not there") await pause(200 + Math.random() * 300)
       if (this.rate !== undefined) await pause(2 * Math.random() * ((1_000 * callers) / this.rate) - took)
     }

@@ -12,15 +12,15 @@ export interface Deployment {
   readonly folder: string
   readonly people: ReadonlyArray<Person>
   readonly keys: ReadonlyArray<string>
-  /** The keys of callers that sometimes disconnect early. These are all of the last person's keys. */
+  /** The keys of callers that sometimes disconnect early. These are all keys of the last person. */
   readonly leavers: ReadonlySet<string>
   /** The vendor's URL. */
   readonly vendor: string
-  /** The current process. Each restart replaces it. */
+  /** Returns the current process. Each restart replaces it. */
   readonly service: () => Service
-  /** The file that `Probe.cjs` writes the processes' memory to. */
+  /** The file into which `Probe.cjs` writes the processes' memory. */
   readonly memory: string
-  /** Ends the process with this signal and starts another one. Returns how many milliseconds pass until it is ready. */
+  /** Ends the process with this signal and starts another one. Returns the milliseconds until it is ready. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>
   /** Holds the write lock for this many milliseconds, as another program might. */
   readonly lock: (millis: number) => Promise<void>
@@ -32,7 +32,7 @@ export interface Deployment {
 export interface Options {
   readonly vendor: string
   readonly callers: number
-  /** At which minutes of each life to write a heap snapshot, separated by commas. */
+  /** The minutes of each life at which to write a heap snapshot, separated by commas. */
   readonly snapshots: string | undefined
 }
 

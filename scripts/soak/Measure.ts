@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Service } from "../../test/support/Service.ts"
 
-/** The size of a file in MB, or 0 if it does not exist. */
+/** Returns the size of a file in MB, or 0 if it does not exist. */
 const sizeOf = (file: string): number => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) / 1024 / 1024
 
 export const logOf = ({ folder }: Service): number => sizeOf(join(folder, "tollgate.db-wal"))
@@ -11,11 +11,11 @@ export const booksOf = ({ folder }: Service): number => sizeOf(join(folder, "tol
 
 export const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
 
-/** Anonymous resident memory, in MB. */
+/** Returns the anonymous resident memory, in MB. */
 export const residentOf = ({ process: { pid } }: Service): number =>
   Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
-/** Seconds of processor time that the process has used since it started. */
+/** Returns the seconds of processor time that the process has used since it started. */
 export const secondsOf = ({ process: { pid } }: Service): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ", 2)[1]!.split(" ")
   // Linux counts in hundredths of a second.
@@ -40,7 +40,7 @@ const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told
         .filter((told) => told.pid === pid)
     : []
 
-/** Requests full collections and waits for them. Returns how many MB each thread of the process retains, main thread first. */
+/** Requests full collections and waits for them. Returns the MB that each thread of the process retains, main thread first. */
 export const retainedOf = async (file: string, service: Service): Promise<ReadonlyArray<number>> => {
   const before = toldOf(file, service).length
   service.process.kill("SIGUSR2")

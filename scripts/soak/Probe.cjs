@@ -1,4 +1,4 @@
-// Each of the service's threads loads this file before its own code (`--require`). On SIGUSR2, each reports its heap after a full collection.
+// Each of the service's threads loads this file before its own code (`--require`). On SIGUSR2, each thread reports its heap after a full collection.
 const { appendFileSync } = require("node:fs")
 const { setFlagsFromString, writeHeapSnapshot } = require("node:v8")
 const { runInNewContext } = require("node:vm")
@@ -8,11 +8,11 @@ setFlagsFromString("--expose-gc")
 const collect = runInNewContext("gc")
 
 const { SOAK_MEMORY: file, SOAK_SNAPSHOTS: snapshots } = process.env
-/** At which minutes of a life to write a heap snapshot. */
+/** The minutes of a life at which to write a heap snapshot. */
 const snapshotsAt = (snapshots ?? "").split(",").filter((one) => one !== "")
 
 const tell = () => {
-  // Collects twice, because the second collection frees the objects that the first one finalizes.
+  // Collect twice, because the second collection frees the objects that the first one finalizes.
   collect()
   collect()
   const { external, heapUsed } = process.memoryUsage()

@@ -30,7 +30,7 @@ const answer = (request: IncomingMessage, response: ServerResponse, body: string
   const luck = Math.random()
   if (luck < share) return void response.writeHead(500, { "content-type": "application/json" }).end('{"error":{}}')
   if (luck < 2 * share) return void response.writeHead(200, { "content-type": "application/json" }).end('{"usage":')
-  // Sends nothing until the service times out.
+  // Send nothing until the service times out.
   if (luck < 2.2 * share) return
   if (!body.includes('"stream":true')) {
     response.writeHead(200, { "content-type": "application/json", "content-length": String(whole.length) }).end(whole)

@@ -4,19 +4,19 @@
  */
 
 export interface Sample {
-  /** Which life of the process, counted from 0. */
+  /** The number of the process's life, counted from 0. */
   readonly life: number
-  /** Minutes since this life started. */
+  /** The minutes since this life started. */
   readonly age: number
-  /** MB that objects and their buffers occupy after full collections, in all threads; `undefined` if not measured. */
+  /** The MB that objects and their buffers occupy after full collections, in all threads; `undefined` if not measured. */
   readonly retained: number | undefined
   /** Anonymous resident memory, in MB. */
   readonly resident: number
-  /** How many more handles are open than before the first call. */
+  /** The number of open handles in excess of those before the first call. */
   readonly handles: number
   /** The size of the write-ahead log, in MB. */
   readonly log: number
-  /** The median latency in milliseconds, then the 99th percentile. */
+  /** The median latency in milliseconds. `p99` is the 99th percentile. */
   readonly p50: number
   readonly p99: number
   /** The median latency of direct calls to the vendor, each with two writes to the same disk. */
@@ -28,18 +28,18 @@ export interface Finding {
   readonly flat: boolean
 }
 
-/** Minutes until caches that last a minute have been renewed and hot code has been compiled. */
+/** The minutes until caches that last a minute have been renewed and hot code has been compiled. */
 export const warmUp = 2
 
-/** How fast retained memory may grow within a life, in MB per minute. */
+/** The maximum growth of retained memory within a life, in MB per minute. */
 const growth = 0.2
 
-/** How many samples, and below, how many minutes, are needed to judge a slope. */
+/** The minimum number of samples for judging a slope. The next constant is the minimum number of minutes. */
 const slopeSamples = 6
 const slopeMinutes = 8
 
 /**
- * How far each measure may rise from the first third of the run to the last: by a factor and a constant. Resident memory depends on the highest
+ * The maximum rise of each measure from the first third of the run to the last: a factor and a constant. Resident memory depends on the highest
  * number of open calls and on V8. For latency, only the best minutes are compared, because other programs on the machine can only add to it.
  */
 const measures: ReadonlyArray<{
@@ -72,14 +72,14 @@ export const slope = (points: ReadonlyArray<readonly [x: number, y: number]>): n
 
 const figure = (value: number): string => value.toFixed(Math.abs(value) < 10 ? 2 : 0)
 
-/** Upper limits that apply to every run with this many callers, however short it is. */
+/** Checks the upper limits that apply to every run with this many callers, however short it is. */
 const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
   const most = {
     retained: 100 + callers / 20,
     resident: 500 + callers / 4,
     // SQLite's log is checkpointed at 16 MB.
     log: 64,
-    // Each caller uses one connection, and needs one to the vendor.
+    // Each caller uses one connection to the service and one to the vendor.
     handles: 2 * callers + 100
   }
   return (["retained", "resident", "log", "handles"] as const).map((name) => {
@@ -88,7 +88,7 @@ const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArra
   })
 }
 
-/** Judges how fast retained memory grows in each life that is long enough. */
+/** Judges the growth of retained memory in each life that is long enough. */
 const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   [...new Set(settled.map(({ life }) => life))].flatMap((life) => {
     const points = settled.flatMap((one) =>

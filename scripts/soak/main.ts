@@ -7,13 +7,13 @@
  * --lives A,B,C    relative lengths of the process's lives, separated by restarts
  * --snapshots A,B  writes heap snapshots of the main thread at these minutes of each life, and prints their paths
  *
- * Meanwhile, a provider sometimes fails, some callers disconnect early, and another program holds the write lock for three seconds. The process is
- * ended and restarted, alternately by SIGTERM and SIGKILL. A life is the time between two restarts. Each line covers an interval, with what the
- * callers observed and what resources the process used. For memory there are two figures: the resident size, and the heaps of the main thread and the
- * writer after full collections, for which new calls pause for some seconds. At the end, every acknowledged call must be recorded, nothing may be
- * reserved or open, `tollgate verify` must hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the vendor,
- * each between two writes to the disk, show whether a slow minute was caused by the service or by the machine. In a run of less than ten minutes,
- * only the upper limits apply.
+ * In the meantime, a provider sometimes fails, some callers disconnect early, and another program holds the write lock for three seconds. The process
+ * is ended and restarted, alternately by SIGTERM and SIGKILL. A life is the time between two restarts. Each line covers an interval and states the
+ * callers' observations and the process's resource use. There are two figures for memory: the resident size, and the heaps of the main thread and the
+ * writer after full collections. For the latter, new calls pause for some seconds. At the end, every acknowledged call must be recorded, nothing may
+ * be reserved or open, `tollgate verify` must hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the
+ * vendor, each between two writes to the disk, show whether a slow minute was caused by the service or by the machine. In a run of less than ten
+ * minutes, only the upper limits apply.
  */
 import { parseArgs } from "node:util"
 import { command } from "../../test/support/Service.ts"
@@ -43,17 +43,20 @@ const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 /** The length of an interval, in seconds. */
 const interval = isShort ? 10 : 60
 
-/** The share of the run that each life gets. In a long run, the middle life takes half of the time, which reveals slow growth. */
+/** The share of the run that each life gets. In a long run, the middle life gets half of the time, to reveal slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** In which interval of a life the database is locked, and below, for how many milliseconds. */
+/** The interval of a life in which the database is locked. The next constant is the duration of the lock, in milliseconds. */
 const lockedIn = 2
 const locked_ms = 3_000
 
-/** In every second interval, and in the last one of a life, new calls pause until no call is open. Then memory is measured. */
+/**
+ * The distance between two intervals in which new calls pause until no call is open. They also pause in the last interval of a life. Memory is then
+ * measured.
+ */
 const restedEach = 2
 
-/** How long the vendor keeps idle connections open. Some of these connections are this script's own. */
+/** How long the vendor keeps idle connections open, in milliseconds. Some of these connections are this script's own. */
 const idle_ms = 90_000
 const idleMax = 16
 
@@ -64,7 +67,7 @@ const columns = [
   "p99 ms",
   "vendor ms",
   "CPU %",
-  "µs a call",
+  "µs per call",
   "main MB",
   "writer MB",
   "resident",
@@ -83,19 +86,19 @@ const callers = new Callers(deployment)
 const samples: Array<Sample> = []
 const began = performance.now()
 const handlesAtFirst = handlesOf(deployment.service())
-/** The process's resources, and the time, when the interval started. */
+/** The process's resources, and the time, at the start of the interval. */
 let seconds = 0
 let seenAt = 0
 
 const gauges = ["tollgate_open_calls", "tollgate_reserved_usd", "tollgate_unsettled_calls"] as const
 
-/** Describes work that is still open. */
+/** Describes the work that is still open. */
 const unquiet = async (): Promise<ReadonlyArray<string>> => {
   const text = (await deployment.service().call("/metrics")).body as string
   return gauges.flatMap((name) => (metric(text, name) === 0 ? [] : [`${name} is ${metric(text, name)} at rest`]))
 }
 
-/** Waits for a condition for at most this many milliseconds. */
+/** Waits for a condition, for at most this many milliseconds. */
 const becomes = async (is: () => Promise<boolean>, millis: number): Promise<void> => {
   const until = performance.now() + millis
   while (!(await is()) && performance.now() < until) await pause(250)
@@ -148,7 +151,7 @@ const sample = async (life: number, bornAt: number, isRested: boolean): Promise<
     booksOf(service).toFixed(0),
     others.join(", ")
   ])
-  // Discards what the callers observed during the collections.
+  // Discard the callers' observations during the collections.
   callers.take()
   seconds = secondsOf(service)
   seenAt = performance.now()
@@ -167,14 +170,14 @@ const live = async (life: number, millis: number): Promise<void> => {
   }
 }
 
-/** Checks the state after all callers have stopped, and returns what is wrong. */
+/** Checks the state after all callers have stopped and returns the faults. */
 const rest = async (): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   const service = deployment.service()
   await becomes(async () => (await unquiet()).length === 0, 60_000)
   wrong.push(...(await unquiet()), ...deployment.faults())
   let recorded = 0
-  // One key of each person, except the person whose callers disconnect early.
+  // Use one key of each person, except the person whose callers disconnect early.
   for (const key of deployment.keys.slice(0, deployment.people.length - 1)) {
     const path = "/v1/usage?start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z"
     recorded += (await service.call(path, { token: key })).body.successful_requests

@@ -1,11 +1,11 @@
 /**
- * Uses a deployment briefly over HTTP, in a way that works with any version: people, keys, calls, purchases, transfers, a team. Also records what
- * each person is shown, which every later version must repeat.
+ * Uses a deployment briefly over HTTP, in a way that works with any version: people, keys, calls, purchases, transfers, a team. Also records the
+ * responses that each person gets, which every later version must repeat.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
-/** When this happens. A test sets its clock to the same day. */
+/** The time at which this happens. A test sets its clock to that day. */
 export const year = Date.UTC(2050, 5, 15, 12)
 
 export interface Figures {
@@ -113,7 +113,7 @@ const send = async (service: Service, { ada, bob, grace }: Cast): Promise<void> 
   await sent("nobody.yet@example.com", 0.25)
 }
 
-/** Waits for the letter with a team's invitation and returns its token. */
+/** Waits for the email with a team's invitation and returns its token. */
 const invitationTo = async (service: Service, email: string): Promise<string> => {
   let token: string | undefined
   await until(async () => {
@@ -156,7 +156,7 @@ const configure = async (service: Service, { tenant_id, token }: Person): Promis
   })
 }
 
-/** Waits until all letters have been sent and no credit is reserved. */
+/** Waits until all emails have been sent and no credit is reserved. */
 const isQuiet = async (service: Service): Promise<void> => {
   await pause(2_000)
   await until(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
@@ -188,7 +188,7 @@ const ofTeam = (team_id: string): ReadonlyArray<string> => [
   `/v1/tenants/${team_id}/usage/team?start_date=2050-06-01&end_date=2050-06-30&rollup=daily`
 ]
 
-/** Collects what each person is shown. */
+/** Collects the responses that each person gets. */
 export const shown = async (
   service: Service,
   cast: Figures["people"],

@@ -36,7 +36,7 @@ const commit = git("rev-parse", positionals[0] ?? "HEAD")
   .toString()
   .trim()
 
-/** Builds the commit's source, and returns the folder. */
+/** Builds the commit's source and returns the folder. */
 const build = (): string => {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-version-"))
   execFileSync("tar", ["-x", "-C", folder], { input: git("archive", commit) })
@@ -83,7 +83,7 @@ const ofSqlite = async (folder: string): Promise<void> => {
 
 // ---- PostgreSQL -----------------------------------------------------------------------------------------------------------------
 
-/** Writes a string as a SQL literal, which the column converts to its own type. */
+/** Formats a string as a SQL literal. The column converts it to its own type. */
 const literal = (value: string | null): string => (value === null ? "NULL" : `'${value.replaceAll("'", "''")}'`)
 
 /** Generates the statements that fill the tables and sequences. */
@@ -102,7 +102,7 @@ const contents = (url: string): Promise<ReadonlyArray<string>> =>
       const rows = await client.query<{ row: ReadonlyArray<string | null> }>(
         `SELECT ARRAY[${names.map((one) => `${one}::text`).join(", ")}] AS row FROM "${name}"`
       )
-      // A migration may have inserted rows itself.
+      // A migration may itself have inserted rows.
       statements.push(`DELETE FROM "${name}"`)
       for (const { row } of rows.rows)
         statements.push(
@@ -120,7 +120,7 @@ const contents = (url: string): Promise<ReadonlyArray<string>> =>
 const ofPostgres = async (folder: string): Promise<void> => {
   const server = await startServer(["fsync=off"])
   const { data, figures } = await live(folder, { DATABASE_URL: server.url, NODE_NAME: "fixture" })
-  // Uses the version's own statements.
+  // Use the version's own statements.
   const file = ["storage", "sql"].map((wing) => join(folder, "src", wing, "postgres", "Schema.ts")).find(existsSync)!
   const schema = (await import(pathToFileURL(file).href)) as {
     readonly base: ReadonlyArray<string>

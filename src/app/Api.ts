@@ -101,8 +101,8 @@ const routes = contract
   .annotate(OpenApi.Version, version)
   .annotate(
     OpenApi.Description,
-    "Metered access to AI models. 1 credit is 1 USD. Errors are `{ error, code?, details? }` with a fitting status. In examples " +
-      "`{name}` stands for a value from an earlier answer."
+    "Metered access to AI models. 1 credit is 1 USD. An error response contains `{ error, code?, details? }` and has a matching status. In examples " +
+      "`{name}` stands for a value from an earlier response."
   )
 
 export class Api extends routes.annotate(OpenApi.Transform, described(routes)) {}

@@ -1,6 +1,6 @@
 /**
  * Assembles the service from layers. `domains` contains every service without HTTP and needs a database, its writer and the settings. `jobs` contains
- * the background loops. `face` is the service over HTTP, either for Node's own server or mounted in any other server on the platform.
+ * the background loops. `face` is the service over HTTP, either on Node's own server or mounted in any other server of the platform.
  */
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -115,7 +115,7 @@ import { VouchersHttp } from "../money/vouchers/Http.ts"
 import { Vouchers } from "../money/vouchers/Vouchers.ts"
 import { UsageHttp } from "../money/usage/Http.ts"
 
-/** Loads the audit only when verification first runs. */
+/** The verifier. It loads the audit only when verification first runs. */
 const verifier = Verifier.layer(
   Effect.map(
     Effect.promise(() => import("./Checks.ts")),
@@ -142,7 +142,7 @@ const watched = Layer.mergeAll(
   )
 )
 
-/** Every room's service, each above the services it depends on. */
+/** The services of all rooms. Each service stands above its dependencies. */
 export const domains = Layer.mergeAll(
   operator,
   merged(partsOf("layer")),
@@ -210,7 +210,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
-/** The background loops of `domains`. If there are several nodes, only the leader runs them. */
+/** The background loops of `domains`. Among several nodes, only the leader runs them. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
@@ -284,7 +284,7 @@ export const handlers = Layer.mergeAll(
 
 const api = HttpApiBuilder.api(Api).pipe(Layer.provide(handlers), Layer.provideMerge(SecurityHttp))
 
-/** Serves a contract over HTTP under a prefix. `api` provides the contract's handlers. */
+/** Serves a contract over HTTP under a prefix. `api` must provide the contract's handlers. */
 export const faceOf = <E, R>(
   contract: HttpApi.HttpApi.AnyWithProps,
   api: Layer.Layer<HttpApi.Api | Authentication, E, R>,

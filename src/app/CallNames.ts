@@ -1,4 +1,4 @@
-/** Lists the names of models, capabilities and providers that usage records can contain. */
+/** The names of models, capabilities and providers that usage records can contain. */
 import { Effect, Layer } from "effect"
 import { ImageProviders } from "../calls/images/Settings.ts"
 import { SearchProviders } from "../calls/search/Settings.ts"
@@ -11,10 +11,10 @@ import { partsOf } from "./Capabilities.ts"
 
 const models = Effect.map(Effect.all(partsOf("names")), (names) => new Set(names.flat()))
 
-/** Requires the settings of every capability. */
+/** Provides the names of all models. Requires the settings of every capability. */
 export const knownModels = Layer.effect(KnownModels, models)
 
-/** The names of capabilities, as claims state them (`Claim.capability`). */
+/** The names of capabilities in claims (`Claim.capability`). */
 const capabilities = [
   "chat",
   "decisions",
@@ -35,7 +35,7 @@ const providers = Effect.gen(function* () {
   return new Set([...upstreams, ...tools.flatMap((list) => list.map(({ id }) => id)), "mail"])
 })
 
-/** Requires the settings of every capability, and the upstreams. */
+/** Provides all names that calls can contain. Requires the settings of every capability and the upstreams. */
 export const knownCalls = Layer.effect(
   KnownCalls,
   Effect.zipWith(models, providers, (models, providers) => ({ models, providers, capabilities: new Set(capabilities) }))

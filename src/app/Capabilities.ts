@@ -14,19 +14,19 @@ import { capability as transcription } from "../calls/transcription/Capability.t
 
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
-/** A room's part of the configuration file: the schema of its entries, and the layer that those entries configure. */
+/** A room's part of the configuration file: the schema of its entries and the layer that they configure. */
 interface Settings {
   readonly fields: Schema.Struct.Fields
   readonly layer: (file: never) => AnyLayer
 }
 
 export interface Capability {
-  /** Handles its groups. `Api.ts` lists the groups themselves, so that clients do not load any service. */
+  /** The handlers of its route groups. `Api.ts` lists the groups, so that clients load no service. */
   readonly handlers: AnyLayer
   readonly layer: AnyLayer
-  /** Lists the names of its models or providers as usage records show them, for a key's `allowed_models`. */
+  /** The names of its models or providers in usage records, for a key's `allowed_models`. */
   readonly names?: Effect.Effect<ReadonlyArray<string>, never, unknown>
-  /** Runs its background loops. */
+  /** Its background loops. */
   readonly jobs?: AnyLayer
   /** Its entries at the top level of the configuration file. */
   readonly settings?: Settings

@@ -54,7 +54,7 @@ const runChecks = Effect.fnUntraced(function* (
   return { findings: [...audited, ...rest.flat()], checkpoint: reached }
 })
 
-/** Verifies the rows added since a checkpoint. It reads in slices, so that calls do not wait for it. */
+/** Verifies the rows added since a checkpoint. Reads in slices, so that it does not delay calls. */
 export const verifySince: VerifySince = (checkpoint, options) =>
   Effect.flatMap(SqlClient, (sql) =>
     sql.onDialectOrElse({
@@ -63,7 +63,10 @@ export const verifySince: VerifySince = (checkpoint, options) =>
     })
   )
 
-/** Verifies a database to which several nodes write. Without a known safe horizon, it reads everything in one snapshot and leaves the checkpoint. */
+/**
+ * Verifies a database to which several nodes write. If the safe horizon is unknown, reads everything in one snapshot and leaves the checkpoint
+ * unchanged.
+ */
 const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
   const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))

@@ -1,4 +1,6 @@
-/** Decodes the configuration file, which every room defines a part of, and checks rules across rooms. Reports all invalid entries at once. */
+/**
+ * Decodes the configuration file and checks rules across rooms. Every room defines its own part of the file. An error reports all invalid entries.
+ */
 import { Either, Layer, ParseResult, Schema } from "effect"
 import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
@@ -57,7 +59,7 @@ const entries = Schema.Struct({
 
 type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
 
-/** An entry of a capability. It names its upstream, or an upstream for each route. */
+/** An entry of a capability. It states its upstream, or an upstream for each route. */
 interface Entry {
   readonly upstream?: string
   readonly routes?: ReadonlyArray<{ readonly upstream: string }>
@@ -68,11 +70,11 @@ const upstreamsOf = ({ routes = [], upstream }: Entry, path: Named[0]): Readonly
   ...routes.map(({ upstream }, i): Named => [[...path, "upstreams", i, "upstream"], upstream])
 ]
 
-/** Lists the upstreams that the entries in these settings name, each with its path in the file. */
+/** Returns the upstreams that the entries in these settings mention, each with its path in the file. */
 const namedIn = (parts: typeof settings | typeof tools, file: object, path: Named[0]): ReadonlyArray<Named> =>
   Object.keys(fieldsOf<(typeof parts)[number]>(parts)).flatMap((name) => {
     const value = (file as Readonly<Record<string, Entry | ReadonlyArray<Entry> | string | undefined>>)[name]
-    // Aliases name models, not upstreams.
+    // Aliases refer to models, not to upstreams.
     if (value === undefined || typeof value === "string" || name === "aliases") return []
     return isList(value)
       ? value.flatMap((entry, i) => upstreamsOf(entry, [...path, name, i]))
@@ -110,7 +112,7 @@ const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typ
   ...(email_sign_in && mail === undefined ? [{ path: ["mail"], message: "is required for `email_sign_in`" }] : [])
 ]
 
-/** Billed upstreams that do not exist. A vendor without `upstreams` bills the upstream with its name. */
+/** Finds billed upstreams that do not exist. A vendor without `upstreams` bills the upstream with the vendor's name. */
 const billingIssues = ({ reconciliation, upstreams }: typeof entries.Type): ReadonlyArray<Schema.FilterIssue> =>
   Object.entries(reconciliation).flatMap(([name, vendor]) =>
     (vendor.upstreams ?? [name])
@@ -135,14 +137,14 @@ export const ConfigFile = entries.pipe(
 )
 export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 
-/** Whether the configuration sets up a model, a tool or any other capability. */
+/** Returns whether the configuration defines a model, a tool or any other capability. */
 export const servesSomething = ({ decisions, embeddings, media, models, rerank, tools }: ConfigFile): boolean =>
   decisions !== undefined ||
   [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
 
-/** Words the refusal of an empty configuration, and the warning about one that serves nothing. */
+/** Returns the text that refuses an empty configuration, or warns about a configuration that serves nothing. */
 export const noModel = (config: string): string =>
-  `--config ${config} does not set up any model; add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
+  `--config ${config} does not define any model; add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
 
 /** Provides the settings of every capability. */
 export const calls = (file: ConfigFile) => Layer.merge(layersOf(settings, file), layersOf(tools, file.tools))
@@ -169,7 +171,10 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
-/** `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address on which the service listens. */
+/**
+ * Returns the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address on which
+ * the service listens.
+ */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
   file: Pick<ConfigFile, "service_name" | "public_url">
@@ -180,11 +185,11 @@ export const serviceInfo = (
     public_url: file.public_url ?? listeningUrl({ host, port })
   })
 
-/** The URL on which the service listens. */
+/** Returns the URL on which the service listens. */
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 
-/** Decodes a configuration document. Error messages call the document `where`, and state entries and rules but never values. */
+/** Decodes a configuration document. Error messages refer to the document as `where`. They state entries and rules, but never values. */
 export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {
   const whole = withEntries(document)
   if (whole.issues.length > 0) return Either.left(problemOf(where, whole.issues))
@@ -204,7 +209,7 @@ interface Issue {
   readonly message: string
 }
 
-/** Formats the problems, with one line per entry. */
+/** Formats the problems, one line per entry. */
 const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem => {
   const rules = new Map<string, Set<string>>()
   for (const { message, path } of issues) {
@@ -215,7 +220,7 @@ const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem =
   return new ConfigProblem({ message: `${where} is invalid:\n${lines.join("\n")}` })
 }
 
-/** Words the error for an unknown entry. Suggests similar names if there are any, because a long list would hide the mistake. */
+/** Returns the text for an unknown entry. Suggests only similar names if there are any, because a long list would hide the mistake. */
 const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string | undefined => {
   const expected = /^is unexpected, expected: (.*)$/s.exec(message)?.[1]
   if (expected === undefined) return undefined
@@ -231,7 +236,7 @@ const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string |
 const ruleOf = (message: string): string | undefined => {
   const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
   if (expected === undefined) return message
-  // For an optional entry, the schema also reports that `undefined` was expected. A second issue states the actual rule.
+  // For an optional entry, the schema also reports that `undefined` was expected. Another issue states the actual rule.
   if (expected === "undefined") return undefined
   if (/^(Struct|Record|\{)/.test(expected)) return "must be an object"
   if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "must be an array"
@@ -256,7 +261,7 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
       ENOENT: "there is no such file",
       ENOTDIR: "there is no such file",
       EISDIR: "it is a folder",
-      EACCES: "this user may not read it"
+      EACCES: "this user has no permission to read it"
     }
     return unreadable(`could not be read: ${known[code ?? ""] ?? message}`)
   }
@@ -270,7 +275,7 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
   return isEmpty ? Either.left(new ConfigProblem({ message: noModel(path) })) : decodeFile(document, `--config ${path}`)
 }
 
-/** Finds where a JSON error is. The parser's own message would quote the text, including secrets. */
+/** Finds the position of a JSON error. The parser's own message would quote the text, including secrets. */
 const placeOf = (text: string): string => {
   try {
     parseExactly(text)

@@ -10,8 +10,8 @@ import * as Engine from "../storage/engine/Engine.ts"
 import type { DatabaseUnusable } from "../storage/database/Unusable.ts"
 
 /**
- * Makes the data private to the user who runs the service, now and again when the scope closes. Check first that the data belongs to this user. Enter
- * the scope before the database opens, and close it after the database closes.
+ * Makes the data private to the user who runs the service, now and again when the scope closes. The caller must first check that the data belongs to
+ * this user. The scope must open before the database and close after it.
  */
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -35,7 +35,7 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       })
   )
 
-/** Where the deployment's files are. */
+/** Returns the paths of the deployment's files. */
 export const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
   data_dir,
   database: database.engine === "sqlite" ? database.path : undefined

@@ -1,9 +1,9 @@
 /**
- * Runs the services of a configuration, and replaces them when it changes.
+ * Runs the services of a configuration and replaces them when the configuration changes.
  *
  * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services, while the old services finish
- * their open requests and calls. Event streams are closed, and their clients reconnect. The old loops stop immediately. The new loops take over the
- * old services' work in their first iteration, and again once the old services have closed. An invalid configuration changes nothing.
+ * their open requests and calls. The reload closes event streams, and their clients reconnect. The old loops stop immediately. The new loops take
+ * over the old services' work in their first iteration, and again once the old services have closed. An invalid configuration changes nothing.
  *
  * Where the specification is silent:
  * - A process cannot see changes to its environment variables. An entry that refers to a new variable takes effect only after a restart.
@@ -28,7 +28,7 @@ import { ReloadRefused } from "../operations/operator/Problems.ts"
 import { Reload } from "../operations/operator/Reload.ts"
 import type { Reloaded } from "../operations/operator/Reload.ts"
 
-/** Reads the configuration again. */
+/** An effect that reads the configuration again. */
 export type Read = Effect.Effect<ConfigFile, ConfigProblem>
 
 const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
@@ -36,7 +36,7 @@ const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
 
 type Services = Layer.Layer.Success<ReturnType<typeof servicesOf>>
 
-/** The services of one configuration, running. */
+/** The running services of one configuration. */
 interface Running {
   readonly file: ConfigFile
   readonly services: Context.Context<Services>
@@ -49,7 +49,7 @@ interface Running {
   readonly end: Effect.Effect<void>
 }
 
-/** Loops register `takeOver` in `handovers`. After replaced services have closed, `tell` runs it in every loop. */
+/** Creates a registry in which loops register `takeOver`. After replaced services have closed, `tell` runs every registered `takeOver`. */
 const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {
@@ -116,13 +116,13 @@ const counted = (serve: RequestListener): { readonly request: RequestListener; r
   }
 }
 
-/** Names the top-level entries that differ. */
+/** Returns the names of the top-level entries that differ. */
 const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =>
   Object.keys({ ...before, ...now }).filter(
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries that are read only at startup, by the HTTP server and the telemetry export. */
+/** Entries that only the start reads, for the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
@@ -144,9 +144,9 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   {
     readonly serving: NodeServer.Serving
     readonly reload: Effect.Effect<Reloaded, ReloadRefused>
-    /** The configuration of the current services. */
+    /** Returns the configuration of the current services. */
     readonly configuration: () => ConfigFile
-    /** Tells every gate that the process is shutting down. */
+    /** Notifies every gate that the process is shutting down. */
     readonly closing: Effect.Effect<void>
   }
 >() {}
@@ -169,7 +169,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
         if (changed.length === 0) return { changed }
         const unchangeable = fixed.filter((name) => changed.includes(name))
         if (unchangeable.length > 0)
-          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply this` })
+          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply them` })
         const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
         stopLoops = yield* Effect.onError(next.loops, () =>
@@ -191,7 +191,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
           : Effect.flatMap(read, replace).pipe(
               Effect.catchAllCause((cause) => refused(cause)),
               Effect.tapErrorTag("ReloadRefused", ({ message }) =>
-                Effect.logError(`the configuration was not reloaded, and nothing has changed: ${message}`)
+                Effect.logError(`the configuration was not reloaded and nothing has changed: ${message}`)
               ),
               turn.withPermits(1),
               // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.

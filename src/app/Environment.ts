@@ -2,7 +2,7 @@
  * Reads a deployment's environment variables: addresses, folders and the secret. Everything else is in the configuration file.
  *
  * Where the specification is silent:
- * - A bare word as `DATABASE_URL` is refused, because it would create a file of that name in the current folder.
+ * - A bare word as `DATABASE_URL` is rejected, because SQLite would create a file of that name in the current folder.
  */
 import { Config, ConfigError, Either, LogLevel } from "effect"
 import type { Redacted } from "effect"
@@ -14,34 +14,34 @@ import type { Location } from "../storage/database/Location.ts"
 
 export interface EnvironmentFacts extends Address {
   readonly data_dir: string
-  /** Where the database is. */
+  /** The location of the database. */
   readonly database: Location
   readonly service_name: string | undefined
   readonly key_prefix: string
   readonly log_level: LogLevel.LogLevel
   /** The simulated services that are turned off in a sandbox. */
   readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
-  /** The secret with which keys and tokens are hashed and sealed. If it is absent, the file in `data_dir` is used. */
+  /** The secret that hashes and seals keys and tokens. If it is absent, the service reads the file in `data_dir`. */
   readonly secret: Redacted.Redacted | undefined
 }
 
 const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
-/** Parses where the database is: a URL, or a path that starts with `/`, `./` or `../`. `Left` holds the rule that was broken. */
+/** Parses the location of a database: a URL, or a path that starts with `/`, `./` or `../`. `Left` contains the broken rule. */
 export const databaseAt = (url: string): Either.Either<Location, string> => {
   const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
     const database = postgresDatabase(url)
     if (database === undefined)
       return wrong(
-        "must be postgres://user:password@host:port/database (in user and password, write % # / ? as %25 %23 %2F %3F)"
+        "must be postgres://user:password@host:port/database (in the user and the password, write % # / ? as %25 %23 %2F %3F)"
       )
     const rule = tlsRuleOf(url)
     return rule === undefined ? Either.right(database) : wrong(rule)
   }
   const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
-  // SQLite would interpret such a name as an in-memory database or as options.
+  // SQLite would interpret these characters as an in-memory database or as options.
   return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
     ? wrong("must be sqlite:<path of the file> or postgres://user@host/database, or unset for a file in DATA_DIR")
     : Either.right(sqliteFile(path))
@@ -75,11 +75,11 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
   ],
   ["TOLLGATE_SECRET", "generated into DATA_DIR/secret", "the secret that protects keys and tokens; back it up"],
   ["SERVICE_NAME", "Tollgate", "the name of the service that people see"],
-  ["KEY_PREFIX", "svc", "the first part of API keys (letters and digits)"],
+  ["KEY_PREFIX", "svc", "the first part of every API key (letters and digits)"],
   ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
   ["SANDBOX_PAYMENTS", "on", "off runs a sandbox without a payment processor"],
   ["SANDBOX_DECISIONS", "on", "off runs a sandbox without a decision model"],
-  ["NO_COLOR", "", "any value turns colors off, which only terminals get"]
+  ["NO_COLOR", "", "any value turns off colors in terminals"]
 ]
 
 const logLevels = {
@@ -93,7 +93,7 @@ const logLevels = {
   none: LogLevel.None
 } as const
 
-/** Reads a variable. If `parse` fails, the message states the variable and the rule it breaks. */
+/** Reads a variable. If `parse` fails, the message states the variable and the broken rule. */
 const read = <A>(
   name: string,
   preset: string,

@@ -1,6 +1,6 @@
 /**
  * Stores the public URL of the running deployment in the file `address` in `DATA_DIR`, for commands on the same machine. The service writes the file
- * when it starts and when a reload changes the URL, and deletes it when it stops. After a kill, the file still states the last URL.
+ * when it starts and when a reload changes the URL, and deletes it when it stops. After the process is killed, the file still contains the last URL.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -12,7 +12,7 @@ type Folder = Pick<EnvironmentFacts, "data_dir">
 
 const fileIn = ({ data_dir }: Folder): string => join(data_dir, "address")
 
-/** Stores the URL until the scope closes. Returns a function that stores another URL. The service starts even if the disk cannot be written. */
+/** Stores the URL until the scope closes. Returns a function that stores another URL. Ignores disk errors, so that they do not prevent the start. */
 export const note = (facts: Folder, url: string): Effect.Effect<(url: string) => void, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -29,7 +29,7 @@ export const note = (facts: Folder, url: string): Effect.Effect<(url: string) =>
     () => Effect.sync(() => rmSync(fileIn(facts), { force: true }))
   )
 
-/** Returns `undefined` if no deployment on this folder has stored its URL. */
+/** Returns the stored URL, or `undefined` if no deployment on this folder has stored its URL. */
 export const find = (facts: Folder): Effect.Effect<string | undefined> =>
   Effect.sync(() => {
     try {

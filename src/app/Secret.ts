@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - Without `TOLLGATE_SECRET`, the first start generates a secret and stores it in `DATA_DIR/secret`. If a database was used with another secret, the
- *   service does not start and generates no new secret for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations
- *   and abandons waiting letters. Pending transfers are kept, without their links. Each room defines what happens to its own rows (`Ending`).
+ *   service neither starts nor generates a new secret. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and
+ *   abandons queued emails. Pending transfers remain, but their links stop working. Each room defines how its own rows change (`Ending`).
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
@@ -16,7 +16,7 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Opening from "../storage/sqlite/Opening.ts"
 
-/** Refuses a secret that does not decrypt the database's sealed values. Generates one only for a database that has never had a secret. */
+/** Rejects a secret that does not decrypt the database's sealed values. Generates a secret only for a database that was never used with a secret. */
 export const layer = (environment: EnvironmentFacts) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -28,11 +28,11 @@ export const layer = (environment: EnvironmentFacts) =>
       const path = secretFile(environment)
       const why =
         environment.secret !== undefined
-          ? `TOLLGATE_SECRET is not the secret that ${environment.database.shown} was used with; set the previous one`
+          ? `TOLLGATE_SECRET is not the secret that ${environment.database.shown} was used with; set the previous secret`
           : found === undefined
             ? `the deployment's secret is missing: ${environment.database.shown} was used with a secret, but there is no ${path}, and ` +
               "TOLLGATE_SECRET is not set. Restore the secret from your backup"
-            : `${path} is not the secret that ${environment.database.shown} was used with; restore the previous one from your backup`
+            : `${path} is not the secret that ${environment.database.shown} was used with; restore the previous secret from your backup`
       return yield* new ConfigProblem({
         message: `${why}. If it is lost for good, "tollgate reseal" keeps all balances and invalidates keys and sign-ins`
       })
@@ -41,7 +41,7 @@ export const layer = (environment: EnvironmentFacts) =>
 
 const secretFile = ({ data_dir }: EnvironmentFacts): string => join(data_dir, "secret")
 
-/** Reads the existing secret both as hex and as plain text, with the likelier reading first. Returns `undefined` if there is no secret. */
+/** Reads the existing secret both as hex and as plain text. The likelier reading comes first. Returns `undefined` if there is no secret. */
 const readSecret = (
   environment: EnvironmentFacts
 ): Effect.Effect<readonly [Uint8Array, ...Array<Uint8Array>] | undefined, ConfigProblem> =>
@@ -51,14 +51,14 @@ const readSecret = (
     if (text === undefined) return undefined
     const plain = Buffer.byteLength(text) >= 32 ? [Buffer.from(text, "utf8")] : []
     const hex = /^([0-9a-f]{2}){32,}$/i.test(text) ? [Buffer.from(text, "hex")] : []
-    // The operator may have moved the secret's text from the file to the environment, or the other way.
+    // The operator may have moved the secret's text from the file to the environment, or the other way around.
     const [first, ...others] = secret === undefined ? [...hex, ...plain] : [...plain, ...hex]
     if (first !== undefined) return [first, ...others] as const
     return yield* new ConfigProblem({
       message:
         secret === undefined
           ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}; restore it from your backup, or delete it if it was never used`
-          : "TOLLGATE_SECRET: must be at least 32 characters long; if it is unset, a secret is generated"
+          : "TOLLGATE_SECRET: must be at least 32 characters long; if it is not set, the service generates a secret"
     })
   })
 
@@ -91,7 +91,7 @@ const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, Co
     catch: (error) => new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   })
 
-/** Whether the secret decrypts the database's sealed values. True if the database contains no sealed value. */
+/** Returns whether the secret decrypts the database's sealed values; true if the database contains none. */
 export const fits = (environment: EnvironmentFacts) =>
   Effect.gen(function* () {
     const sealed = yield* sealedSample

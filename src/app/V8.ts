@@ -2,21 +2,21 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
-// If objects survive the start, V8 would allocate similar objects in the old generation, where they and everything they reference are kept until the
-// next full collection. That retained a tenth of each call's objects and cost at least a tenth of the throughput.
+// If objects survive the start, V8 by default allocates similar objects in the old generation. They and everything they reference remain there until the next full collection. This default retained a tenth of each call's objects and cost at least a tenth of the throughput.
 setFlagsFromString("--no-allocation-site-pretenuring")
 
-// Lets the young generation grow to its limit in one step. If it only doubled, a busy service would need half a minute after each idle period and
-// would run one collection per megabyte until then.
+// Lets the young generation grow to its limit in one step. If it only doubled, a busy service would need half a minute after each idle period to reach the limit, with one collection per megabyte until then.
 setFlagsFromString("--semi-space-growth-factor=32")
 
-/** Milliseconds after the start. The first collection frees the startup garbage, and the second runs once the service is idle. */
+/**
+ * The times of the two collections, in milliseconds after the start. The first frees the startup garbage; the second runs once the service is idle.
+ */
 const atRestAfter = [5_000, 12_000]
 
 /**
- * Frees about 50 MB of startup garbage, which an idle service would never collect. A second collection is necessary because V8 shrinks the young
- * generation only if less than a megabyte per second was allocated since the previous one. Newer versions of V8 keep 64 MB of it unless the
- * collection is requested as a last resort.
+ * Frees about 50 MB of startup garbage, which an idle service would otherwise never collect. A second collection is necessary because V8 shrinks the
+ * young generation only if less than a megabyte per second was allocated since the previous one. Newer versions of V8 keep 64 MB of the freed memory
+ * unless the collection is requested as a last resort.
  */
 export const collectSoon = (): void => {
   for (const after of atRestAfter) {

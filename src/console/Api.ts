@@ -1,4 +1,4 @@
-/** The console's session routes, where the page signs in and gets access tokens for all other routes. */
+/** The console's session routes. The page uses them to sign in and to get access tokens for all other routes. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { SessionEnded } from "../people/auth/Problems.ts"
@@ -14,16 +14,16 @@ import { AccountSuspended, NotAMember } from "../people/tenants/Problems.ts"
 
 const Providers = Schema.Struct({
   service_name: Schema.String,
-  /** The sign-in methods that are configured. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
+  /** The configured sign-in methods. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
   /** Whether browsers offer passkeys at this address. */
   passkeys: Schema.Boolean,
-  /** Whether this is a sandbox, which signs in whatever user `login_hint` names. */
+  /** Whether this is a sandbox. A sandbox signs in the user that `login_hint` names. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
 /**
- * `tenant_id` must be one of the user's tenants and defaults to the one in the previous request. `code` comes from a single-use console link.
+ * `tenant_id` must be one of the user's tenants. It defaults to the tenant of the previous request. `code` is the code of a single-use console link.
  */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
@@ -47,7 +47,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
   .add(
     HttpApiEndpoint.get("providers", "/console/providers")
       .addSuccess(Envelope(Providers))
-      .annotate(OpenApi.Summary, "List the identity providers that can sign in to the console")
+      .annotate(OpenApi.Summary, "List the console's sign-in methods")
   )
   .add(
     HttpApiEndpoint.get("signIn", "/console/sign-in/:provider")
@@ -56,12 +56,12 @@ export class ConsoleApi extends HttpApiGroup.make("console")
         Schema.Struct({
           to: Schema.optional(
             Schema.String.annotations({
-              description: "The console page to return to, as a path below /console/"
+              description: "The console page to return to, as a path under /console/"
             })
           ),
           login_hint: Schema.optional(
             Schema.String.annotations({
-              description: "The person to sign in; only from a link on the console's own page"
+              description: "The user to sign in; accepted only from a link on the console's own page"
             })
           )
         })
@@ -99,7 +99,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeysUnavailable)
       .annotate(
         OpenApi.Summary,
-        "Start a passkey sign-in: returns options for the browser, with a challenge in its cookie that is valid for five minutes (only for the console's own page)"
+        "Start a passkey sign-in: returns options with a challenge that is valid for five minutes, and a cookie that ties it to the browser (only for the console's own page)"
       )
   )
   .add(
@@ -111,7 +111,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       .addError(PasskeyRejected)
       .addError(AccountSuspended)
       .addError(UnsupportedMediaType)
-      .annotate(OpenApi.Summary, "Open a session with the passkey's signature (only for the console's own page)")
+      .annotate(OpenApi.Summary, "Open a session with a passkey's signature (only for the console's own page)")
   )
   .addError(CrossOrigin)
   .addError(RateLimited)

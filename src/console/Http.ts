@@ -1,3 +1,4 @@
+/** Serves the console's session routes. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect, Schema } from "effect"
@@ -25,7 +26,7 @@ import { ConsoleSettings } from "./Settings.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const readRequest = reading(SessionRequest)
-/** 204 rather than an error, because browsers log every 4xx as an error and a first visit has no session. */
+/** The response to a first visit. It is a 204, because browsers log every 4xx as an error. */
 const noSession = HttpServerResponse.empty({ status: 204, headers: { "cache-control": "no-store" } })
 
 const encodeToken = Schema.encodeSync(ConsoleToken)

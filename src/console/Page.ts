@@ -1,6 +1,6 @@
 /**
  * The console's built files, with their content types and precompressed encodings. Every path without a file gets `index.html`, because the page
- * routes on the client. Its `<base>` is set to the console's path, which the build does not know.
+ * routes on the client. Its `<base>` is set to the console's path, because the build does not know it.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -23,8 +23,8 @@ export interface PageFile {
 
 export interface Page {
   /**
-   * Returns the file in the first of these encodings that exists, or else uncompressed. `path` is relative to the page's root. An unknown path gets
-   * `index.html`; an asset from an earlier build gets `undefined`.
+   * Returns the file in the first of these encodings that exists, or uncompressed if there is none. `path` is relative to the page's root. An unknown
+   * path gets `index.html`. An asset of an earlier build gets `undefined`.
    */
   readonly find: (path: string, encodings: ReadonlyArray<Encoding>) => Promise<PageFile | undefined>
 }

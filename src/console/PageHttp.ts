@@ -1,9 +1,9 @@
 /**
- * Serves the console's page over HTTP, and redirects `/`.
+ * Serves the console's page over HTTP, and redirects `/` and links in emails.
  *
  * Where the specification is silent:
  * - `/` redirects browsers to the console and other clients to the documents.
- * - Links in letters (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the invitation page. The token moves into the fragment (`#`),
+ * - Links in emails (`/transfer-invites/{token}`, `/invites/{token}`) redirect to the invitation page. The token moves into the fragment (`#`),
  *   which browsers do not send, so servers and proxies cannot log it.
  * - The page loads nothing from another origin. The service proxies generated images and videos.
  */
@@ -41,7 +41,7 @@ export const page = (prefix: "" | `/${string}`) =>
       }
 
       let loaded: Page.Page | undefined
-      // Until the page has been built, each request looks for it again.
+      // Until the page has been built, each request checks for it again.
       const current = Effect.suspend(() =>
         loaded === undefined
           ? Effect.tap(Page.load(`${root}/console/`), (page) => Effect.sync(() => (loaded = page)))
@@ -60,7 +60,7 @@ export const page = (prefix: "" | `/${string}`) =>
     })
   )
 
-/** The paths of links in letters. `name` is what the fragment calls the token. */
+/** The paths of links in emails. `name` is the token's name in the fragment. */
 const letters = [
   { path: "/transfer-invites/:token", name: "transfer" },
   { path: "/invites/:token", name: "team" }
@@ -90,7 +90,7 @@ const pathOf = (url: string): string => {
   }
 }
 
-/** The encodings that the client accepts, in order of preference. */
+/** Returns the encodings that the client accepts, in the service's order of preference. */
 const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): ReadonlyArray<Encoding> => {
   const taken = (headers["accept-encoding"] ?? "").split(",").map((one) => one.replaceAll(" ", "").toLowerCase())
   const takes = (name: Encoding) => taken.some((one) => one === name || (one.startsWith(`${name};`) && !refuses(one)))
@@ -98,7 +98,7 @@ const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): Readonly
 }
 const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
 
-/** Allows scripts, styles and requests only from the page's own origin. Images and media may also come from `blob:` URLs that the page creates. */
+/** Headers that allow scripts, styles and requests only from the page's own origin. Images and media may also be the page's own `blob:` URLs. */
 const security: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'self'",

@@ -6,7 +6,7 @@ import type { Nano } from "./Money.ts"
 
 const rule = `a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
 
-/** Parses a decimal literal; `undefined` if the amount is out of range or would have to be rounded. */
+/** Parses a decimal literal. Returns `undefined` if the amount is out of range or would have to be rounded. */
 export const amountOf = (text: string): Nano | undefined => {
   const amount = text.length > 40 ? undefined : fromDecimal(text, 9)
   const isExact = amount !== undefined && fromDecimal(text, 18) === amount * 1_000_000_000n

@@ -1,24 +1,24 @@
 /**
- * Detects the audio formats whose byte count limits their duration: MP3 at a constant or variable rate, and raw samples in a WAV file. FLAC, Opus,
- * Vorbis and AAC are not among them, because they encode silence in almost no bytes.
+ * Detects the audio formats whose byte count limits their duration: MP3 at a constant or variable bit rate, and WAV files with raw samples. FLAC,
+ * Opus, Vorbis and AAC are excluded, because they encode silence in almost no bytes.
  */
 
-/** The fewest bytes that a second of audio can take: MP3 at its lowest bit rate. */
+/** The minimum number of bytes per second of audio: MP3 at its lowest bit rate. */
 export const bytesASecond = 1_000
 
 const tagHead = 10
 
-/** The length of the ID3 tag at the start of a file; 0 unless all decoders would skip the tag. */
+/** Returns the length of the ID3 tag at the start of a file, or 0 if there is no tag that every decoder would skip. */
 export const tagBytesOf = (head: Buffer): number => {
   if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
   const sizes = head.subarray(6, tagHead)
-  // Decoders disagree about sizes with bytes of more than seven bits.
+  // Decoders disagree about sizes whose bytes use more than seven bits.
   if (sizes.some((byte) => byte > 0x7f)) return 0
   const size = sizes.reduce((sum, byte) => sum * 128 + byte, 0)
   return tagHead + size
 }
 
-/** Whether the bytes after the tag begin with an MP3 frame that states its bit rate. */
+/** Returns whether the bytes after the tag begin with an MP3 frame that states its bit rate. */
 export const isMp3 = (head: Buffer): boolean => {
   if (head.length < 4 || head[0] !== 0xff) return false
   const [, second, third] = head
@@ -30,11 +30,11 @@ export const isMp3 = (head: Buffer): boolean => {
 export const isWave = (head: Buffer): boolean =>
   head.toString("latin1", 0, 4) === "RIFF" && head.toString("latin1", 8, 12) === "WAVE"
 
-/** Format codes of raw samples: PCM, floating point, A-law, mu-law. */
+/** The format codes of raw samples: PCM, floating point, A-law and mu-law. */
 const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const extensible = 0xfffe
 
-/** The bytes per second of a WAV file; 0 if its samples are not raw or if their format is not at the start of the file. */
+/** Returns the bytes per second of a WAV file, or 0 if its samples are not raw or its format is not at the start of the file. */
 export const bytesASecondOf = (head: Buffer): number => {
   if (head.length < 36 || !isWave(head) || head.toString("latin1", 12, 16) !== "fmt ") return 0
   const named = head.readUInt16LE(20)

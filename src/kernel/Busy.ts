@@ -1,14 +1,14 @@
 /** The refusal sent when the process's byte budget is exhausted. */
 import { Problem } from "./Problem.ts"
 
-/** Other requests' bodies and responses fill the byte budget. */
+/** The bodies and responses of other requests fill the byte budget. */
 export class Busy extends Problem<Busy>()("Busy", {
   status: 503,
   error: "too many large requests at once, try again shortly",
   code: "busy"
 }) {}
 
-/** The message for a call whose response did not fit in the byte budget. The call is still charged. */
+/** The error text for a call whose response did not fit into the byte budget. The call is still charged. */
 export const noRoomForAnswer =
   "the response did not fit in memory next to other large responses; the call was charged all the same"
 

@@ -2,10 +2,10 @@
 import { Effect, Exit } from "effect"
 import type { Tracer } from "effect"
 
-/** How a call ended. */
+/** The outcome of a call. */
 export interface SpanOutcome {
   readonly provider: string
-  /** The model that served the call instead of the requested one. */
+  /** The model that served the call in place of the requested model. */
   readonly served: string | undefined
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -14,7 +14,7 @@ export interface SpanOutcome {
   readonly error_type: string | null
 }
 
-/** The span of one call. It ends when the call is settled, which for a stream is after the span of its request has ended. */
+/** The span of one call. It ends when the call is settled. For a streamed call, the request's own span has already ended by then. */
 export class CallSpan {
   private readonly span: Tracer.Span
   private readonly nanos: () => bigint
@@ -29,7 +29,7 @@ export class CallSpan {
     return Effect.withParentSpan(call, this.span) as Effect.Effect<A, E, R>
   }
 
-  /** Ends the span. Without an outcome, the call stays open and is settled elsewhere. */
+  /** Ends the span. If `outcome` is `undefined`, the call stays open and is settled elsewhere. */
   end(outcome: SpanOutcome | undefined): void {
     const { span } = this
     if (span.status._tag === "Ended") return
@@ -46,7 +46,7 @@ export class CallSpan {
   }
 }
 
-/** Begins a call's span, inside the span of its request if there is one. */
+/** Begins a call's span, as a child of the request's span if there is one. */
 export const begin = (endpoint: string, model: string, provider: string): Effect.Effect<CallSpan> =>
   Effect.flatMap(Effect.clock, (clock) =>
     Effect.map(

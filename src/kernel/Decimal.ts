@@ -1,9 +1,9 @@
 /**
- * JSON numbers with more digits than a double can represent. Such a number is held as a `Decimal`. Unlike `JSON.stringify`, `write` preserves all its
+ * JSON numbers with more digits than a double can represent. They are stored as `Decimal`. Unlike `JSON.stringify`, `write` preserves all their
  * digits.
  */
 
-/** A number that keeps its literal, such as `999999998.999999812`. */
+/** A number that retains its literal, such as `999999998.999999812`. */
 export class Decimal {
   readonly literal: string
   constructor(literal: string) {

@@ -1,4 +1,4 @@
-/** Email addresses on the wire, trimmed and lowercased, as accounts store them. */
+/** Email addresses on the wire. They are trimmed and lowercased before accounts store them. */
 import { Schema } from "effect"
 
 const rule = "an email address"

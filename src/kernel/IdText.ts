@@ -1,8 +1,8 @@
-/** Generates new ids (see `Ids`). This module does not import `effect`, so code that runs before `effect` is loaded can use it. */
+/** Generates new ids (see `Ids`). It does not import `effect`, so code that runs before `effect` is loaded can use it. */
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-/** The kinds of ids. An id begins with its kind. */
+/** The kinds of ids. Every id begins with its kind. */
 export type Kind =
   | "acc"
   | "app"
@@ -29,7 +29,7 @@ export type Kind =
   | "use"
   | "vch"
 
-// Encode two characters at a time, because every call and every request gets an id.
+// Encode two characters per step, because every call and every request gets an id.
 const pairs = Array.from({ length: 1024 }, (_, i) => alphabet[i >> 5]! + alphabet[i & 31]!)
 
 let lastMillis = -1
@@ -46,7 +46,7 @@ const time = (millis: number): string => {
   return (lastTime = text)
 }
 
-// Draw random bytes in blocks, so that one system call serves 341 ids.
+// Draw random bytes in blocks, so that one system call provides enough for 341 ids.
 const pool = new Uint16Array(2048)
 let drawn = pool.length
 

@@ -1,6 +1,6 @@
 /**
- * Identifiers. They are opaque strings, prefixed with their kind and sortable by creation time: a prefix such as `acc_`, then 10 characters for the
- * time in milliseconds and 12 random characters, all in Crockford's base 32. They are not secret.
+ * Identifiers. They are opaque strings that begin with their kind and sort by creation time: a prefix such as `acc_`, 10 characters for the time in
+ * milliseconds and 12 random characters, all in Crockford's base 32. They are not secret.
  *
  * Where the specification is silent:
  * - A billing account's id is its tenant's id with `bil_` instead of `ten_`. Each tenant has exactly one account, so no lookup is needed.
@@ -30,17 +30,17 @@ export const ApplicationId = Schema.String.pipe(Schema.brand("ApplicationId"))
 export type RunId = typeof RunId.Type
 export const RunId = Schema.String.pipe(Schema.brand("RunId"))
 
-/** A metered call, once it is admitted. The id of its usage record has the same characters after `use_`. */
+/** A metered call that has been admitted. The id of its usage record has the same characters after `use_`. */
 export type CallId = typeof CallId.Type
 export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 
-/** The id of a call's usage record. */
+/** Returns the id of a call's usage record. */
 export const usageOf = (call: string): string => `use_${call.slice(call.indexOf("_") + 1)}`
 
-/** The billing account of a tenant. */
+/** Returns the billing account of a tenant. */
 export const billingAccountOf = (tenant: string): BillingAccountId =>
   `bil_${tenant.slice(tenant.indexOf("_") + 1)}` as BillingAccountId
 
-/** The tenant of a billing account. */
+/** Returns the tenant of a billing account. */
 export const tenantOf = (billing_account: string): TenantId =>
   `ten_${billing_account.slice(billing_account.indexOf("_") + 1)}` as TenantId

@@ -1,13 +1,13 @@
-/** The refusal of a request with an invalid field. All domains use it. */
+/** The refusal of a request with an invalid field. It is used in every domain. */
 import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
 
-/** Field names and rules may echo the caller's input, so the response limits their length. */
+/** Field names and rules may repeat the caller's input, so their length is limited. */
 const lengthMax = 200
 
 const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)
 
-/** Hides the schema's internal name from the caller. The body itself is always an object. */
+/** Returns the rule without the schema's internal name. The body itself is always an object. */
 const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" | "message">): string =>
   message.replace(
     path.length === 0
@@ -16,7 +16,7 @@ const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" 
     "Expected an object, actual "
   )
 
-/** The field and the rule that it breaks. An empty field stands for the request itself. */
+/** The invalid field and the rule that it breaks. An empty field stands for the request itself. */
 export const BrokenRule = { field: Schema.String, rule: Schema.String } as const
 
 export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
@@ -38,7 +38,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
     return InvalidRequest.of(field, rule)
   }
 
-  /** Does the same as `ofIssues` for a schema decoding error. */
+  /** Works like `ofIssues`, for a schema's decoding error. */
   static ofDecoding(error: ParseResult.ParseError): InvalidRequest {
     return InvalidRequest.ofIssues(ParseResult.ArrayFormatter.formatErrorSync(error))
   }

@@ -1,6 +1,6 @@
 /**
- * Builds the outline of a long JSON object from its bytes as they arrive. The outline is the object with its long members emptied. It is enough to
- * check a long response's form and to read its reported usage without storing or parsing all of it.
+ * Builds the outline of a long JSON object from its bytes as they arrive. The outline is the object without the content of its long members. It is
+ * enough to check the form of a long response and to read the reported usage, without storing or parsing the complete response.
  */
 import { quote, backslash } from "./JsonText.ts"
 
@@ -10,7 +10,7 @@ export interface LongMembers {
   readonly depth: number
 }
 
-/** The position of a long member's value in the bytes, excluding the value's first and last byte. */
+/** The position of a long member's value in the bytes, without the value's first and last byte. */
 export interface Place {
   readonly from: number
   readonly to: number
@@ -18,7 +18,7 @@ export interface Place {
 
 /** The maximum size of an outline, in bytes. */
 const outlineMax = 2 * 1024 * 1024
-/** Other members of the outermost object are also emptied if they are longer than this and the long members are in that object. */
+/** Other members of the outermost object are emptied as well if they are longer than this and the long members belong to that object. */
 const memberMax = 256 * 1024
 /** The maximum number of members that may be emptied. */
 const placesMax = 100_000
@@ -46,7 +46,7 @@ export class JsonOutline {
   private member = -1
   private before = 0
   private depth = 0
-  /** Whether each open value is an object. Emptied values are not included. */
+  /** Whether each open value is an object. Excludes emptied values. */
   private readonly objects: Array<boolean> = []
   private name = ""
   private awaitsName = false
@@ -54,7 +54,7 @@ export class JsonOutline {
   private inName = false
   /** Whether the part of the string read so far ends with an odd number of backslashes. */
   private escaped = false
-  /** The depth around the value that is being emptied; -1 if there is none. */
+  /** The depth of the object that contains the value being emptied; -1 if there is none. */
   private outside = -1
   private emptyFrom = 0
   /** Whether the value is emptied only because of its length. */
@@ -67,7 +67,7 @@ export class JsonOutline {
 
   /** Processes the next chunk. */
   take(chunk: Buffer): void {
-    /** The start of the bytes that belong to the outline. */
+    /** The start of the chunk's bytes that belong to the outline. */
     let from = this.outside === -1 ? 0 : -1
     for (let at = 0; at < chunk.length && !this.failed; at++) {
       if (this.inString) {
@@ -102,12 +102,12 @@ export class JsonOutline {
     this.before += chunk.length
   }
 
-  /** The outline's bytes, which may not be valid JSON. */
+  /** Returns the outline's bytes, which may not be valid JSON. */
   get bytes(): Buffer {
     return Buffer.concat(this.pieces)
   }
 
-  /** The parsed outline, after all bytes were read; `undefined` if they are not a JSON object or the outline is too long. */
+  /** Returns the parsed outline, after all bytes have been read. Returns `undefined` if they are not a JSON object or the outline is too long. */
   get value(): Readonly<Record<string, unknown>> | undefined {
     if (this.failed || this.depth !== 0) return undefined
     try {
@@ -120,13 +120,13 @@ export class JsonOutline {
     }
   }
 
-  /** The positions of the emptied values, in order. */
+  /** Returns the positions of the emptied values, in order. */
   get emptied(): ReadonlyArray<Place> {
     return this.places
   }
 
   /**
-   * Skips an array or object that is being emptied, up to its end, a long string or the end of the chunk. This loop must be fast, because a vendor
+   * Skips the array or object that is being emptied, up to its end, a long string or the end of the chunk. This loop must be fast, because a vendor
    * may send megabytes of brackets.
    */
   private skip(chunk: Buffer, from: number): number {
@@ -180,7 +180,7 @@ export class JsonOutline {
     }
   }
 
-  /** Whether the value of a member that may have to be emptied begins here. */
+  /** Returns whether the value of a member that may have to be emptied begins here. */
   private beginsMember(kind: number): boolean {
     return (
       (kind === string || kind === opensObject || kind === opensList) &&
@@ -209,11 +209,11 @@ export class JsonOutline {
     this.isOther = true
   }
 
-  /** Stops emptying. Returns the position of the value's last byte, from which bytes belong to the outline again. */
+  /** Stops emptying. Returns the position of the value's last byte, where the outline resumes. */
   private endEmpty(at: number): number {
     this.outside = -1
     this.member = -1
-    // A name applies to one value.
+    // A name applies to a single value.
     this.name = ""
     if (this.isOther) {
       this.isOther = false
@@ -230,7 +230,7 @@ export class JsonOutline {
     else this.pieces.push(Buffer.from(chunk.subarray(from, to)))
   }
 
-  /** Finds the end of the string, or of the chunk if that comes first. */
+  /** Finds the end of the string, or the end of the chunk if the string does not end in it. */
   private endOfString(chunk: Buffer, from: number): number {
     let at = from
     if (this.escaped) {
@@ -254,7 +254,7 @@ export class JsonOutline {
 
 const walked = 64
 
-/** Finds the end of a short string that begins at `from`; -1 if the string is longer. */
+/** Finds the end of a short string that begins at `from`. Returns -1 if the string is longer. */
 const endOfShort = (chunk: Buffer, from: number): number => {
   const stop = Math.min(chunk.length, from + walked)
   for (let at = from; at < stop; at++) {

@@ -4,7 +4,7 @@ export const quote = 0x22
 export const backslash = 0x5c
 const walked = 64
 
-/** Finds the end of the string that begins at `from`. Short strings are walked byte by byte, and long ones are searched with `indexOf`. */
+/** Finds the end of the string that begins at `from`. Short strings are scanned byte by byte; long ones are searched with `indexOf`. */
 export const endOfString = (bytes: Buffer, from: number): number => {
   for (let at = from; at < bytes.length;) {
     for (const stop = at + walked; at < stop; at++) {
@@ -22,16 +22,15 @@ export const endOfString = (bytes: Buffer, from: number): number => {
   return bytes.length
 }
 
-/** A member's value, as bytes. */
+/** A member's value, in bytes. */
 export interface Written {
   readonly bytes: Buffer
-  /** The number of members in its objects, including repeated names. */
+  /** The number of members in the value's objects, including repeated names. */
   readonly members: number
 }
 
 /**
- * Finds the value of a member in an object's JSON. Returns `undefined` if the member is missing or repeated, or if a name that contains an escape
- * might repeat it.
+ * Finds the value of a member in an object's JSON. Returns `undefined` if the member is missing or repeated, or if an escaped name might repeat it.
  */
 export const memberOf = (json: Buffer, name: string): Written | undefined => {
   let depth = 0

@@ -1,21 +1,21 @@
 /**
- * The labels of a call: its tags and its end user. They come from the key, the headers and the body, in this order of precedence: the first
- * source that names a tag or an end user wins.
+ * The labels of a call: its tags and its end user. They are read from the key, the headers and the body, in this order of precedence. The first
+ * source that states a tag or an end user wins.
  *
  * Where the specification is silent:
- * - A call has up to 8 tags, including those of its key, with a total of at most 1,024 bytes. Names consist of 1 to 64 characters from `A-Z a-z 0-9 _
- *   . -`. Values consist of 1 to 128 printable characters, which in `X-Tags` must be ASCII and not a comma. A value may contain `=`. Spaces around a
- *   pair are ignored.
- * - In OpenAI's `metadata`, an entry is a tag if it has a valid tag name and its value is a string. Other entries are passed on without becoming
- *   tags, because vendors allow them. Too many tags, or a value that is too long, get a 400 as in `X-Tags`.
- * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word is the tag `word=true`, so an array may contain several of
- *   them.
- * - The end user is `safety_identifier`, else `user`, else Anthropic's `metadata.user_id`. An empty string names no one. A string of more than 128
- *   characters, or with control characters, is recorded as its hash (`sha256:…`), because vendors accept it. Requests for images, speech and
+ * - A call may have up to 8 tags, including those of its key, with a total of at most 1,024 bytes. A name must consist of 1 to 64 characters from
+ *   `A-Z a-z 0-9 _ . -`. A value must consist of 1 to 128 printable characters, and in `X-Tags` these must be ASCII without commas. A value may
+ *   contain `=`. Spaces around a pair are ignored.
+ * - In OpenAI's `metadata`, an entry is a tag if its name is a valid tag name and its value is a string. Other entries are passed on without becoming
+ *   tags, because vendors allow them. Too many tags or a value that is too long are refused with 400, as in `X-Tags`.
+ * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word becomes the tag `word=true`, so an array may contain several
+ *   words.
+ * - The end user is the first of `safety_identifier`, `user` and Anthropic's `metadata.user_id` that is not empty. A string with more than 128
+ *   characters or with control characters is recorded as its hash (`sha256:…`), because vendors accept such strings. Requests for images, speech and
  *   transcriptions also accept `safety_identifier` and `user`, in JSON and in forms, and do not pass them on. Claude Code writes a device, an account
- *   and a session into `metadata.user_id`; the end user is the account, or else the device.
+ *   and a session into `metadata.user_id`. The end user is then the account, or the device if there is no account.
  * - Attribution headers become tags only if they are valid tags and there is room for them. `session` is the session of Claude Code or Codex. `agent`
- *   is the agent within it, or the client's name.
+ *   is the agent within that session, or the client's name.
  */
 import { Schema } from "effect"
 import type { Caller, Labels } from "./Caller.ts"
@@ -24,9 +24,9 @@ import { InvalidRequest } from "./InvalidRequest.ts"
 export const tagsMax = 8
 const bytesMax = 1_024
 
-/** Whether a tag may have this name. `__proto__` is excluded, because a JSON object would lose it. */
+/** Returns whether a tag may have this name. `__proto__` is excluded, because a JSON object would lose it. */
 export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name) && name !== "__proto__"
-/** Whether this string is valid as a tag's value or an end user's name. */
+/** Returns whether this string is valid as a tag's value or an end user's name. */
 export const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
 
 export const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
@@ -41,7 +41,7 @@ type Tags = Map<string, string>
 
 const byName = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : 1)
 
-/** Lines of `name=value`, ascending by name. */
+/** Formats tags as lines of `name=value`, in ascending order of names. */
 export const textOf = (tags: Iterable<readonly [string, string]>): string =>
   [...tags]
     .sort(byName)
@@ -53,7 +53,7 @@ const pairOf = (line: string): readonly [string, string] => {
   return [line.slice(0, end), line.slice(end + 1)]
 }
 
-/** Whether a call can have this tag. `name=value` stands for that value, and `name` alone for any value. */
+/** Returns whether a call can have this tag. `name=value` stands for that value, and `name` alone for any value. */
 export const isTag = (tag: string): boolean => {
   if (!tag.includes("=")) return isName(tag)
   const [name, value] = pairOf(tag)
@@ -64,7 +64,7 @@ export const isTag = (tag: string): boolean => {
 export const tagsOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(text === "" ? [] : text.split("\n").map(pairOf))
 
-/** The value of a tag in stored tags; empty if they do not contain the tag. */
+/** Returns the value of a tag in stored tags, or an empty string if they do not contain the tag. */
 export const valueIn = (text: string, name: string): string => {
   const line = text.split("\n").find((one) => one.startsWith(`${name}=`))
   return line === undefined ? "" : line.slice(name.length + 1)
@@ -112,7 +112,7 @@ export const mergedWithin = (first: Labels | undefined, then: Labels): Labels =>
 
 const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
 
-/** The labelled callers derived from each caller. Equal labels return the same object, because it serves as a cache key. */
+/** The labelled callers derived from each caller. Equal labels return the same object, because the object serves as a cache key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
 const knownMax = 1_000
 
@@ -152,7 +152,7 @@ interface Headers {
 
 const tagsHeader = "X-Tags"
 
-/** Adds the labels in a request's headers to the caller. Returns the same object if there are none. */
+/** Adds the labels in a request's headers to the caller. Returns the given object if there are none. */
 export const ofHeaders = (caller: Caller, request: Headers): Caller | InvalidRequest => {
   const text = request.header("x-tags")
   const tagged = text === undefined ? caller : ofTagsHeader(caller, text)
@@ -172,7 +172,7 @@ const ofTagsHeader = (caller: Caller, text: string): Caller | InvalidRequest => 
   return labelled(caller, { tags: textOf(tags) }, tagsHeader)
 }
 
-/** Headers that name a session or an agent, most specific first. */
+/** The headers that identify a session or an agent, most specific first. */
 const attribution = {
   session: ["x-claude-code-session-id", "session-id", "session_id"],
   agent: ["x-claude-code-agent-id", "x-openai-subagent", "originator"]
@@ -197,14 +197,14 @@ const withTag = (caller: Caller, name: string, value: string): Caller => {
 
 // ---- bodies -------------------------------------------------------------------------------------------------------------
 
-/** The members of a body that can name labels. */
+/** The members of a body that can contain labels. */
 interface Labelling {
   readonly metadata?: unknown
   readonly user?: unknown
   readonly safety_identifier?: unknown
 }
 
-/** Adds the labels in a request's unvalidated body to the caller. Returns the same object if there are none. */
+/** Adds the labels in a request's unvalidated body to the caller. Returns the given object if there are none. */
 export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean, hash: Hash): Caller | InvalidRequest => {
   if (typeof body !== "object" || body === null) return caller
   const { metadata, safety_identifier, user } = body as Labelling
@@ -277,10 +277,10 @@ const anthropicUser = (metadata: { readonly user_id?: unknown }, { attribution }
   return attribution === true ? named : { end_user: named.end_user }
 }
 
-/** The format of Claude Code up to version 2.1.77: `user_<device>_account_<account>_session_<session>`. */
+/** The format used by Claude Code up to version 2.1.77: `user_<device>_account_<account>_session_<session>`. */
 const claudeCode = /^(user_[0-9a-f]{64})_account_([0-9a-f-]*)_session_([0-9a-f-]{1,64})$/
 
-/** Parses Claude Code's user and session; `undefined` if another client wrote the string. */
+/** Parses Claude Code's user and session. Returns `undefined` if another client wrote the string. */
 const ofClaudeCode = (text: string): Named | undefined => {
   const [, device = "", account = "", session] = claudeCode.exec(text) ?? []
   if (session !== undefined) return { end_user: account === "" ? device : account, session }

@@ -1,6 +1,6 @@
-/** Suggestions for a misspelled name. */
+/** Suggests similar names for a misspelled name. */
 
-/** Finds up to three similar names, best match first, by comparing pairs of letters. `least` is the minimum likeness, from 0 to 1. */
+/** Finds up to three similar names by comparing pairs of letters, best match first. `least` is the minimum similarity, from 0 to 1. */
 export const nearest = (word: string, names: ReadonlyArray<string>, least: number): ReadonlyArray<string> => {
   const wanted = pairsOf(word)
   return names
@@ -18,7 +18,7 @@ const pairsOf = (text: string): ReadonlySet<string> => {
   return new Set(Array.from(letters.slice(1), (letter, i) => `${letters[i]}${letter}`))
 }
 
-/** The Dice coefficient, from 0 to 1. */
+/** Returns the Dice coefficient of two sets, from 0 to 1. */
 const likenessOf = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
   let common = 0
   for (const pair of one) if (other.has(pair)) common++

@@ -1,36 +1,36 @@
 /**
- * Work that a service repeats, such as sending emails, expiring transfers and polling jobs. A service describes it as a `Job`, and its `layerJobs`
- * runs the job in a loop. A loop survives any failure of an iteration, including defects. It reports each iteration, so a stuck loop is visible
- * (`operations/ops/Loops`). If several nodes share a database, only one of them runs the loop (`Leadership`). Iterations on two nodes may still
- * overlap, so the conditions in their statements must keep work from being done twice.
+ * Work that a service repeats, such as sending emails, expiring transfers and polling jobs. A service describes the work as a `Job`, and its
+ * `layerJobs` runs the job in a loop. The loop continues after a failed iteration, even after a defect. It reports every iteration, so a stuck loop
+ * is visible (`operations/ops/Loops`). If several nodes share a database, only one of them runs the loop (`Leadership`). Iterations on two nodes may
+ * still overlap, so the conditions in their statements must keep them from doing the work twice.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
 
-/** A loop's report. The listener adds times. */
+/** A loop's report. The observer adds the times. */
 export type LoopEvent =
   | { readonly _tag: "Began" }
-  /** The iteration ended. The loop now waits for `pause_ms`, or until it is woken if that is `undefined`. */
+  /** The iteration ended. The loop now waits for `pause_ms`. If that is `undefined`, it waits until it is woken. */
   | { readonly _tag: "Turned"; readonly failed: boolean; readonly pause_ms: number | undefined }
-  /** The loop has stopped although its scope is open. */
+  /** The loop has stopped although its scope is still open. */
   | { readonly _tag: "Stopped" }
   /** The loop should not run here, because its scope was closed or another node runs it. */
   | { readonly _tag: "Ended" }
 
 export type LoopListener = (loop: string, event: LoopEvent) => void
 
-/** Listens to every loop, by name. Loops call it at the start and end of each iteration, so it must return immediately. */
+/** Observes every loop, by name. Loops call it at the start and end of each iteration, so it must return immediately. */
 export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/kernel/LoopObserver", {
   defaultValue: (): LoopListener => () => {}
 }) {}
 
 /**
- * Starts a job's next iteration early: now, or right after the current one. A call before the loop runs takes effect in its first pause.
- * Several calls before an iteration start only one.
+ * A handle that starts a job's next iteration early: immediately, or right after the current iteration. A call before the loop runs takes effect in
+ * the loop's first pause. Several calls before an iteration start only one iteration.
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>
-  /** Does the same as `wake`, for code that is not an effect. */
+  /** Works like `wake`, for code outside an effect. */
   readonly wakeNow: () => void
   /** Waits for the next wake-up. */
   readonly woken: Effect.Effect<void>
@@ -42,7 +42,7 @@ export const waker: Effect.Effect<Waker> = Effect.map(Queue.dropping<void>(1), (
 })
 
 export interface LeadershipContract {
-  /** Whether this node is the leader, which runs loops for all nodes. */
+  /** Returns whether this node is the leader, the node that runs the loops for all nodes. */
   readonly leads: () => boolean
   /** Waits until this node leads. */
   readonly gained: Effect.Effect<void>
@@ -52,18 +52,18 @@ export interface LeadershipContract {
   readonly onWake: (loop: string, wake: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Decides which of several nodes runs the loops; `undefined` for a single process. */
+/** Decides which node runs the loops; `undefined` for a single process. */
 export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel/Leadership", {
   defaultValue: (): LeadershipContract | undefined => undefined
 }) {}
 
-/** Services of this process that were replaced. They have stopped their loops and are finishing their open work (`app/Deployment`). */
+/** Services of this process that were replaced. Their loops have stopped, and they are finishing their open work (`app/Deployment`). */
 export interface HandoversContract {
-  /** Calls `takeOver` when such services have finished. */
+  /** Calls `takeOver` once replaced services have finished. */
   readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Notifies loops about handed-over work; `undefined` if services are never replaced. */
+/** Notifies loops of work that was handed over; `undefined` if services are never replaced. */
 export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/Handovers", {
   defaultValue: (): HandoversContract | undefined => undefined
 }) {}
@@ -72,27 +72,27 @@ export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/H
 export interface Job {
   /** The name in logs and metrics, such as `outbox`. */
   readonly name: string
-  /** Does the work that is due, in one iteration. Returns the pause before the next one; `undefined` waits until the job is woken. */
+  /** Does the work that is due, in one iteration. Returns the pause before the next iteration, or `undefined` to wait until the job is woken. */
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
-  /** Starts iterations early; absent if nothing wakes the job between its pauses. */
+  /** Starts iterations early. Absent if nothing wakes the job during a pause. */
   readonly waker?: Waker
-  /** Whether every node runs the job, because it concerns the node's memory or any node may do the work first. */
+  /** Whether every node runs the job, either because it concerns the node's own memory or because any node may do the work first. */
   readonly everywhere?: boolean
   /**
-   * Loads work that others have begun. For the work of other nodes, it runs before a new leader's first iteration and whenever another node wakes the
-   * job. For the work of replaced services, it runs before the first iteration and once those services have finished.
+   * Loads work that others have begun. For work of other nodes, it runs before a new leader's first iteration and whenever another node wakes the
+   * job. For work of replaced services, it runs before the first iteration and once those services have finished.
    */
   readonly takeOver?: Effect.Effect<unknown, unknown>
 }
 
-/** The pause after a failed iteration, in milliseconds. It doubles from the first value to the last. */
+/** The pause after a failed iteration, in milliseconds. It doubles with each failure, from the first value up to the last. */
 const pauseFirst = 1_000
 const pauseLast = 5_000
 
-/** The shortest pause between two wake-ups that a node sends to the leader. */
+/** The minimum pause between two wake-ups that a node sends to the leader. */
 const wakePause = Duration.seconds(1)
 
-/** Registers `takeOver` for the work of other nodes and replaced services. Returns whether such work can exist. */
+/** Registers `takeOver` for the work of other nodes and of replaced services. Returns whether such work can exist. */
 const followed = Effect.fnUntraced(function* (
   { name, waker }: Job,
   leadership: LeadershipContract | undefined,
@@ -119,7 +119,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
       waker?.wakeNow()
     })
 
-    /** Waits until this node leads. Meanwhile it forwards local wake-ups to the leader. */
+    /** Waits until this node leads. Until then, it forwards local wake-ups to the leader. */
     const follow =
       leadership === undefined
         ? Effect.void
@@ -158,10 +158,11 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
       if (Cause.isInterruptedOnly(exit.cause)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
       const pause = Math.min(pauseLast, pauseFirst * 2 ** failures++)
       observe(name, { _tag: "Turned", failed: true, pause_ms: pause })
-      yield* Effect.logError(`a turn of the loop failed and is retried in ${pause / 1_000} s`, exit.cause).pipe(
-        Effect.annotateLogs("loop", name)
-      )
-      // Wake-ups do not shorten this pause. Otherwise a failing iteration would be retried at their rate.
+      yield* Effect.logError(
+        `an iteration of the loop failed and will be retried in ${pause / 1_000} s`,
+        exit.cause
+      ).pipe(Effect.annotateLogs("loop", name))
+      // Wake-ups do not shorten this pause. Otherwise, a failing iteration would be retried as often as the job is woken.
       return yield* Effect.sleep(pause)
     })
 

@@ -1,4 +1,4 @@
-/** Limits an account's requests per calendar minute. Each process keeps its own counters in memory. */
+/** Limits an account's requests per calendar minute. Each process counts them in its own memory. */
 const minute = 60_000
 
 export class MinuteLimit {
@@ -10,7 +10,7 @@ export class MinuteLimit {
     this.most = most
   }
 
-  /** Counts a request. If the account has exceeded its limit for this minute, returns the number of seconds to wait. */
+  /** Counts a request. Returns the number of seconds to wait if the account has exceeded its limit for this minute. */
   take(account: string, now: number): number | undefined {
     const period = Math.floor(now / minute)
     if (period !== this.current) {

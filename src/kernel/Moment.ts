@@ -1,10 +1,10 @@
-/** Instants. In code and rows they are whole milliseconds since 1970, and on the wire ISO 8601 in UTC with milliseconds. */
+/** Instants. In code and rows, they are whole milliseconds since 1970. On the wire, they are ISO 8601 in UTC, with milliseconds. */
 import { ParseResult, Schema } from "effect"
 
-// RFC 3339 requires a date, a time with seconds and an offset. A bare date means the start of that day in UTC.
+// RFC 3339 requires a date, a time with seconds, and an offset. A bare date means the start of that day in UTC.
 const pattern = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?$/
 
-/** Parses an RFC 3339 string; `undefined` if it is not a valid instant (for example, 30 February). */
+/** Parses an RFC 3339 string. Returns `undefined` if it is not a valid instant (for example, 30 February). */
 export const parse = (text: string): number | undefined => {
   const match = pattern.exec(text)
   if (match === null) return undefined
@@ -20,7 +20,7 @@ export const toDate = (millis: number): Date => new Date(millis)
 
 export const toIso = (millis: number): string => toDate(millis).toISOString()
 
-/** The UTC day: `2026-03-01`. */
+/** Formats the instant's UTC day: `2026-03-01`. */
 export const toDay = (millis: number): string => toIso(millis).slice(0, 10)
 
 /** An instant on the wire. */
@@ -38,7 +38,7 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
 export const day = 86_400_000
 export const hour = 3_600_000
 
-/** The last requested calendar month. It is cached because nearly all instants fall in the same month and creating a `Date` is expensive. */
+/** The calendar month of the last lookup. It is cached because nearly all instants fall in the same month and creating a `Date` is expensive. */
 let month = { start: 0, end: 0 }
 
 const monthAround = (millis: number): typeof month => {
@@ -49,8 +49,8 @@ const monthAround = (millis: number): typeof month => {
   return month
 }
 
-/** The start of the calendar month after the instant, in UTC. */
+/** Returns the start of the calendar month after the instant, in UTC. */
 export const nextMonthOf = (millis: number): number => monthAround(millis).end
 
-/** The start of the instant's calendar month, in UTC. */
+/** Returns the start of the instant's calendar month, in UTC. */
 export const monthOf = (millis: number): number => monthAround(millis).start

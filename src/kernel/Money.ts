@@ -1,10 +1,10 @@
 /**
- * Money as exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), converted to and from decimal literals on the wire and text in database rows.
- * Every `bigint` in this code base is money or a unit price (`Price`).
+ * Money as exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD). They are converted to and from decimal literals on the wire and text in database
+ * rows. Every `bigint` in this code base is money or a unit price (`Price`).
  *
  * Where the specification is silent:
  * - Money appears as a JSON number with all its digits. An amount that a double cannot represent (above 8 million USD) is held as a `kernel/Decimal`
- *   until `http/transport/Json` or `http/transport/Reply` writes it. In a request, such a number is read from its literal.
+ *   until `http/transport/Json` or `http/transport/Reply` writes it. In a request, a number of this size is read from its literal.
  */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
@@ -13,7 +13,7 @@ import { Decimal } from "./Decimal.ts"
 export type Nano = bigint
 
 export const usd: Nano = 1_000_000_000n
-/** A cent, in nano-USD. */
+/** One cent, in nano-USD. */
 export const cent: Nano = usd / 100n
 
 /** The maximum amount in the books: 10^9 USD. */
@@ -22,8 +22,8 @@ export const amountMax: Nano = 1_000_000_000n * usd
 const literal = /^([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/
 
 /**
- * Parses a decimal literal as an integer of 10^-`places` and rounds further digits half-up (away from zero). Returns `undefined` if the string is not
- * a decimal literal.
+ * Parses a decimal literal as an integer of 10^-`places`. Further digits are rounded half-up (away from zero). Returns `undefined` if the string is
+ * not a decimal literal.
  */
 export const fromDecimal = (text: string, places: number): bigint | undefined => {
   const match = literal.exec(text)
@@ -31,7 +31,7 @@ export const fromDecimal = (text: string, places: number): bigint | undefined =>
   const [, sign, whole = "0", fraction = "", exponent = "0"] = match
   const digits = BigInt(whole + fraction)
   const shift = places - fraction.length + Number(exponent)
-  // A literal this small is zero.
+  // A number this small is zero.
   if (shift < -400) return 0n
   if (shift > 400) return digits === 0n ? 0n : undefined
   const magnitude = shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfUp(digits, 10n ** BigInt(-shift))
@@ -52,7 +52,8 @@ export const toDecimal = (amount: Nano): string => {
 const doubleMax: Nano = 8_388_608n * usd
 
 /**
- * Converts the amount to a JSON number in USD with all its digits: a double if that is exact (always up to 8 million USD), otherwise a `Decimal`.
+ * Converts the amount to a JSON number in USD with all its digits. The result is a double if a double is exact (always up to 8 million USD),
+ * otherwise a `Decimal`.
  */
 export const toJson = (amount: Nano): number | Decimal => {
   if (amount > -doubleMax && amount < doubleMax) return Number(amount) / 1e9
@@ -60,7 +61,7 @@ export const toJson = (amount: Nano): number | Decimal => {
   return String(Number(literal)) === literal ? Number(literal) : new Decimal(literal)
 }
 
-/** Money on the wire, as a JSON number in USD. It is read from its decimal literal and rounded half-up to nano-USD. */
+/** Money on the wire: a JSON number in USD. It is read from its decimal literal and rounded half-up to nano-USD. */
 export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
   Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
     message: () => ({ message: "a number", override: true })
@@ -78,5 +79,5 @@ export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail
   }
 ).annotations({ identifier: "Usd", jsonSchema: { type: "number", description: "USD; 1 credit = 1 USD" } })
 
-/** Reads money from a row. The column is selected as `CAST(column AS TEXT)`, because a driver's number would lose digits above 2^53. */
+/** Reads money from a row. The column must be selected as `CAST(column AS TEXT)`, because a driver's number would lose digits above 2^53. */
 export const fromRow = (text: string): Nano => BigInt(text)

@@ -1,11 +1,11 @@
-/** Pagination: a `page` number from 1, a `per_page` count up to a maximum, and the paginated result. */
+/** Pagination: a `page` number from 1, a `per_page` count up to a maximum, and the resulting page. */
 import { ParseResult, Schema } from "effect"
 
 /** The maximum number of records per page, and the default. */
 export const perPageMax = 200
 export const perPageDefault = 50
 
-/** A positive whole number in a query. */
+/** Creates the schema of a positive whole number in a query. */
 export const positive = (description: string) =>
   Schema.transformOrFail(Schema.String.annotations({ description }), Schema.Int, {
     strict: true,
@@ -16,7 +16,7 @@ export const positive = (description: string) =>
     encode: (number) => ParseResult.succeed(String(number))
   })
 
-/** The query of a paginated route. A larger `per_page` is reduced to the maximum. */
+/** The query of a paginated route. A `per_page` above the maximum is reduced to the maximum. */
 export const PageQuery = {
   page: Schema.optionalWith(positive("The number of the page, from 1"), { default: () => 1 }),
   per_page: Schema.optionalWith(
@@ -35,7 +35,7 @@ export interface PageOf {
   readonly per_page: number
 }
 
-/** The schema of a page of records. */
+/** Creates the schema of a page of records. */
 export const Paginated = <A, I, R>(record: Schema.Schema<A, I, R>) =>
   Schema.Struct({
     page: Schema.Int,

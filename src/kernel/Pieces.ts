@@ -1,5 +1,5 @@
 /**
- * Splits long work on the main thread into slices, so that other work waits for at most one slice. If it needs to, other work gets as much time as
+ * Splits long work on the main thread into slices, so that other work waits for at most one slice. If other work needs it, it gets as much time as
  * the slices.
  */
 import { Effect } from "effect"
@@ -13,11 +13,11 @@ export interface Range {
 /** The number of records per slice. A slice of this size takes a millisecond or two. */
 export const pieceSize = 2048
 
-/** Reads a range slice by slice, in order, with a `turn` before each slice except the first. */
+/** Reads a range slice by slice, in order. It calls `turn` before every slice except the first. */
 export const inPieces = <A, E>(range: Range, read: (piece: Range) => Effect.Effect<A, E>, size = pieceSize) =>
   allInPieces([range], read, size)
 
-/** Reads several ranges slice by slice, in order, with a `turn` before each slice except the first. */
+/** Reads several ranges slice by slice, in order. It calls `turn` before every slice except the first. */
 export const allInPieces = <R extends Range, A, E>(
   ranges: ReadonlyArray<R>,
   read: (piece: R) => Effect.Effect<A, E>,
@@ -36,36 +36,36 @@ export const allInPieces = <R extends Range, A, E>(
 
 // ---- turns ----------------------------------------------------------------------------------------------------------------------
 
-/** The milliseconds that the event loop of this thread was active and idle. */
+/** The time that this thread's event loop was active and idle, in milliseconds. */
 interface LoopTime {
   readonly active: number
   readonly idle: number
 }
 
-/** The event loop's time so far, or since an earlier reading. The cast is needed because the compiler uses browser types. */
+/** Returns the event loop's total time, or its time since an earlier reading. The cast is needed because the compiler uses browser types. */
 const loopTime = (performance as unknown as { readonly eventLoopUtilization: (since?: LoopTime) => LoopTime })
   .eventLoopUtilization
 
 const waiting: Array<() => void> = []
-/** Whether the next slice is scheduled, by an immediate or a timer. */
+/** Whether an immediate or a timer is scheduled for the next slice. */
 let scheduled = false
 
-/** How long slices have run since other work last got its share, in milliseconds. */
+/** How long slices have run since other work last received its share, in milliseconds. */
 let owed = 0
-/** How long slices must run before a pause, in milliseconds. A shorter run is not worth one, because a pause lasts at least a millisecond. */
+/** The time that slices must have run before they pause, in milliseconds. A shorter run does not justify a pause of at least a millisecond. */
 const owedLeast = 4
-/** The most time counted for a slice. A longer slice was only waiting, for a disk or in a stopped process, and needs no extra pause. */
+/** The most time counted for a slice, in milliseconds. A longer slice only waited, for a disk or in a stopped process, and needs no extra pause. */
 const owedMost = 250
-/** The share of the owed time that other work always gets, which shows whether it needs more. */
+/** The share of the owed time that other work always receives. Its use of this time shows whether it needs more. */
 const restLeast = 1 / 4
 let began = 0
 /** The event loop's time when the last slice ended. */
 let ended = loopTime()
 
 /**
- * Yields to all other work. All split work together runs only one slice between two polls of the sockets, so tasks alternate. A call needs several
- * polls, so after a slice, other work gets a quarter of the slice's time, or all of it as long as it uses more than half of what it gets. Effect's
- * `yieldNow` would continue before the event loop polls the sockets.
+ * Yields to all other work. All split work together runs only one slice between two polls of the sockets, so its tasks alternate. A call needs
+ * several polls. After a slice, other work therefore receives a quarter of the slice's time, or all of it while it uses more than half of its share.
+ * Effect's `yieldNow` would continue before the event loop polls the sockets.
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))
@@ -75,7 +75,7 @@ export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
 const schedule = (): void => {
   scheduled = true
   if (isOwed()) return void setTimeout(schedule, 1)
-  // Both run in the same iteration of the event loop, with only the slice in between.
+  // Both run in the same iteration of the event loop, with only the slice between them.
   setImmediate(begin)
   setImmediate(end)
 }

@@ -1,6 +1,6 @@
 /**
- * Unit prices. They are exact integers of 10^-18 USD, because a price such as 37.5 nano-USD per token is finer than money. A charge is summed
- * exactly, then rounded half-up to nano-USD once.
+ * Unit prices. They are exact integers of 10^-18 USD, because a price such as 37.5 nano-USD per token is finer than money. A charge is summed exactly
+ * and then rounded once, half-up to nano-USD.
  */
 import { ParseResult, Schema } from "effect"
 import { divideHalfUp, fromDecimal } from "./Money.ts"
@@ -11,7 +11,7 @@ export type UnitPrice = bigint & { readonly UnitPrice: unique symbol }
 
 const attoInNano = 1_000_000_000n
 
-/** A number of units at a price. `units` is an integer count of tokens, characters, images or milliseconds. */
+/** A number of units at a price. `units` is a whole number of tokens, characters, images or milliseconds. */
 export interface Line {
   readonly units: number
   readonly price: UnitPrice
@@ -24,7 +24,7 @@ export const charge = (lines: ReadonlyArray<Line>): Nano => {
   return divideHalfUp(atto, attoInNano)
 }
 
-/** The number of units that `amount` buys at the price; `Infinity` if they are free or the count exceeds a safe integer. */
+/** Returns the number of units that `amount` buys at the price, or `Infinity` if they are free or the number exceeds a safe integer. */
 export const affordable = (amount: Nano, price: UnitPrice): number => {
   const units = price === 0n ? undefined : (amount * attoInNano) / price
   return units === undefined || units > BigInt(Number.MAX_SAFE_INTEGER) - 1n ? Number.POSITIVE_INFINITY : Number(units)
@@ -36,7 +36,10 @@ export const toDecimal = (price: UnitPrice): string => {
   return `${price / 10n ** 18n}${fraction === "" ? "" : `.${fraction}`}`
 }
 
-/** A price in the configuration, written as a decimal string or number of USD per `units` units. It is exact to 10^-18 USD per unit. */
+/**
+ * Creates the schema of a price in the configuration. The price is a decimal string or number of USD per `units` units and is exact to 10^-18 USD per
+ * unit.
+ */
 export const UsdPer = (units: 1 | 1_000 | 1_000_000): Schema.Schema<UnitPrice, string | number> => {
   const places = 18 - String(units).length + 1
   return Schema.transformOrFail(

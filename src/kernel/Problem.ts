@@ -1,5 +1,5 @@
 /**
- * Declares a refusal in one place, as a `Schema.TaggedError` that carries its data and its HTTP form. The schema encodes to the body `{ error, code?,
+ * Declares a refusal in one place, as a `Schema.TaggedError` with its data and its HTTP form. The schema encodes to the body `{ error, code?,
  * details? }` and is annotated with the status, so a contract can refer to the class itself.
  *
  *     export class TransferNotPending extends Problem<TransferNotPending>()("TransferNotPending", {
@@ -24,7 +24,7 @@ export interface ProblemBody {
   readonly details?: { readonly [key: string]: unknown }
 }
 
-/** Optional values of an instance, in addition to its fields. */
+/** Optional values of an instance, besides its fields. */
 export interface ProblemWords {
   /** Overrides the error text of the class. */
   readonly message?: string
@@ -40,7 +40,7 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined
-  /** Its response headers, by lower-case name. */
+  /** The response headers, by lower-case name. */
   readonly headers: { readonly [name: string]: string }
 }
 
@@ -59,18 +59,18 @@ export interface ProblemClass<Self, Tag extends string, Fields extends Schema.St
   readonly declared: Declared<Fields>
 }
 
-/** The declaration that all instances of a class share. */
+/** The declaration shared by all instances of a class. */
 export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
   readonly code?: string
-  /** Matches the instances' own error texts. Without a code, a client recognizes the problem by its status and text. */
+  /** Matches the error texts that instances set. Without a code, a client recognizes the problem by its status and text. */
   readonly like?: RegExp
-  /** The data of an instance. It is encoded as `details`, unless `details` is declared. */
+  /** The data of an instance. It is encoded as `details` unless `details` is declared. */
   readonly fields?: Fields
   /**
-   * How `details` is produced: a schema that converts the fields, or one object for all instances. An empty object is omitted. If it is an object,
-   * the fields are not sent, so an instance decoded from the body has only the fields with a constructor default.
+   * How `details` is produced: by a schema that converts the fields, or as one object for all instances. An empty object is omitted. If `details` is
+   * an object, the fields are not sent. An instance decoded from the body then has only the fields with a constructor default.
    */
   readonly details?: { readonly [key: string]: unknown } | Schema.Schema.AnyNoContext
   readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
@@ -79,7 +79,7 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
 /** The member names that every instance already uses. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
-/** Turns a field with a reserved name into a type error. The compiler shows the text of the impossible property. */
+/** A type error for a field with a reserved name. The compiler shows the text of the impossible property. */
 type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
   ? unknown
   : {
@@ -90,7 +90,7 @@ type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
 
 const marker = Symbol.for("tollgate/Problem")
 
-/** Whether a value is an instance of a problem class. */
+/** Returns whether a value is an instance of a problem class. */
 export const isProblem = (value: unknown): value is ProblemInstance<string> =>
   typeof value === "object" && value !== null && marker in value
 
@@ -143,8 +143,7 @@ export const Problem =
     interface Instance extends ProblemInstance<Tag> {
       readonly message: string
     }
-    // Skip validation, because the types check the fields and a refusal must not turn into a defect.
-    // @effect-diagnostics-next-line classSelfMismatch:off -- instances belong to the class that extends this one
+    // Skip validation: the types check the fields, and a refusal must not turn into a defect.
     class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
       // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the declared text is the default
       constructor(words: ProblemWords = {}) {
@@ -176,7 +175,7 @@ export const Problem =
       details: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
     }).annotations({ identifier: `${tag}Body`, description: error }) as unknown as Schema.Schema<ProblemBody>
 
-    /** Each class gets its own schema, so a subclass decodes to its own instances. */
+    /** Each class gets its own schema, so that a subclass decodes to its own instances. */
     const schemas = new WeakMap<object, Schema.Schema<Instance, ProblemBody>>()
     const schemaOf = (self: typeof Base): Schema.Schema<Instance, ProblemBody> => {
       let schema = schemas.get(self)

@@ -1,15 +1,13 @@
 /**
- * Waits for external work that may be charged. If the waiting fiber is interrupted, the work continues so that the books can record its outcome. A
- * call that is read `ToItsEnd` runs until it is done. Any other call is aborted after `readOnFor`.
+ * Waits for external work that may be charged. If the waiting fiber is interrupted, the work continues so that the books can record its outcome. With
+ * `ToItsEnd`, it continues until it is done. Otherwise, it is aborted after `readOnFor`.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 
-/**
- * How long reading continues, in milliseconds, for a stream after its caller has disconnected, or for any call after its host has begun to close.
- */
+/** How long reading continues, in milliseconds, for a stream after its caller has disconnected and for any call after its host has begun to close. */
 export const readOnFor = 10_000
 
-/** Calls that are read to the end after their caller has disconnected. When the host begins to close, they get another `readOnFor`. */
+/** The calls that are read to the end after their caller has disconnected. When the host begins to close, they get another `readOnFor`. */
 export class ToItsEnd {
   private closing = false
   private readonly works = new Set<() => void>()
@@ -28,7 +26,7 @@ export class ToItsEnd {
     }
   }
 
-  /** Call this when the host begins to close. */
+  /** Starts the time limit. Call this when the host begins to close. */
   close(): void {
     this.closing = true
     for (const begin of this.works) begin()
@@ -42,10 +40,10 @@ export type ReadsOn = ToItsEnd | boolean
 /** Added to the interruptors if the work had not started. */
 const notStarted = FiberId.runtime(-1, 0)
 
-/** Whether a call was interrupted before its work started, in which case no upstream received a request. */
+/** Returns whether a call was interrupted before its work started. In that case, no upstream received a request. */
 export const isNotStarted = (cause: Cause.Cause<unknown>): boolean => HashSet.has(Cause.interruptors(cause), notStarted)
 
-/** A piece of external work, with its outcome, its waiting caller and a function to abort it. */
+/** A piece of external work, with its outcome, its waiting caller and a function that aborts it. */
 export class Work<A, E> {
   private begun = false
   private aborted = false
@@ -59,7 +57,7 @@ export class Work<A, E> {
     this.reads_on = reads_on
   }
 
-  /** Call this once the work can be aborted. */
+  /** Sets the function that aborts the work. Call this once the work can be aborted. */
   started(stop: () => void): void {
     this.stop = stop
     if (this.aborted) stop()
@@ -73,7 +71,7 @@ export class Work<A, E> {
     this.waiter?.(outcome)
   }
 
-  /** Whether the work was aborted without an outcome, because its caller had disconnected. */
+  /** Returns whether the work was aborted without an outcome, because its caller had disconnected. */
   get isLeft(): boolean {
     return this.aborted && this.outcome === undefined
   }
@@ -93,8 +91,8 @@ export class Work<A, E> {
 
   /**
    * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. An interruption cancels work that has
-   * not `started`. Otherwise reading continues, and the result is the outcome if that succeeds, or else the interruption. Work that was `started`
-   * before this call continues even if the caller has already disconnected.
+   * not `started`. Otherwise, reading continues, and the result is the outcome if the work succeeds, or the interruption if it fails. Work that
+   * `started` before this call continues even if the caller has already disconnected.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
     if (this.stop !== undefined) {
@@ -125,7 +123,7 @@ export class Work<A, E> {
     const { reads_on } = this
     if (this.stop === undefined || reads_on === false) {
       const started = this.stop !== undefined
-      // Cancel work that has not started, such as a request that is still connecting.
+      // Cancel work that has not started, for example while the request is still connecting.
       this.abort()
       return Effect.failCause(started ? cause : Cause.parallel(cause, Cause.interrupt(notStarted)))
     }

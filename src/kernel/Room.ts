@@ -2,18 +2,18 @@
 export interface Room {
   /** The number of bytes in use. */
   readonly held: number
-  /** Reserves bytes before the request to an upstream. Returns `false` while other responses for the same account wait for bytes. */
+  /** Reserves bytes before the request to an upstream. Returns `false` while other responses for the account are waiting for bytes. */
   readonly reserve: (bytes: number) => boolean
   /** Takes additional bytes. Returns whether the budget had enough. */
   readonly take: (bytes: number) => boolean
   /**
    * Raises the share to a total of `bytes` in one step, so that two responses never wait for each other. Returns `undefined` if the bytes are
-   * available now. Otherwise it calls `then` with the result later, and returns a function that cancels the wait.
+   * available now. Otherwise, it calls `then` with the result later and returns a function that cancels the wait.
    */
   readonly claim: (bytes: number, then: (granted: boolean) => void) => (() => void) | undefined
   /** Sets the share to this many bytes, even if that exceeds the budget. */
   readonly become: (bytes: number) => void
 }
 
-/** Bytes reserved for a response of unknown length. Most responses are shorter. */
+/** The bytes reserved for a response of unknown length. Most responses are shorter. */
 export const usualAnswer = 16 * 1024

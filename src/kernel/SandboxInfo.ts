@@ -1,10 +1,10 @@
-/** The URLs of the sandbox's simulated services. Other deployments do not have them. */
+/** The URLs of the sandbox's simulated services. They exist only in a sandbox. */
 import { Context, Schema } from "effect"
 
 export const SandboxInfo = Schema.Struct({
   /** The OpenID Connect issuer. `POST {issuer}/token` signs in any address. */
   issuer: Schema.String,
-  /** The URL of the levers for faults, the clock, calls and credit. */
+  /** The URL of the levers that control faults, the clock, calls and credit. */
   control: Schema.String,
   client_id: Schema.String,
   service_client_id: Schema.String,

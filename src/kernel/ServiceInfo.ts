@@ -1,13 +1,13 @@
-/** Identifies the deployment: `service_name` and `public_url` from the configuration file, and the prefix of its API keys. */
+/** The facts that identify the deployment: `service_name` and `public_url` from the configuration file, and the prefix of its API keys. */
 import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
 export interface ServiceFacts {
   /** The name shown to users. */
   readonly service_name: string
-  /** The prefix of API keys. It consists of letters and digits. */
+  /** The prefix of API keys. It must consist of letters and digits. */
   readonly key_prefix: string
-  /** The public URL of the service, without a trailing slash. Links in emails begin with it, and tokens name it as their issuer. */
+  /** The service's public URL, without a trailing slash. Links in emails begin with it, and tokens state it as their issuer. */
   readonly public_url: string
 }
 
@@ -17,14 +17,14 @@ export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<Serv
 }
 
 /**
- * The base path of the routes as a browser sees it, without a trailing slash and independent of the host name. If a proxy strips a path prefix,
- * `public_url` contains that prefix. `prefix` is the path at which a server mounts the service.
+ * Returns the base path of the routes as a browser sees it, without a host name or trailing slash. If a proxy strips a path prefix, `public_url`
+ * contains that prefix. `prefix` is the path at which a server mounts the service.
  */
 export const pathTo = (prefix: string, public_url: string): string =>
   new URL(public_url).pathname.replace(/\/+$/, "") || prefix
 
 export const fields = {
   service_name: Schema.optional(NonEmpty),
-  /** The public URL of the service. Links in emails begin with it. */
+  /** The service's public URL. Links in emails begin with it. */
   public_url: Schema.optional(Address)
 }

@@ -1,12 +1,12 @@
 /**
  * Building blocks for a deployment's settings: configuration values with their rules, secrets from the environment, and the error for an invalid
- * configuration. Each folder declares its part of the file in its `Settings.ts`.
+ * configuration. Each room declares its part of the file in its `Settings.ts`.
  */
 import { Config, Effect, ParseResult, Schema } from "effect"
 import type { Redacted } from "effect"
 import { fromDecimal } from "./Money.ts"
 
-/** A fault in the configuration, described for the operator. */
+/** An error in the configuration, described for the operator. */
 export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
 
 export const NonEmpty = Schema.NonEmptyString.annotations({
@@ -21,7 +21,7 @@ export const Address = Schema.String.pipe(
 
 export const Count = Schema.Int.pipe(Schema.positive({ message: () => "a positive whole number" }))
 
-/** A duration, written in the file as whole seconds and read as milliseconds. */
+/** A duration, written in the file in whole seconds and read as milliseconds. */
 export const Seconds = Schema.transform(Count, Schema.Int, {
   strict: true,
   decode: (seconds) => seconds * 1_000,
@@ -30,7 +30,7 @@ export const Seconds = Schema.transform(Count, Schema.Int, {
 
 const factorRule = "a decimal number above zero"
 
-/** A factor, written in the file as a decimal and read as millionths. */
+/** A factor, written in the file as a decimal number and read as millionths. */
 export const Factor = Schema.transformOrFail(
   Schema.Union(Schema.String, Schema.JsonNumber),
   Schema.BigIntFromSelf.pipe(Schema.positiveBigInt({ message: () => factorRule })),
@@ -47,7 +47,7 @@ export const Factor = Schema.transformOrFail(
 )
 
 const readOnly = (ast: ParseResult.Forbidden["ast"], value: unknown) =>
-  ParseResult.fail(new ParseResult.Forbidden(ast, value, "settings are only read"))
+  ParseResult.fail(new ParseResult.Forbidden(ast, value, "settings cannot be encoded"))
 
 /** Converts an entry of the file to the form that the service uses. */
 export const readAs = <A, I, B extends object>(
@@ -64,7 +64,7 @@ export const readAs = <A, I, B extends object>(
     }
   )
 
-/** An array of entries with distinct ids, none of them `reserved`. */
+/** Creates the schema of an array of entries with distinct ids, none of them `reserved`. */
 export const distinct = <A extends { readonly id: string }, I>(
   entry: Schema.Schema<A, I>,
   reserved: ReadonlyArray<string> = []
@@ -84,8 +84,8 @@ export const distinct = <A extends { readonly id: string }, I>(
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
- * Reads the secret from the environment variable that `entry` names; `undefined` if `entry` names none. The error repeats the name only if it looks
- * like a variable's, because it may be the secret itself.
+ * Reads the secret from the environment variable that `entry` names. Returns `undefined` if `entry` names none. The error repeats the name only if it
+ * looks like the name of a variable, because it may be the secret itself.
  */
 export const secretOf = (
   entry: string,
@@ -94,6 +94,6 @@ export const secretOf = (
   if (variable === undefined) return Effect.succeed(undefined)
   const message = variableName.test(variable)
     ? `${entry}: the environment variable ${variable} is not set`
-    : `${entry}: names no environment variable that is set; write the variable's name here, not the secret itself`
+    : `${entry}: must be the name of an environment variable that is set, not the secret itself`
   return Effect.mapError(Config.redacted(variable), () => new ConfigProblem({ message }))
 }

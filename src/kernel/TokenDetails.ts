@@ -1,6 +1,6 @@
 /**
- * The kinds of tokens that vendors bill separately. A token has at most one kind, so cached audio counts neither as cached tokens nor as prompt
- * audio.
+ * The kinds of tokens that vendors bill separately. A token belongs to at most one kind, so cached audio counts neither as cached tokens nor as
+ * prompt audio.
  */
 
 /** Kinds of prompt tokens. */
@@ -9,7 +9,7 @@ export const promptDetails = [
   "cached_audio_tokens",
   /** Other tokens read from the cache. */
   "cached_tokens",
-  /** Tokens written to the cache for the vendor's default time. */
+  /** Tokens written to the cache for the vendor's default lifetime. */
   "cache_write_tokens",
   /** Tokens written to the cache for an hour. */
   "cache_write_1h_tokens",
@@ -23,5 +23,5 @@ export const completionDetails = ["reasoning_tokens", "completion_audio_tokens",
 export const detailNames = [...promptDetails, ...completionDetails] as const
 export type TokenDetail = (typeof detailNames)[number]
 
-/** The number of tokens by kind. A missing kind means 0. */
+/** The number of tokens of each kind. A missing kind means 0. */
 export type TokenDetails = { readonly [Name in TokenDetail]?: number }

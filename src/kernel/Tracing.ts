@@ -1,4 +1,4 @@
-/** Optional traces. They are off by default and then cost a request one comparison. */
+/** Optional traces. They are off by default and then cost each request a single comparison. */
 import { Context, Effect, Option, Tracer } from "effect"
 
 /** Whether traces are collected. */
@@ -6,7 +6,7 @@ export class Tracing extends Context.Reference<Tracing>()("tollgate/kernel/Traci
   defaultValue: () => false
 }) {}
 
-/** Runs a request inside a span. If the request carries a W3C `traceparent`, the span joins the caller's trace. */
+/** Runs a request inside a span. If the request has a W3C `traceparent` header, the span joins the caller's trace. */
 export const traced = <A, E, R>(
   name: string,
   traceparent: string | undefined,
@@ -18,7 +18,7 @@ export const traced = <A, E, R>(
     ...(traceparent === undefined ? { root: true } : parentOf(traceparent))
   }).pipe(Effect.withTracerEnabled(true))
 
-/** Passes the current span to the next service as a header; empty if there is no span. */
+/** Creates the header that passes the current span to the next service. Without a span, there is no header. */
 export const traceparent: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(
   Effect.option(Effect.currentSpan),
   Option.match({

@@ -1,13 +1,13 @@
 /**
- * The vendors' ids of the requests of one call, in the order of its attempts. A record stores them as one text with spaces between. The last one
- * served the call, or was its last failure; `-` stands for a request without an id.
+ * The vendors' request ids of one call, in the order of its attempts. A record stores them in one text, separated by spaces. The last id belongs to
+ * the attempt that served the call, or to the last failure; `-` stands for a request without an id.
  */
 
-/** The maximum length of the text. Beyond it, the oldest ids are dropped. */
+/** The maximum length of the text. If it is longer, the oldest ids are dropped. */
 const lengthMax = 1_000
 const none = "-"
 
-/** Whether a text can be an id: printable ASCII without spaces, not empty and not too long. */
+/** Returns whether a text can be an id: printable ASCII without spaces, not empty and not too long. */
 export const isVendorId = (text: string): boolean => text.length <= 200 && /^[\x21-\x7e]+$/.test(text) && text !== none
 
 /** Adds the id of a further attempt. */
@@ -24,7 +24,7 @@ export const withLast = (before: string | undefined, id: string): string =>
 export interface VendorRequests {
   /** Absent if the last attempt has no id. */
   readonly last: string | undefined
-  /** The ids of the attempts before it, all of them failures. */
+  /** The ids of the earlier attempts, all of them failures. */
   readonly retried: ReadonlyArray<string>
 }
 

@@ -1,5 +1,5 @@
 /**
- * A model vendor that speaks Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows it.
+ * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows it.
  * Its prompt cache writes the text before the last cache point on first use and reads it after that.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
@@ -70,7 +70,7 @@ interface Prompt {
   /** The last message, which the model repeats. */
   readonly said: string
   readonly words: number
-  /** The text that the request asks to have cached. */
+  /** The text that the request marks for caching. */
   readonly marked: string
 }
 

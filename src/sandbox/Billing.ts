@@ -1,6 +1,6 @@
 /**
- * The billing APIs of the sandbox's model vendor, which serve its bill (`Bills`) in the formats of OpenAI, Anthropic and OpenRouter. A lever makes
- * the bill wrong.
+ * The billing APIs of the sandbox's model vendor. They serve its bill (`Bills`) in the formats of OpenAI, Anthropic and OpenRouter. A lever makes the
+ * bill wrong.
  */
 import { Effect, Schema } from "effect"
 import { day as dayMillis, parse, toDay, toIso } from "../kernel/Moment.ts"
@@ -43,7 +43,7 @@ const amountOf = (bills: Bills, row: BillRow, kind: Kind): bigint => {
 const kinds: ReadonlyArray<Kind> = ["input", "cached", "output"]
 const used = (row: BillRow): ReadonlyArray<Kind> => kinds.filter((kind) => kind !== "cached" || row.cached > 0)
 
-/** A charge that no call caused. */
+/** Returns a charge that no call caused, if the mistake adds one. */
 const other = (bills: Bills): { readonly name: string; readonly nano: bigint } | undefined =>
   bills.mistake() === "tax"
     ? { name: "Sales tax", nano: 1_000_000n }
@@ -182,7 +182,7 @@ const openRouter = (bills: Bills, { query }: Received): Answer => {
 const lever = (bills: Bills): Lever => ({
   method: "POST",
   path: "/control/bill",
-  does: `Makes the bill of the model vendor wrong, or right again (null): ${mistakeNames.map((name) => `${name} ${mistakes[name]}`).join("; ")}`,
+  does: `Makes the model vendor's bill wrong, or correct again (null): ${mistakeNames.map((name) => `${name} ${mistakes[name]}`).join("; ")}`,
   body: { mistake: "input_price" },
   answer: ({ body }) => {
     const { mistake } = readMistake(body)

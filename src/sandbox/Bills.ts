@@ -1,6 +1,6 @@
 /**
- * The bill that the sandbox's model vendor keeps of its own calls, independently of the service's records, and the mistakes that it can be told to
- * make. `Billing` serves it in the vendors' formats.
+ * The bill that the sandbox's model vendor records for its own calls, independently of the service's records, and the mistakes that a lever can add
+ * to it. `Billing` serves the bill in the vendors' formats.
  */
 import { hour, toDay } from "../kernel/Moment.ts"
 
@@ -18,8 +18,8 @@ export interface Billed {
 export const mistakes = {
   unknown_model: "adds calls of a model that was never called",
   unknown_calls: "adds calls of a model that was called",
-  unbilled_calls: "leaves out the first call",
-  unbilled_model: "leaves out the model of the first call",
+  unbilled_calls: "omits the first call",
+  unbilled_model: "omits the model of the first call",
   more_input: "counts 100 more input tokens for each model",
   fewer_input: "counts 5 fewer input tokens for each model",
   more_output: "counts 100 more output tokens for each model",
@@ -36,12 +36,12 @@ export const mistakes = {
   ahead: "begins its days two hours early",
   cents: "rounds each amount to a hundredth of a cent",
   tax: "adds a tax",
-  credit: "takes off a credit"
+  credit: "deducts a credit"
 } as const
 export type Mistake = keyof typeof mistakes
 export const mistakeNames = Object.keys(mistakes) as ReadonlyArray<Mistake>
 
-/** The bill for a day, model and kind. */
+/** The billed amounts for a day, model and kind. */
 export interface BillRow {
   readonly day: string
   readonly model: string
@@ -61,7 +61,7 @@ export interface Bills {
   readonly rows: () => ReadonlyArray<BillRow>
 }
 
-/** The maximum number of calls kept. */
+/** The maximum number of recorded calls. */
 const callsMax = 100_000
 
 const rowsOf = (calls: ReadonlyArray<Billed>, shift: number): ReadonlyArray<BillRow> => {
@@ -126,7 +126,7 @@ export const make = (): Bills => {
   let mistake: Mistake | undefined
   return {
     note: (call) => {
-      // Drops a tenth at once, because each drop moves the whole array.
+      // Drop a tenth at a time, because each drop moves the entire array.
       if (calls.length === callsMax) calls.splice(0, callsMax / 10)
       calls.push(call)
     },

@@ -1,11 +1,11 @@
 /** Records the latest calls that the outside world received. */
 import type { ServiceName } from "./World.ts"
 
-/** The maximum number of calls kept. */
+/** The maximum number of recorded calls. */
 export const callsMax = 10_000
-/** The maximum number of bytes kept of one body. A longer body is truncated. */
+/** The maximum number of bytes stored of one body. A longer body is truncated. */
 export const bodyBytesMax = 1024 * 1024
-/** The maximum number of bytes kept of all bodies together. The oldest calls are dropped first. */
+/** The maximum number of bytes stored of all bodies together. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {
@@ -20,12 +20,12 @@ export interface Calls {
   readonly note: (service: ServiceName, path: string, body: Buffer) => Call
   /** Returns a JSON array, newest call first. */
   readonly list: (service: ServiceName | undefined, limit: number) => string
-  /** Returns how many calls were dropped. */
+  /** Drops all calls. Returns how many were dropped. */
   readonly clear: () => number
 }
 
 export const make = (): Calls => {
-  // A ring buffer, in which call i is at index i modulo the length. It holds calls `first` up to `next`.
+  // A ring buffer. Call i is at index i modulo the length. The buffer contains the calls from `first` up to, but not including, `next`.
   const ring: Array<Call | undefined> = Array.from({ length: callsMax })
   let first = 0
   let next = 0
@@ -41,7 +41,7 @@ export const make = (): Calls => {
 
   return {
     note: (service, path, body) => {
-      // Copied, because a view would keep the whole buffer alive.
+      // Copy the body, because a view would keep the entire buffer in memory.
       const kept = body.length > bodyBytesMax ? Buffer.from(body.subarray(0, bodyBytesMax)) : body
       const call: Call = { service, path, body: kept, aborted: false }
       shrink(callsMax - 1, bytesMax - kept.length)

@@ -8,7 +8,7 @@ import type { Answer, Body, Make, Received, Route } from "./Outside.ts"
 import { countWords, cut, idOf, repeat, replyTo } from "./Echo.ts"
 import type { Part, Repetition, Reply } from "./Echo.ts"
 
-/** The address at which the vendor also speaks `Messages` and `Responses`. */
+/** The address at which the vendor also uses the protocols of `Messages` and `Responses`. */
 export const newerMount = "/chat-a/v1"
 const newerProtocols = ["chat", "text", "messages", "responses"]
 
@@ -23,7 +23,7 @@ interface ModelOffer {
   readonly name: string
   readonly description: string
   readonly price: { readonly prompt_usd_per_million: string; readonly completion_usd_per_million: string }
-  /** Vendors use one name or the other. */
+  /** The name of the limit's field. Vendors use one or the other. */
   readonly limit_field: "max_tokens" | "max_completion_tokens"
   readonly upstreams: ReadonlyArray<{
     readonly upstream: keyof typeof upstreams
@@ -47,7 +47,7 @@ const models: ReadonlyArray<ModelOffer> = [
     description: "Repeats the prompt, at a higher price",
     price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
     limit_field: "max_completion_tokens",
-    // Shown in the operator's view of costs.
+    // The cost is shown in the operator's view of costs.
     upstreams: [{ upstream: "sandbox-a", cost: { prompt_usd_per_million: "2.4", completion_usd_per_million: "12" } }]
   },
   {

@@ -1,4 +1,4 @@
-/** The sandbox's levers over HTTP, which control faults, received calls, the clock, media jobs and the state of tenants. */
+/** The sandbox's levers over HTTP. They control faults, received calls, the clock, media jobs and the state of tenants. */
 import { Schema } from "effect"
 import type { Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
@@ -21,7 +21,7 @@ interface Parts {
   readonly clock: SteeredClock
   /** Moves a job of any vendor to another status. */
   readonly moveJob: (vendor_id: string, move: JobMove) => Moved | undefined
-  /** Returns `undefined` until the service is up. */
+  /** Returns the service's levers, or `undefined` until the service has started. */
   readonly levers: () => LeversContract | undefined
   readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
 }
@@ -84,10 +84,10 @@ export const routes = (parts: Parts): ReadonlyArray<Lever> => [
   tenantLever(parts)
 ]
 
-/** Refuses requests until the service is up. */
+/** Returns the service's levers. Refuses the request until the service has started. */
 const connected = ({ levers }: Pick<Parts, "levers">): LeversContract => {
   const found = levers()
-  if (found === undefined) throw new Refusal(json(503, { error: "the service is not up yet" }))
+  if (found === undefined) throw new Refusal(json(503, { error: "the service has not started yet" }))
   return found
 }
 
@@ -98,7 +98,7 @@ const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
     method: "POST",
     path: "/control/faults",
     does:
-      "Makes the next `times` calls to a service of the outside world fail, with your own status, body (body_base64 for bytes) and headers, late " +
+      "Makes the next `times` calls to a service of the outside world fail: with your own status, body (body_base64 for bytes) and headers, late " +
       `(delay_ms, chunk_delay_ms), or cut off (drop: true). Services: ${serviceNames.join(", ")}`,
     body: { service: "chat", status: 503, body: { error: { message: "overloaded" } }, times: 1 },
     answer: ({ body }) => {
@@ -110,7 +110,7 @@ const faultLevers = (faults: Faults): ReadonlyArray<Lever> => [
   {
     method: "DELETE",
     path: "/control/faults",
-    does: "Clears faults that no call has used up yet, and releases delayed calls",
+    does: "Clears the faults that no call has used up yet, and releases delayed calls",
     answer: () => forgotten(faults.clear())
   }
 ]
@@ -119,7 +119,7 @@ const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
   {
     method: "GET",
     path: "/control/calls",
-    does: "Lists the calls that the outside world's services received, newest first, each with service, path, body and aborted",
+    does: "Lists the calls that the outside world's services received, newest first, each with its service, path, body and aborted",
     query: { service: "chat", limit: "10" },
     answer: ({ query }) => ({
       status: 200,
@@ -138,7 +138,7 @@ const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
 const clockLever = ({ clock, run }: Parts): Lever => ({
   method: "POST",
   path: "/control/clock",
-  does: "Moves the service's clock forward, so tokens and transfers expire, pauses end and loops run. The offset survives a restart",
+  does: "Moves the service's clock forward, so that tokens and transfers expire, pauses end and loops run. The offset survives a restart",
   body: { advance_ms: 60_000 },
   answer: async ({ body }) => {
     const { advance_ms } = readAdvance(body)
@@ -150,7 +150,7 @@ const clockLever = ({ clock, run }: Parts): Lever => ({
 const jobLever = (parts: Parts): Lever => ({
   method: "POST",
   path: "/control/media",
-  does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; without this, a job completes after about a second",
+  does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; without this lever, a job completes after about a second",
   body: { request_id: "{media_request_id}", status: "COMPLETED", duration: 5 },
   answer: async (received) => {
     const move = readMove(received.body)

@@ -1,6 +1,6 @@
 /**
- * A decision model with a wire format of its own. It gets typed questions about a state and picks the first label that occurs in the state. A token
- * is a word in any string of the request, so tests can predict every answer and its price.
+ * A decision model with its own wire format. It gets typed questions about a state and picks the first label that occurs in the state. A token is a
+ * word in any string of the request, so tests can predict every answer and its price.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -18,7 +18,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Names the field that is wrong, as the real model does. */
+/** Builds a refusal that identifies the invalid field, as the real model does. */
 const refuse = (field: string, message: string): Refusal =>
   new Refusal(json(422, { error: { type: "invalid_request", field, message: `${field}: ${message}` } }))
 

@@ -1,4 +1,4 @@
-/** Writes an answer to Node's response, with the headers, pauses or break that a fault calls for. */
+/** Writes an answer to Node's response, with the headers, pauses or break of a fault. */
 import type { ServerResponse } from "node:http"
 import { lowered } from "./Faults.ts"
 import type { Fault } from "./Faults.ts"
@@ -6,7 +6,7 @@ import type { Answer, Streamed, Whole } from "./Outside.ts"
 
 export type Manner = Pick<Fault, "headers" | "drop" | "chunk_delay_ms">
 
-/** `hangUp` closes the connection once the written bytes are sent. */
+/** Delivers an answer. `hangUp` closes the connection once the written bytes are sent. */
 export const deliver = async (
   response: ServerResponse,
   answer: Answer,
@@ -21,7 +21,7 @@ export const deliver = async (
 
 const whole = (response: ServerResponse, { body, headers, status }: Whole): void => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
-  // Responses with these statuses carry neither a body nor a length.
+  // Responses with these statuses must contain neither a body nor a length.
   const bodyless = status === 204 || status === 304
   response.writeHead(status, bodyless ? headers : { "content-length": bytes.length, ...headers })
   response.end(bodyless ? undefined : bytes)
@@ -64,7 +64,7 @@ function* lumps(pieces: Streamed["pieces"]): Generator<string | Uint8Array> {
   if (text !== "") yield text
 }
 
-/** Waits in real time, whatever the steered clock says, and stops when the caller disconnects. */
+/** Waits in real time, regardless of the steered clock. The wait ends when the caller disconnects. */
 const pause = (response: ServerResponse, millis: number): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) return resolve()

@@ -1,5 +1,5 @@
 /**
- * The replies of the sandbox's models, which repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a
+ * The replies of the sandbox's models: they repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a
  * model call that tool if the request contains it. If the request enables thinking, the model adds a thought.
  */
 import { randomUUID } from "node:crypto"
@@ -62,7 +62,7 @@ interface ReplyOptions {
 
 const order = /^call (\S+) (\{.*\})$/
 
-/** Replies to a message. The words of thoughts and calls count against `limit` too. */
+/** Replies to a message. The words of thoughts and calls also count against `limit`. */
 export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): Reply => {
   const parts: Array<Part> = []
   const lines = text.split("\n")
@@ -86,14 +86,14 @@ export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): R
   }
 }
 
-/** A prompt's use of the cache. */
+/** The words of a prompt that were read from the cache or written to it. */
 export interface CacheUse {
-  /** The number of words read from the cache, and of words written to it. */
+  /** The number of words read from the cache, and the number written to it. */
   readonly read: number
   readonly written: number
 }
 
-/** A prompt cache, which writes a text on first use and reads it after that. */
+/** Creates a prompt cache. It writes a text on first use and reads it after that. */
 export const promptCache = (): ((text: string) => CacheUse) => {
   const known = new Set<string>()
   return (text) => {

@@ -30,7 +30,7 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 export const Fault = Schema.Struct({
   service: Schema.Literal(...serviceNames).annotations({ message: () => `must be one of ${serviceNames.join(", ")}` }),
-  /** Replaces the service's response, together with `body` and `headers`. */
+  /** The status that replaces the service's response, together with `body` and `headers`. */
   status: Schema.optional(
     Schema.Int.pipe(Schema.between(200, 599, { message: () => "must be a status from 200 to 599" }))
   ),
@@ -42,9 +42,9 @@ export const Fault = Schema.Struct({
   ),
   headers: Schema.optional(Headers),
   delay_ms: Schema.optional(Millis),
-  /** Closes the connection instead of responding. A stream breaks after its first chunks. */
+  /** Whether the connection is closed instead of a response. A stream breaks after its first chunks. */
   drop: Schema.optional(Schema.Boolean),
-  /** The pause between two chunks of a stream. */
+  /** The pause between two chunks of a stream, in milliseconds. */
   chunk_delay_ms: Schema.optional(Millis),
   times: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, 1_000_000_000, { message: () => "must be a whole number of at least one" })),
@@ -61,7 +61,7 @@ export const Fault = Schema.Struct({
     fault.drop !== true
       ? {
           path: ["status"],
-          message: "a fault needs at least one of status, body, body_base64, headers, delay_ms, drop, chunk_delay_ms"
+          message: "a fault must set at least one of status, body, body_base64, headers, delay_ms, drop, chunk_delay_ms"
         }
       : undefined
   )
@@ -89,17 +89,17 @@ const unsaid = {
   error: { message: "The sandbox was configured to fail.", type: "sandbox_fault", param: null, code: null }
 }
 
-/** Lower-cases the names, because `Content-Type` and `content-type` would otherwise be two headers. */
+/** Converts the names to lower case, because `Content-Type` and `content-type` would otherwise be two headers. */
 export const lowered = (headers: Fault["headers"]): Record<string, string> =>
   Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]))
 
 export interface Faults {
   readonly add: (fault: Fault) => void
-  /** Uses up one call of the service's first fault. */
+  /** Returns the service's first fault and uses up one of its calls. */
   readonly next: (service: ServiceName) => Fault | undefined
   /** Calls `onEnd` once: after the delay, or when the faults are cleared. Returns a function that ends the delay immediately. */
   readonly delay: (millis: number, onEnd: () => void) => () => void
-  /** Ends running delays as well. Returns how many faults were cleared. */
+  /** Clears all faults and ends running delays. Returns how many faults were cleared. */
   readonly clear: () => number
 }
 

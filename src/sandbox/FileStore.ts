@@ -1,4 +1,4 @@
-/** Keeps the sandbox's state across restarts, in small files in the data folder. */
+/** Stores the sandbox's state across restarts, in small files in the data folder. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
 import { join } from "node:path"
 

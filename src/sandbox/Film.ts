@@ -1,6 +1,6 @@
 /**
- * The sandbox's video, which shows a lighthouse that flashes every second. It is VP9 in MP4, which browsers play without a licence. `FilmFrames`
- * contains one recorded second. A longer video repeats it, so the file hardly grows.
+ * The sandbox's video. It shows a lighthouse that flashes every second. It is VP9 in MP4, which browsers play without a licence. `FilmFrames`
+ * contains one recorded second. A longer video repeats that second, so the file hardly grows.
  */
 import { recorded } from "./FilmFrames.ts"
 
@@ -34,7 +34,7 @@ const zeros = (count: number): ReadonlyArray<number> => Array.from({ length: cou
 /** The identity transformation. */
 const matrix = wide(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 
-/** Builds a track's sample tables. Every chunk points at the same recorded second. */
+/** Builds a track's sample tables. Every chunk points to the same recorded second. */
 const tables = (sizes: ReadonlyArray<number>, frames: number, at: number): Buffer => {
   const chunks = Math.ceil(frames / sizes.length)
   const last = frames - (chunks - 1) * sizes.length

@@ -1,5 +1,5 @@
 /**
- * Two vendors that generate images and videos through a queue, with routes to submit, poll, fetch and cancel a job. A job completes after about a
+ * Two vendors that generate images and videos through a queue. Their routes submit, poll, fetch and cancel a job. A job completes after about a
  * second unless a lever moves it. Jobs survive a restart.
  */
 import { Effect } from "effect"
@@ -12,7 +12,7 @@ import { picture } from "./Picture.ts"
 import type { Answer, JobMove, Make, Moved, Received } from "./Outside.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
-/** Milliseconds until a job leaves the queue, and until it completes. */
+/** The milliseconds until a job leaves the queue, and until it completes. */
 const runsAfter = 300
 const doneAfter = 1_000
 
@@ -69,7 +69,7 @@ const vendor =
           {
             method: "GET",
             path: `/files/${service}/{name}`,
-            does: "A file that a job generated",
+            does: "Returns a file that a job generated",
             answer: ({ params }) => fileOf(queue.jobs, params["name"] ?? "")
           }
         ],
@@ -153,7 +153,7 @@ const cancel = (queue: Queue, received: Received): Answer => {
   const job = find(queue, received)
   const status = statusOf(queue, job)
   if (status === "COMPLETED" || status === "FAILED") return json(400, { status: "ALREADY_COMPLETED" })
-  // Only a job that is still queued can be canceled.
+  // Only a job that is still queued can be cancelled.
   if (status === "IN_QUEUE") {
     job.moved = "CANCELLED"
     queue.save()
@@ -161,7 +161,7 @@ const cancel = (queue: Queue, received: Received): Answer => {
   return json(202, { status: "CANCELLATION_REQUESTED" })
 }
 
-/** Moves a job to another state on behalf of a lever. */
+/** Moves a job to another state for a lever. */
 const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): Moved | undefined => {
   const job = queue.jobs.get(vendor_id)
   if (job === undefined) return undefined
@@ -172,7 +172,7 @@ const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): M
   return { status: statusOf(queue, job), was }
 }
 
-/** The maximum number of jobs kept across a restart. */
+/** The maximum number of jobs stored across a restart. */
 const jobsMax = 10_000
 
 const authorize = (authorization: string | undefined): void => {

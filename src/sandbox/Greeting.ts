@@ -37,7 +37,7 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
 
 /** Returns the text of the greeting. */
 export const greet = (facts: Greeted): Effect.Effect<string> =>
-  // Retried, because the tokens expire if a test moves the clock meanwhile.
+  // Retry, because the tokens expire if a test moves the clock in the meantime.
   Effect.tryPromise(() => greetingOf(facts)).pipe(
     Effect.retry({ times: 3 }),
     Effect.catchAll(() => Effect.succeed(`\n  Tollgate sandbox at ${facts.url}, documents at ${facts.url}/docs\n`))
@@ -61,7 +61,7 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
     undefined
   )
   return `
-  Tollgate sandbox: everything outside is simulated, every call is metered for real.
+  Tollgate sandbox: the outside world is simulated, and every call is metered for real.
 
   base URL     ${url}
   console      ${url}/console
@@ -96,7 +96,7 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   return demo
 }
 
-/** Reads the key from an earlier start, if possible. */
+/** Returns the key from an earlier start, if it can be read. */
 const keptDemo = (path: string): Demo | undefined => {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Demo
@@ -105,7 +105,7 @@ const keptDemo = (path: string): Demo | undefined => {
   }
 }
 
-/** Returns whether the key still exists. People delete keys, and a new deployment secret deletes all of them. */
+/** Returns whether the key still exists. People delete keys, and a new deployment secret invalidates all of them. */
 const works = async (url: string, { api_key }: Demo): Promise<boolean> => {
   const { ok } = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${api_key}` } })
   return ok

@@ -15,7 +15,7 @@ import type { Answer, Make, Received, SandboxFailed } from "./Outside.ts"
 export const audience = "sandbox-google"
 
 const lifetimeSeconds = 3_600
-// An RSA key would add up to half a second to the first start, while an elliptic key adds almost nothing.
+// An RSA key would add up to half a second to the first start. An elliptic key adds almost nothing.
 const algorithm = "ES256"
 const name = "sandbox-issuer.json"
 
@@ -62,7 +62,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         {
           method: "GET",
           path: "/issuer/authorize",
-          does: "The provider's page on which a person in a browser signs in with OpenID Connect",
+          does: "Shows the provider's page, on which a person signs in with a browser",
           query: {
             client_id: "{client_id}",
             redirect_uri: "{redirect_uri}",
@@ -74,7 +74,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         {
           method: "POST",
           path: "/issuer/authorize",
-          does: "Receives the form on that page",
+          does: "Receives the form of that page",
           answer: ({ body }) => {
             const form = new URLSearchParams(body.toString())
             return signedIn(own, form.get("email") ?? "", form)
@@ -140,10 +140,10 @@ const userinfo = async (
   return json(200, { sub, email, email_verified, name })
 }
 
-/** Shows the sign-in page. A `login_hint` signs that person in immediately. */
+/** Shows the sign-in page. A `login_hint` signs in the person with that address immediately. */
 const authorize = (own: Issuer, { query }: Received): Answer | Promise<Answer> => {
   if (query.get("response_type") !== "id_token" || query.get("response_mode") !== "form_post") {
-    return page(400, "<p>Only response_type=id_token with response_mode=form_post is known here.</p>")
+    return page(400, "<p>This page supports only response_type=id_token with response_mode=form_post.</p>")
   }
   const hint = query.get("login_hint")
   if (hint !== null) return signedIn(own, hint, query)
@@ -170,7 +170,7 @@ const signedIn = async (own: Issuer, who: string, asked: URLSearchParams): Promi
     nonce: asked.get("nonce") ?? undefined
   } as JWTPayload)
   const answer = new URLSearchParams({ id_token, state: asked.get("state") ?? "" })
-  // With a hint, the form submits itself, as the forms of other providers do.
+  // With a hint, the form submits itself, as other providers' forms do.
   const script = asked.has("login_hint") ? "<script>document.forms[0].submit()</script>" : ""
   return page(
     200,
@@ -190,7 +190,7 @@ const page = (status: number, body: string): Answer => ({
   body: `<!doctype html><meta charset="utf-8"><title>Sandbox sign-in</title>${body}`
 })
 
-/** Turns what was typed into a person. A name without an address gets an address at example.com. */
+/** Converts the typed text to a person. A name without an address gets an address at example.com. */
 const personOf = (who: string): { readonly email: string; readonly name: string } => {
   const at = who.indexOf("@")
   if (at !== -1) return { email: who, name: who.slice(0, at) }
@@ -202,7 +202,7 @@ const personOf = (who: string): { readonly email: string; readonly name: string 
   return { email: `${local === "" ? "somebody" : local}@example.com`, name: who.trim() }
 }
 
-/** Returns the same subject for an address in any case. */
+/** Returns the subject of an address, ignoring case. */
 const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)
 
 /** Reads the stored signing key or creates one. With a stored key, tokens from an earlier start remain valid. */
@@ -212,7 +212,7 @@ const keyOf = (data_dir: string | undefined) =>
       const kept = FileStore.read(data_dir, name)
       const jwk = kept === undefined ? await fresh() : (JSON.parse(kept) as JWK)
       const key = await importJWK(jwk, algorithm)
-      if (key instanceof Uint8Array || key.type !== "private") throw new Error("it holds no private key")
+      if (key instanceof Uint8Array || key.type !== "private") throw new Error("it contains no private key")
       if (kept === undefined) FileStore.write(data_dir, name, JSON.stringify(jwk))
       const { crv, kty, x, y } = jwk
       const kid = await calculateJwkThumbprint(jwk)
@@ -221,7 +221,7 @@ const keyOf = (data_dir: string | undefined) =>
     },
     catch: (error): SandboxFailed => ({
       _tag: "SandboxFailed",
-      message: `DATA_DIR: ${data_dir}/${name} is not usable: ${error instanceof Error ? error.message : error}`
+      message: `DATA_DIR: ${data_dir}/${name} cannot be used: ${error instanceof Error ? error.message : error}`
     })
   })
 

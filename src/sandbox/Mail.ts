@@ -1,4 +1,4 @@
-/** A mail server that keeps every letter it receives. It speaks real SMTP on its own port, and a lever lists the letters. */
+/** A mail server that stores every email it receives. It uses real SMTP on its own port, and a lever lists the emails. */
 import { Effect } from "effect"
 import type { AddressInfo } from "node:net"
 import PostalMime from "postal-mime"
@@ -7,7 +7,7 @@ import type { Fault } from "./Faults.ts"
 import { json } from "./Outside.ts"
 import type { Make, SandboxFailed } from "./Outside.ts"
 
-/** The maximum number of letters kept. */
+/** The maximum number of stored emails. */
 const lettersMax = 10_000
 
 interface Caught {
@@ -35,7 +35,7 @@ export const make: Make = ({ calls, faults }) =>
           const take = async () => {
             if (fault?.drop === true) {
               call.aborted = true
-              // Closes the connection instead of accepting the letter.
+              // Close the connection instead of accepting the email.
               for (const connection of server.connections)
                 if (connection.session === session) connection._socket.destroy()
               return
@@ -61,7 +61,7 @@ export const make: Make = ({ calls, faults }) =>
         {
           method: "GET",
           path: "/control/mail",
-          does: "Lists the emails sent, oldest first, each with to, subject and text",
+          does: "Lists the received emails, oldest first, each with its to, subject and text",
           answer: () => json(200, caught)
         },
         {
@@ -88,7 +88,7 @@ export const make: Make = ({ calls, faults }) =>
 
 const delayOf = (fault: Fault | undefined): number => fault?.delay_ms ?? 0
 
-/** Builds an error with the status as its SMTP reply code, or 451 if the status is not from 400 to 599. */
+/** Builds an error with the status as its SMTP reply code, or with 451 if the status is not from 400 to 599. */
 const replyOf = (status: number): Error =>
   Object.assign(new Error("The sandbox was configured to fail."), {
     responseCode: status >= 400 && status <= 599 ? status : 451

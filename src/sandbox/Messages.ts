@@ -1,6 +1,6 @@
 /**
- * A model vendor that speaks Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache writes the text up
- * to the last `cache_control` on first use and reads it after that.
+ * A model vendor that uses Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache writes the text up to
+ * the last `cache_control` on first use and reads it after that.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
@@ -55,7 +55,7 @@ interface Prompt {
   /** The last message, which the model repeats. */
   readonly said: string
   readonly words: number
-  /** The text that the request asks to have cached. */
+  /** The text that the request marks for caching. */
   readonly marked: string
 }
 

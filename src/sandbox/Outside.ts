@@ -1,6 +1,6 @@
 /**
- * Interfaces that the sandbox's services share: routes, requests, responses and levers. To add a service, write a file with a `make` that returns an
- * `Outside`, and add it to `World.ts`.
+ * The interfaces that the sandbox's services share: routes, requests, responses and levers. To add a service, write a file with a `make` that returns
+ * an `Outside`, and add it to `World.ts`.
  */
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
@@ -42,7 +42,7 @@ export type Answer = Whole | Streamed
 
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
-  /** `{name}` matches one segment, `{name*}` any number of them. */
+  /** The path. `{name}` matches one segment, and `{name*}` any number of segments. */
   readonly path: string
   readonly answer: (received: Received) => Answer | Promise<Answer>
 }
@@ -74,7 +74,7 @@ export interface Outside {
   readonly routes: ReadonlyArray<Route>
   /** Routes that control the service. The sandbox neither lists calls to them nor applies faults to them. */
   readonly levers?: ReadonlyArray<Lever>
-  /** Moves a generation job. Returns `undefined` if the service has no such job. */
+  /** Moves a generation job. Returns `undefined` if the service has no job with this id. */
   readonly move?: (vendor_id: string, move: JobMove) => Moved | undefined
   /** Receives the deployment's address, for services that call back. */
   readonly connect?: (url: string) => void
@@ -88,7 +88,7 @@ export interface Surroundings {
   readonly origin: string
   readonly data_dir: string | undefined
   readonly clock: SteeredClock
-  /** For services without HTTP. For all others, the switchboard records calls and applies faults. */
+  /** The recorded calls, for services without HTTP. For all others, the switchboard records calls and applies faults. */
   readonly calls: Calls
   readonly faults: Faults
   /** The model vendor's bill. */
@@ -119,7 +119,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The JSON object of a request. */
+/** A JSON object in a request. */
 export type Body = Readonly<Record<string, unknown>>
 
 export const isBody = (value: unknown): value is Body =>
@@ -128,7 +128,7 @@ export const isBody = (value: unknown): value is Body =>
 export const objectOf = (value: unknown): Body => (isBody(value) ? value : {})
 export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Names the field of a request that is wrong, and the rule that it breaks. */
+/** Builds a refusal that identifies the invalid field of a request and the rule that it breaks. */
 export const wrong = (field: string, rule: string): Refusal =>
   new Refusal(json(400, { error: `${field}: ${rule}`, details: { field, rule } }))
 
@@ -161,10 +161,10 @@ export const jsonBody = (
 export const parseMoney = (body: Buffer): unknown =>
   Either.getOrThrowWith(parseExact(body), () => wrong("body", "must be JSON"))
 
-// Messages quote the rejected value, which may be long.
+// The maximum length of a rule. Rules quote the rejected value, which may be long.
 const ruleLengthMax = 300
 
-/** Reads a JSON body of exactly this shape. Otherwise rejects it and names the first field that is wrong. */
+/** Creates a reader of JSON bodies with exactly this shape. Any other body is rejected with the first invalid field. */
 export const reader = <A, I>(schema: Schema.Schema<A, I>, read = parse): ((body: Buffer) => A) => {
   const decode = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })
   return (body) => {

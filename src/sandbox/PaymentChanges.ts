@@ -4,7 +4,7 @@ import type { Event, Processor, Refund } from "./PaymentWorld.ts"
 import { sessionShown } from "./PaymentRoutes.ts"
 
 export interface ChangeDetails {
-  /** In cents; `undefined` means the full remaining amount. */
+  /** The amount in cents; `undefined` means the full remaining amount. */
   readonly amount: number | undefined
   readonly refund_id: string | undefined
 }

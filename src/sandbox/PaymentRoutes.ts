@@ -1,10 +1,10 @@
-/** The payment processor's routes that its official library calls, for customers, checkout, payments and stored payment methods. */
+/** The payment processor's routes that its official library calls: customers, checkout, payments and stored payment methods. */
 import { json } from "./Outside.ts"
 import type { Answer, Received, Route } from "./Outside.ts"
 import { addEvent, deliverLater, deliverNow, newId } from "./PaymentWorld.ts"
 import type { CheckoutSession, Fields, Intent, Processor } from "./PaymentWorld.ts"
 
-/** The cards that exist. Every customer also has the one that is declined. */
+/** The cards that exist. Every customer also has the card that is declined. */
 const cards: Readonly<Record<string, { readonly brand: string; readonly last4: string }>> = {
   pm_card_visa: { brand: "visa", last4: "4242" },
   pm_card_declined: { brand: "visa", last4: "0002" }
@@ -27,7 +27,7 @@ export const routes = (processor: Processor): ReadonlyArray<Route> => {
 
 type Handler = (processor: Processor, body: URLSearchParams, received: Received) => Answer
 
-/** Repeats the first response to requests with the same idempotency key. */
+/** Repeats the first response for requests with the same idempotency key. */
 const keyed = (processor: Processor, received: Received, handler: Handler): Answer => {
   const { save, world } = processor
   if (!/^bearer +sk_/i.test(received.headers.authorization ?? "")) {
@@ -164,7 +164,7 @@ const nested = (body: URLSearchParams, prefix: string): Fields =>
     )
   )
 
-/** The checkout page. Opening it pays with the card that always works or, with `?method=delayed`, by a method that takes days. */
+/** Shows the checkout page. Opening it pays with the card that always works or, with `?method=delayed`, by a method that takes days. */
 export const openPage = async (processor: Processor, { params, query }: Received): Promise<Answer> => {
   const { save, world } = processor
   const session = world.sessions[params["id"] ?? ""]
@@ -180,7 +180,7 @@ export const openPage = async (processor: Processor, { params, query }: Received
   session.payment_intent = intent.id
   const completed = addEvent(processor, "checkout.session.completed", sessionShown(processor, session))
   const events = delayed ? [completed] : [completed, addEvent(processor, "payment_intent.succeeded", intent)]
-  // Responds only after the events are delivered, so that the credit is there when the person returns.
+  // Respond only after the events are delivered, so that the credit is booked when the person returns.
   await deliverNow(processor, events)
   const amount = (session.cents / 100).toFixed(2)
   return page(200, delayed ? `${amount} USD is on its way.` : `Paid ${amount} USD.`, session.back)
@@ -188,7 +188,7 @@ export const openPage = async (processor: Processor, { params, query }: Received
 
 const style = `<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:30rem;margin:15vh auto;padding:0 1rem}h1{font-size:1rem;opacity:.7}</style>`
 
-/** `back` is where the page's link leads. */
+/** Builds a page. `back` is the target of the page's link. */
 const page = (status: number, text: string, back?: string | null): Answer => {
   const link = back === undefined || back === null ? "" : `<p><a href="${encodeURI(back)}">Back to the service</a></p>`
   const head = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">${style}`

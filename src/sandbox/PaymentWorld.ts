@@ -15,7 +15,7 @@ export interface CheckoutSession {
   readonly cents: number
   readonly metadata: Fields
   readonly payment_metadata: Fields
-  /** Where the page's link leads back to. Files from earlier versions lack this field. */
+  /** The target of the page's link. Files from earlier versions lack this field. */
   readonly back?: string | null
   payment_intent: string | null
 }
@@ -32,7 +32,7 @@ export interface Intent {
   readonly created: number
   readonly amount: number
   amount_received: number
-  /** `processing` means that it was paid with a method that takes days. */
+  /** The status. `processing` means that a method that takes days was used. */
   status: "succeeded" | "processing" | "requires_payment_method"
 }
 

@@ -11,7 +11,7 @@ const readHold = reader(Schema.Struct({ hold: Schema.Boolean }))
 const readAgain = reader(Schema.Struct({ as_new: Schema.optional(Schema.Boolean) }))
 const readChange = reader(
   Schema.Struct({
-    /** In USD. */
+    /** The amount in USD. */
     amount: Schema.optional(Schema.Number.pipe(Schema.positive())),
     refund_id: Schema.optional(Schema.String)
   })
@@ -26,7 +26,7 @@ export const make: Make = (surroundings) =>
         {
           method: "GET",
           path: "/payments-page/{id}",
-          does: "The page at a checkout_url or setup_url; opening it pays with pm_card_visa and stores that card",
+          does: "Shows the page of a checkout_url or setup_url. Opening it pays with pm_card_visa and stores that card",
           answer: (received) => openPage(processor, received)
         },
         ...webhookLevers(processor),
@@ -62,7 +62,7 @@ const webhookLevers = (processor: Processor): ReadonlyArray<Lever> => {
     {
       method: "POST",
       path: "/control/webhooks",
-      does: "Holds payment events back, or resumes delivering new ones as they happen",
+      does: "Holds payment events back, or resumes the delivery of new ones",
       body: { hold: false },
       answer: ({ body }) => {
         world.held = readHold(body).hold

@@ -1,4 +1,4 @@
-/** The sandbox's picture for a prompt: a sun over a gradient, as a PNG with a palette. The same text always gives the same bytes. */
+/** The sandbox's picture for a prompt: a sun over a gradient, as a PNG with a palette. Equal prompts always produce equal bytes. */
 import { createHash } from "node:crypto"
 import { deflateSync } from "node:zlib"
 
@@ -50,7 +50,7 @@ const chunk = (type: string, content: Buffer): Buffer => {
   return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)])
 }
 
-/** Computes a CRC-32, which `node:zlib` lacks in the oldest supported version of Node. */
+/** Computes a CRC-32. In the oldest supported version of Node, `node:zlib` does not offer one. */
 const checksum = (bytes: Buffer): number => {
   let crc = 0xffffffff
   for (const byte of bytes) {

@@ -1,6 +1,6 @@
 /**
- * A model vendor that speaks OpenAI's Responses protocol. It replies with `Echo`, thinks if the request enables reasoning, and caches the
- * instructions of requests with a `prompt_cache_key`. It stores responses unless `store` is false.
+ * A model vendor that uses OpenAI's Responses protocol. It replies with `Echo`, thinks if the request enables reasoning, and caches the instructions
+ * of requests with a `prompt_cache_key`. It stores responses unless `store` is false.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"

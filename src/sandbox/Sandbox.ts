@@ -36,9 +36,9 @@ const merged = (one: Body, other: Body): Body => {
 export interface Settings {
   /** The folder for the clock, keys and jobs. Without it, each start begins with new state. */
   readonly data_dir?: string | undefined
-  /** The port on the loopback interface. Any free one by default. */
+  /** The port on the loopback interface; by default, any free port. */
   readonly port?: number | undefined
-  /** Services to leave out of the configuration. */
+  /** The services to omit from the configuration. */
   readonly without?: ReadonlyArray<ServiceName> | undefined
 }
 
@@ -52,11 +52,11 @@ export interface Sandbox extends SandboxInfo {
   readonly steered: SteeredClock.SteeredClock
   /** Connects the running service, with its levers and its address. */
   readonly connect: (levers: LeversContract, url?: string) => void
-  /** The configuration document that points a deployment at this sandbox. */
+  /** The configuration document that directs a deployment to this sandbox. */
   readonly configuration: Body
 }
 
-/** A sandbox's configuration before its services add their entries. */
+/** The sandbox's configuration before its services add their entries. */
 const base: Body = {
   service_name: "Tollgate",
   clients: [{ client_id, name: "Sandbox" }],

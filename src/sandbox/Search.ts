@@ -19,7 +19,7 @@ export const make: Make = ({ origin }) =>
           {
             id: "tavily",
             name: "Tavily",
-            description: "Search for models, with raw pages",
+            description: "Searches for models, with raw pages",
             vendor: "tavily",
             upstream: "sandbox-tavily",
             usd_per_query: "0.005",
@@ -28,7 +28,7 @@ export const make: Make = ({ origin }) =>
           {
             id: "brave",
             name: "Brave",
-            description: "Search with its own index",
+            description: "Searches its own index",
             vendor: "brave",
             upstream: "sandbox-brave",
             usd_per_query: "0.005"
@@ -38,7 +38,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Makes pages for the query, on the requested hosts. */
+/** Creates pages for the query, on the requested hosts. */
 const pages = (query: string, count: number, hosts: ReadonlyArray<string>) =>
   Array.from({ length: count }, (_, i) => ({
     title: `${query} (${i + 1})`,

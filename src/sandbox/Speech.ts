@@ -26,7 +26,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** One provider is named `openai`, because OpenAI's clients send that name and its newest model. */
+/** Builds a provider's entry. One provider is named `openai`, because OpenAI's clients send that name and its newest model. */
 const provider = (id: string, name: string, newest: string) => ({
   id,
   name,
@@ -64,7 +64,7 @@ const speak = ({ body, headers }: Received): Answer => {
       }
 }
 
-/** 16-bit samples per second, so that a character lasts 1/16 second. */
+/** The number of 16-bit samples per second, so that a character lasts 1/16 second. */
 const sampleRate = 8_192
 
 /** Yields silence after a WAV header. */

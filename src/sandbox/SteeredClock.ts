@@ -1,4 +1,7 @@
-/** A clock that can be advanced. It shows real time plus an offset, which survives a restart. Advancing it wakes every sleeper that is due. */
+/**
+ * A clock that can be advanced. It shows real time plus an offset. The offset survives a restart. Advancing the clock wakes every sleeper that is
+ * due.
+ */
 import { Clock, Duration, Effect } from "effect"
 import * as FileStore from "./FileStore.ts"
 import type { SandboxFailed } from "./Outside.ts"
@@ -39,7 +42,7 @@ const keptOffset = (data_dir: string | undefined): Effect.Effect<number, Sandbox
     },
     catch: (error) => ({
       _tag: "SandboxFailed",
-      message: `DATA_DIR: ${data_dir}/${name} is not readable: ${error instanceof Error ? error.message : error}`
+      message: `DATA_DIR: ${data_dir}/${name} cannot be read: ${error instanceof Error ? error.message : error}`
     })
   })
 

@@ -16,13 +16,13 @@ import { json, Refusal } from "./Outside.ts"
 import type { Answer, Received, Route, SandboxFailed } from "./Outside.ts"
 import type { ServiceName } from "./World.ts"
 
-/** The largest body that is accepted, in bytes. */
+/** The maximum size of an accepted body, in bytes. */
 export const bodyBytesMax = 32 * 1024 * 1024
 /** How long closing waits for open requests, in milliseconds. */
 const closeTimeout = 1_000
 
 export interface Switchboard {
-  /** `http://127.0.0.1:PORT` */
+  /** The address: `http://127.0.0.1:PORT`. */
   readonly origin: string
   /** Adds routes. Calls to them are recorded and get the service's faults. Without a service, the routes are levers. */
   readonly plug: (routes: ReadonlyArray<Route>, service?: ServiceName) => void
@@ -102,7 +102,7 @@ const answered = async (route: Route, received: Received): Promise<Answer> => {
   }
 }
 
-/** Handles a bug in the sandbox, which must not stop the service. */
+/** Handles a bug in the sandbox. It must not stop the service. */
 const fail = (response: ServerResponse, error: unknown): void => {
   if (response.headersSent) {
     response.destroy()
@@ -115,7 +115,10 @@ const fail = (response: ServerResponse, error: unknown): void => {
   response.writeHead(status, headers).end(body)
 }
 
-/** Pages on this machine, such as the service's `/docs`, may control the sandbox. Other pages may not read its responses. */
+/**
+ * Returns whether the origin is a page on this machine, such as the service's `/docs`. It may control the sandbox. Other pages may not read its
+ * responses.
+ */
 const isPageHere = (origin: string | undefined): boolean =>
   origin !== undefined && /^https?:\/\/(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/.test(origin)
 

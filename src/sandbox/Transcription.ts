@@ -1,6 +1,6 @@
 /**
- * A transcription vendor with OpenAI's wire format: a form with a file. Any bytes count as audio, at 16,000 bytes per second. The
- * transcript states how long the audio is.
+ * A transcription vendor with OpenAI's wire format: a form with a file. Any bytes count as audio, at 16,000 bytes per second. The transcript states
+ * the audio's length.
  */
 import { Effect } from "effect"
 import { json, Refusal } from "./Outside.ts"
@@ -24,7 +24,7 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** One provider is named `openai`, because OpenAI's clients send that name and its models. */
+/** Builds a provider's entry. One provider is named `openai`, because OpenAI's clients send that name and its models. */
 const provider = (id: string, name: string, family: string) => ({
   id,
   name,

@@ -1,8 +1,8 @@
-/** Describes the difference between an expected and a found value. */
+/** Describes the difference between an expected and an actual value. */
 
 /**
- * Returns the first difference, or `undefined`. Only the fields of `expected` that are not `undefined` are compared. Amounts are `bigint`, so the
- * number 5 differs from the amount 5.
+ * Returns the first difference, or `undefined` if there is none. Only the fields of `expected` that are not `undefined` are compared. Amounts are
+ * `bigint`, so the number 5 differs from the amount 5.
  */
 export const difference = (expected: unknown, found: unknown, name: string): string | undefined => {
   if (typeof expected !== "object" || expected === null) {
@@ -19,7 +19,7 @@ export const difference = (expected: unknown, found: unknown, name: string): str
   return undefined
 }
 
-/** Formats a value as text. A `bigint` is shown as its digits. */
+/** Formats a value as text. A `bigint` is formatted as its digits. */
 export const show = (value: unknown): string => {
   switch (typeof value) {
     case "object":

@@ -1,4 +1,4 @@
-/** Connects layers of `Ledger` and `Writer` to the property suite, from this package or from another implementation. */
+/** Connects layers of `Ledger` and `Writer`, from this package or another implementation, to the property suite. */
 import { Effect, Layer, ManagedRuntime, Option, Schema } from "effect"
 import type { BillingAccountId } from "../kernel/Ids.ts"
 import { Ledger } from "../books/ledger/Ledger.ts"
@@ -15,7 +15,7 @@ import type { StoryPosting } from "./LedgerModel.ts"
 /** This package's ledger on a fresh database in memory. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
 
-/** Converts refusals to plain data, like results. */
+/** Converts a refusal to plain data, in the form of the results. */
 const refusalOf = Schema.encodeSync(LedgerRefusal)
 
 /** Submits a posting through the ledger operation of the same name. */
@@ -45,7 +45,10 @@ const operate = (ledger: LedgerContract, posting: StoryPosting): Submitted => {
   }
 }
 
-/** Creates a new ledger on each call. A single posting goes to an operation of `Ledger`, and several go to the `Writer`. */
+/**
+ * Creates a factory of ledgers. It builds a new ledger on each call. A single posting is submitted to an operation of `Ledger`, and several postings
+ * to the `Writer`.
+ */
 export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>
   async (): Promise<LedgerUnderTest> => {

@@ -1,6 +1,6 @@
 /**
- * A sequential model of the ledger's rules, without a database, batches or concurrency. The suites compare a ledger's answers with the model, which
- * shares no code with this package's ledger.
+ * A sequential model of the ledger's rules, without a database, batches or concurrency. The suites compare a ledger's answers with the model. The
+ * model shares no code with this package's ledger.
  */
 import type {
   AccountStatus,
@@ -13,19 +13,19 @@ import type {
   Source
 } from "../books/ledger/rules/Transaction.ts"
 
-/** The maximum balance of this package's ledger: 10^9 USD, in nano-USD. It exceeds 2^53, so doubles cannot represent all smaller amounts. */
+/** The maximum balance of this package's ledger: 10^9 USD, in nano-USD. It exceeds 2^53, so doubles cannot represent every smaller amount. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
-/** An entry that an account is expected to have. */
+/** An expected entry of an account. */
 export interface ModelEntry {
   readonly type: "credit" | "debit"
   readonly amount: bigint
   readonly balance: bigint
   readonly giftable: bigint
   readonly source: CreditSource | null
-  /** For a charge, this is the call. The ledger's entry states the `usage_id` from the settlement's result instead. */
+  /** The reference. For a charge, it is the call. The ledger's entry states the `usage_id` from the settlement's result instead. */
   readonly reference: string
-  /** `undefined` for a charge, because the ledger chooses the text. */
+  /** The description; `undefined` for a charge, because the ledger chooses its text. */
   readonly description: string | undefined
 }
 
@@ -38,9 +38,9 @@ export interface ModelAccount {
   /** Whether the account ever purchased or received credit. */
   readonly funded: boolean
   readonly entries: ReadonlyArray<ModelEntry>
-  /** The credit that came from outside. */
+  /** The total credit that came from outside. */
   readonly came: bigint
-  /** The credit that left, as charges or as purchases taken back. */
+  /** The total credit that left, as charges or as purchases taken back. */
   readonly went: bigint
 }
 
@@ -49,7 +49,7 @@ interface Amount {
   readonly amount: bigint
 }
 
-/** An open call, with its payer, the amount reserved, and the application that called. */
+/** An open call: its payer, the reserved amount, and the application that made the call. */
 interface OpenCall extends Amount {
   readonly application: string | null
 }
@@ -61,11 +61,11 @@ interface Spent {
   readonly month: bigint
 }
 
-/** The state of the model. It is immutable, so a transaction returns a new one. */
+/** The state of the model. It is immutable, so a transaction returns a new state. */
 export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
   readonly calls: ReadonlyMap<string, OpenCall>
-  /** The settled calls, with the `usage_id` that the ledger returned, or `undefined` if its answer was lost. */
+  /** The settled calls with the `usage_id` that the ledger returned, or `undefined` if its answer was lost. */
   readonly settled: ReadonlyMap<string, string | undefined>
   /** The calls that were released because their process had ended. They have no reservation. */
   readonly released: ReadonlyMap<string, OpenCall>
@@ -81,7 +81,7 @@ export interface Notebook {
   readonly amountMax?: bigint | undefined
 }
 
-/** The most that a balance may be after a credit. */
+/** Returns the maximum balance after a credit. */
 export const largestOf = ({ amountMax = balanceMax }: Notebook): bigint => amountMax
 
 export const empty: Notebook = {
@@ -101,7 +101,7 @@ export const nextMonth = (notebook: Notebook): Notebook => ({
   spent: new Map([...notebook.spent].map(([application, { total }]) => [application, { total, month: 0n }]))
 })
 
-/** Sums the charges and reservations that count against an application's limit. */
+/** Returns the charges and reservations that count against an application's limit. */
 export const standingOf = (notebook: Notebook, application: string, period: Limit["period"]) => ({
   spent: notebook.spent.get(application)?.[period] ?? 0n,
   reserved: [...notebook.calls.values()].reduce(
@@ -110,12 +110,12 @@ export const standingOf = (notebook: Notebook, application: string, period: Limi
   )
 })
 
-/** An expected result, without the `usage_id` of a settlement, which the ledger chooses. */
+/** An expected result. It lacks the `usage_id` of a settlement, because the ledger chooses that id. */
 export type ExpectedResult =
   | Exclude<Result, { _tag: "Settled" }>
   | Omit<Extract<Result, { _tag: "Settled" }>, "usage_id">
 
-/** The expected answer, and the state after it. */
+/** The expected answer and the resulting state. */
 export type Expected =
   | { readonly results: ReadonlyArray<ExpectedResult>; readonly notebook: Notebook }
   | { readonly refusal: Refusal }
@@ -135,7 +135,7 @@ export const apply = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>)
 
 type Done = { readonly result: ExpectedResult; readonly notebook: Notebook } | { readonly refusal: Refusal }
 
-/** The postings that stories consist of. Budgets have stories of their own. */
+/** The postings in stories. Budgets have separate stories. */
 export type StoryPosting = Exclude<Posting, { readonly _tag: "SetBudget" }>
 
 type Of<Tag extends StoryPosting["_tag"]> = Extract<StoryPosting, { _tag: Tag }>
@@ -173,7 +173,7 @@ const larger = (one: bigint, other: bigint): bigint => (one < other ? other : on
 const balanceOf = ({ giftable, granted }: ModelAccount): bigint => giftable + granted
 const availableOf = (account: ModelAccount): bigint => balanceOf(account) - account.reserved
 
-/** Whether credit from this source may be sent. Purchased and received credit may, whereas granted credit may only be spent. */
+/** Returns whether credit from this source may be sent. Purchased and received credit may be sent; granted credit may only be spent. */
 const isGiftable = (source: CreditSource): boolean =>
   source === "purchase" || source === "transfer_release" || source === "transfer_return"
 
@@ -368,7 +368,7 @@ const setLimit = (notebook: Notebook, { account, application, limit }: Of<"SetLi
   }
 }
 
-/** The remainder of an application's limit. It is negative if the limit was lowered, and `undefined` if there is none. */
+/** Returns the remainder of an application's limit. It is negative if the limit was lowered. Returns `undefined` if there is no limit. */
 const leftOf = (notebook: Notebook, application: string | null): bigint | undefined => {
   const limit = application === null ? undefined : notebook.limits.get(application)
   if (limit === undefined) return undefined
@@ -378,8 +378,8 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 
 /**
  * Reserves credit for a call. The caller's own account must exist and be active even if another source pays. The payer is the first source that may
- * pay and has `enough` available, or else the first that has `least`. The key's limit is checked last. If it leaves less than `enough`, the call
- * reserves what is left.
+ * pay and has `enough` available, or otherwise the first that has `least`. The key's limit is checked last. If it leaves less than `enough`, the call
+ * reserves the remainder.
  */
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
@@ -419,7 +419,7 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
 
 /**
  * Releases the reservation, then collects the cost from available credit, granted credit first. Beyond the reservation, it collects only up to the
- * key's limit. A call that was released because its process had ended has no reservation, but settles in the same way unless it failed at no cost.
+ * key's limit. A call that was released because its process had ended has no reservation. It settles in the same way, unless it failed at no cost.
  */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const isRelease = outcome.error_type === "interrupted"
@@ -471,7 +471,7 @@ export const people = ["ada", "bob", "cyd"] as const
 /** `people`, and an account that a story must open first. */
 export const everyone = [...people, "dan"] as const
 
-/** Makes an account the source of a reservation, as the caller's own or a team's. */
+/** Builds the source of a reservation from an account. The source is the caller's own account or a team's. */
 export const sourceOf = (account: string, kind: Source["kind"], barred = false): Source => ({
   billing_account_id: account,
   tenant_id: `ten_${account}`,
@@ -480,7 +480,7 @@ export const sourceOf = (account: string, kind: Source["kind"], barred = false):
   ...(barred && { barred })
 })
 
-/** The application that belongs to a person. */
+/** Returns the application that belongs to a person. */
 export const applicationOf = (account: string): string => `app_${account}`
 
 export const factsOf = (account: string, application_id: string | null = null): CallFacts => ({

@@ -1,5 +1,6 @@
 /**
- * The properties that a ledger under test must have. Every answer equals the model's answer, and all invariants of the books hold after every step.
+ * The properties that a ledger under test must have. Every answer must equal the model's answer, and all invariants of the books must hold after
+ * every step.
  */
 import { Either } from "effect"
 import type { Entry, Limit, Refusal, Result } from "../books/ledger/rules/Transaction.ts"
@@ -9,21 +10,21 @@ import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** The answer to a transaction: a result for each posting, or one refusal. */
+/** The answer to a transaction: one result for each posting, or one refusal. */
 export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
 
 /** The interface of a ledger under test. The suite submits several transactions concurrently. */
 export interface LedgerUnderTest {
   /**
    * Applies all postings or none. `lost` means that the transaction has ended but its outcome is unknown, because the answer was lost. The promise
-   * rejects only if the ledger is broken.
+   * must reject only if the ledger is broken.
    */
   readonly submit: (postings: ReadonlyArray<StoryPosting>) => Promise<Answer | "lost">
-  /** The current state of an account; `undefined` if it does not exist. */
+  /** Returns the current state of an account, or `undefined` if it does not exist. */
   readonly account: (id: string) => Promise<AccountView | undefined>
-  /** The account's entries, oldest first. */
+  /** Returns the account's entries, oldest first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
-  /** An application's current limit, which stories with limits need; `undefined` if it has none. */
+  /** Returns an application's current limit, or `undefined` if it has none. Stories with limits require this function. */
   readonly limit?: (application: string) => Promise<LimitView | undefined>
   /** Begins the next calendar month. If the ledger lacks this function, the month does not change. */
   readonly nextMonth?: () => Promise<void>
@@ -36,7 +37,7 @@ export type LimitView = Pick<Limit, "amount" | "period" | "reserved" | "spent">
 export interface AccountView {
   readonly giftable: bigint
   readonly granted: bigint
-  /** Absent if the ledger has no escrow. */
+  /** The credit in escrow. Absent if the ledger has no escrow. */
   readonly held?: bigint | undefined
   readonly reserved: bigint
   readonly status?: string
@@ -47,7 +48,7 @@ export interface AccountView {
 export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "reference_id"> &
   Partial<Pick<Entry, "giftable" | "description">>
 
-/** An account that exists, with its entries. */
+/** An existing account with its entries. */
 export interface View extends AccountView {
   readonly id: string
   readonly held: bigint
@@ -56,10 +57,10 @@ export interface View extends AccountView {
   readonly entries: ReadonlyArray<EntryView>
 }
 
-/** Compares the accounts with the notebook. Returns the error, or `undefined`. */
+/** Compares the accounts with the notebook. Returns the error, or `undefined` if there is none. */
 export type Invariant = (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined
 
-/** The invariants of all accounts, by their names in the contract and in the order in which they are checked. */
+/** The invariants of all accounts, by their names in the contract and in the order of their checks. */
 export const invariants: Readonly<Record<string, Invariant>> = {
   "amounts are exact": (views) =>
     first(views, ({ entries, giftable, granted, held, id, reserved }) => {
@@ -188,7 +189,7 @@ const sumOf = <A>(items: Iterable<A>, amountOf: (item: A) => bigint): bigint => 
   return sum
 }
 
-/** Finds the second of two entries with the same reference. */
+/** Returns the second of two entries with the same reference, if there is one. */
 const twin = (entries: ReadonlyArray<EntryView>): EntryView | undefined => {
   const references = new Set<string>()
   return entries.find(({ reference_id }) => references.size === references.add(reference_id).size)
@@ -199,14 +200,14 @@ export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }
 
-/** Returns the first invariant that is broken, with the error. */
+/** Returns the first broken invariant with its error. */
 export const broken: Invariant = (views, notebook) =>
   firstOf(Object.entries(invariants), ([rule, invariant]) => {
     const why = invariant(views, notebook)
     return why === undefined ? undefined : `${rule}: ${why}`
   })
 
-/** Returns the notebook after a transaction that got this answer, or the error in the answer. */
+/** Returns the notebook after a transaction with this answer, or the error in the answer. */
 export const judge = (
   notebook: Notebook,
   postings: ReadonlyArray<StoryPosting>,
@@ -233,7 +234,7 @@ export const judge = (
     const posting = postings[i]!
     if (found._tag !== "Settled" || posting._tag !== "Settle") continue
     const { usage_id } = found
-    // A call that was released and settles late keeps its usage id.
+    // A released call that settles late keeps its usage id.
     if (typeof usage_id !== "string" || [...settled].some(([call, id]) => id === usage_id && call !== posting.call)) {
       return Either.left(`usage_id of Settled is ${show(usage_id)}, must be unique`)
     }
@@ -263,7 +264,8 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
 }
 
 /**
- * Submits transactions concurrently. Returns the resulting notebook if some serial order explains the answers and accounts, and throws otherwise.
+ * Submits transactions concurrently. Returns the resulting notebook if some serial order explains the answers and accounts. Otherwise, throws an
+ * error.
  */
 export const submitted = async (
   notebook: Notebook,

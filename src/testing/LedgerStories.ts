@@ -35,7 +35,7 @@ export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
 
 // ---- one posting ---------------------------------------------------------------------------------------------------------------
 
-/** Draws a posting that is possible in this state, with the sentence that describes it; `undefined` if there is none. */
+/** Draws a posting that is possible in this state, with the sentence that describes it. Returns `undefined` if there is none. */
 type Draw = (
   notebook: Notebook,
   names: Names
@@ -54,7 +54,9 @@ class Names {
   }
 }
 
-/** Amounts of money. Most are small, so that they collide. Some are beyond the exact range of doubles, and some are near the maximum balance. */
+/**
+ * Random amounts of money. Most are small, so that they collide. Some are beyond the exact range of doubles, and some are near the maximum balance.
+ */
 export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 14, arbitrary: fc.bigInt({ min: 1n, max: 20n }) },
@@ -67,7 +69,7 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
 const within = (notebook: Notebook, amount: bigint): bigint =>
   amount > largestOf(notebook) ? largestOf(notebook) : amount
 
-/** Maps a drawn amount into the ledger's range. Amounts near `balanceMax` become amounts near the ledger's own maximum. */
+/** Maps a drawn amount to the ledger's range. Amounts near `balanceMax` become amounts near the ledger's own maximum. */
 const drawn = (notebook: Notebook, amount: bigint): bigint => {
   const { amountMax } = notebook
   if (amountMax === undefined || amount <= amountMax) return amount
@@ -75,7 +77,7 @@ const drawn = (notebook: Notebook, amount: bigint): bigint => {
   return below < amountMax ? amountMax - below : 1n + (amount % amountMax)
 }
 
-/** An amount that depends on an account. */
+/** Computes an amount from an account. */
 type Size = (account: ModelAccount | undefined, notebook: Notebook) => bigint
 
 const edges = {
@@ -85,7 +87,7 @@ const edges = {
   room: ({ giftable, granted }: ModelAccount, notebook: Notebook) => largestOf(notebook) - giftable - granted
 }
 
-/** Draws an amount at an edge of the account's credit, or one above or below it. */
+/** Draws an amount at an edge of the account's credit, or an amount one above or below it. */
 const edge = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
   fc.tuple(fc.constantFrom(...at), fc.constantFrom(0n, 1n, -1n)).map(
     ([part, more]): Size =>
@@ -100,7 +102,7 @@ const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
 
 const name = fc.constantFrom(...people, ...people, ...everyone)
 
-/** An index. It is small, so that stories often choose the same item. */
+/** A random index. It is small, so that stories often choose the same item. */
 const which = fc.nat({ max: 3 })
 
 const nth = <A>(items: Iterable<A>, index: number): A | undefined => {
@@ -207,7 +209,7 @@ type Orders = fc.Arbitrary<ReadonlyArray<Source>>
 
 const ownOnly: Orders = name.map((account) => [sourceOf(account, "own")])
 
-/** Draws either just the caller's account, or several accounts in any order with at most one of them the caller's. */
+/** Draws either only the caller's account, or several accounts in any order. At most one of them is the caller's. */
 const ownAndTeams: Orders = fc.oneof(
   { withCrossShrink: true },
   { weight: 2, arbitrary: ownOnly },
@@ -230,7 +232,7 @@ const sourceInWords = ({ barred, billing_account_id, kind }: Source): string =>
     ? billing_account_id
     : `${billing_account_id} (${kind}${barred === undefined ? "" : ", barred"})`
 
-/** An amount that depends on one source of a reservation. */
+/** Draws an amount that depends on one source of a reservation. */
 const ofSource = fc.tuple(sizes("available"), fc.nat({ max: everyone.length - 1 }))
 
 const reservesFrom = (orders: Orders): fc.Arbitrary<Draw> =>
@@ -277,7 +279,7 @@ const reserving = (
     ` from ${sources.map(sourceInWords).join(", else ")}`
 })
 
-/** Reserves on two sources. One has `least` but not `enough`, and the other has exactly enough or one too little. */
+/** Reserves from two sources. One has `least` but not `enough`. The other has exactly enough, or one too little. */
 const reservesEnough: fc.Arbitrary<Draw> = fc
   .tuple(fc.constantFrom<Source["kind"]>("own", "team"), fc.constantFrom(0n, 1n), fc.bigInt({ min: 0n, max: 5n }))
   .map(([kind, more, further]) => (notebook, names) => {
@@ -380,7 +382,7 @@ const transactionsOf = (
   draws: ReadonlyArray<ReadonlyArray<Draw>>
 ): ReadonlyArray<Proposed> => {
   const proposed = draws.map((transaction) => {
-    // A draw sees the effects of earlier postings in its transaction.
+    // A draw sees the effects of the earlier postings in its transaction.
     let now = notebook
     return transaction.flatMap((draw) => {
       const one = draw(now, names)
@@ -408,8 +410,8 @@ const transactionsOf = (
 }
 
 /**
- * Finds wrong postings that a ledger does not have to refuse. Some ledgers know only how much an account holds, not whether a transfer has ended. A
- * story therefore ends an escrow again, or with a wrong amount, only if the account does not hold enough in any order.
+ * Returns the wrong postings that a ledger is not required to refuse. Some ledgers know only how much an account holds, not whether a transfer has
+ * ended. A story therefore ends an escrow again, or with a wrong amount, only if the account does not hold enough in any order.
  */
 const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): ReadonlySet<StoryPosting> => {
   const put = postings.filter((one) => one._tag === "Escrow")
@@ -418,13 +420,13 @@ const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>
     ...[...notebook.escrows, ...notebook.ended].map(([transfer, { amount }]) => [transfer, amount] as const),
     ...put.map(({ amount, transfer }) => [transfer, amount] as const)
   ])
-  // How much of each escrow the permitted postings have ended.
+  // The amount of each escrow that the permitted postings have ended.
   const ends = new Map<string, bigint>([...notebook.ended.keys()].map((transfer) => [transfer, 0n]))
   const wrong = new Set<StoryPosting>()
   for (const posting of postings) {
     if (posting._tag !== "EndEscrow") continue
     const { amount, from, transfer } = posting
-    // The most that the account can hold during the step.
+    // The maximum that the account can hold during the step.
     const held = put.reduce(
       (sum, one) => (one.account === from ? sum + one.amount : sum),
       notebook.accounts.get(from)?.held ?? 0n
@@ -437,7 +439,7 @@ const impermissible = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>
   return wrong
 }
 
-/** Makes a step of transactions that are submitted concurrently. */
+/** Creates a step of transactions that are submitted concurrently. */
 const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   sentence: ({ named, now }) => {
     const sentences = transactionsOf(now, new Names(named), draws).map(({ sentence }) => sentence)
@@ -461,7 +463,7 @@ const stepOf = (draws: ReadonlyArray<ReadonlyArray<Draw>>): LedgerStep => ({
   }
 })
 
-/** Returns the simpler steps. Each lacks one transaction or one posting. */
+/** Returns simpler steps. Each of them lacks one transaction or one posting. */
 const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Draw>>> => [
   ...(draws.length > 1 ? draws.map((_, i) => draws.toSpliced(i, 1)) : []),
   ...draws.flatMap((transaction, i) =>
@@ -471,7 +473,7 @@ const simplerThan = (draws: ReadonlyArray<ReadonlyArray<Draw>>): ReadonlyArray<R
 
 // ---- limits of keys ----------------------------------------------------------------------------------------------------------
 
-/** Returns a figure of a limit: the amount spent, spent plus reserved (`used`), or what is left. */
+/** Returns a figure of a limit: the amount spent, the amount spent plus reserved (`used`), or the remaining amount (`left`). */
 const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...notebook }: Notebook): bigint => {
   const application = applicationOf(account)
   const { amount, period } = limits.get(application) ?? { amount: 0n, period: "total" as const }
@@ -482,7 +484,7 @@ const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...
 
 const nearby = fc.constantFrom(0n, 1n, -1n)
 
-/** Sets limits, most of them a little above the amount used, so that calls reach them. */
+/** Sets limits. Most of them are a little above the amount used, so that calls reach them. */
 const setsLimit: fc.Arbitrary<Draw> = fc
   .tuple(
     name,
@@ -512,7 +514,7 @@ const setsLimit: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** Reserves with the key of the first source. The amounts range from small ones to more than its limit leaves. */
+/** Reserves with the key of the first source. The amounts range from small amounts to more than the remainder of the key's limit. */
 const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
   fc
     .record({
@@ -539,7 +541,7 @@ const reservesByKey = (orders: Orders): fc.Arbitrary<Draw> =>
       )
     })
 
-/** Settles a key's call. The cost is near its reservation, or near the reservation plus what is left of the limit. */
+/** Settles a key's call. The cost is near its reservation, or near the reservation plus the remainder of the limit. */
 const settlesOfKey: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.boolean(), fc.oneof(nearby, fc.bigInt({ min: -20n, max: 20n })))
   .map(([index, isBeyond, more]) => (notebook) => {
@@ -618,7 +620,7 @@ export interface SuiteOptions {
   readonly stories?: number | undefined
   /** The maximum number of steps in a story. */
   readonly length?: number | undefined
-  /** Repeats the stories of an earlier run. */
+  /** The seed of an earlier run, to repeat its stories. */
   readonly seed?: number | undefined
   /** Receives a sentence that states the number of stories. By default, it is printed. */
   readonly say?: ((sentence: string) => void) | undefined

@@ -1,13 +1,13 @@
-/** Checks linearizability, by finding a serial order of concurrent operations that explains their answers and the final state. */
+/** Checks linearizability by finding a serial order of concurrent operations that explains their answers and the final state. */
 import { Either } from "effect"
 
 export interface Together<Notebook> {
   /** The state before the operations. */
   readonly notebook: Notebook
   readonly count: number
-  /** Returns the notebook after the operation with this index, or why its answer does not fit. */
+  /** Returns the notebook after the operation with this index, or the reason why its answer does not fit. */
   readonly apply: (notebook: Notebook, index: number) => Either.Either<Notebook, string>
-  /** Returns the error in the state after all operations, or `undefined`. */
+  /** Returns the error in the state after all operations, or `undefined` if there is none. */
   readonly outcome: (notebook: Notebook) => string | undefined
 }
 
@@ -16,7 +16,7 @@ interface Misfit {
   readonly why: string
 }
 
-/** Returns the notebook after an order that fits, or the error of the order that fits longest. */
+/** Returns the notebook after an order that fits. If no order fits, returns the error of the order that fits longest. */
 export const explain = <Notebook>({
   apply,
   count,

@@ -1,11 +1,12 @@
 /**
- * Runs stories, which apply random steps to the implementation under test and to its model. Each step has a sentence that describes it in a failure.
+ * Runs stories. A story applies random steps to the implementation under test and to its model. Each step has a sentence that describes it in a
+ * failure.
  */
 import fc from "fast-check"
 
-/** A step of a story. A step that is not possible is skipped. */
+/** A step of a story. A step that is not possible in the current state is skipped. */
 export interface Step<Notebook, World> {
-  /** Describes the step. If this is a function, it receives the notebook before the step. */
+  /** The description of the step. If it is a function, it receives the notebook before the step. */
   readonly sentence: string | ((notebook: Readonly<Notebook>) => string)
   readonly possible?: (notebook: Readonly<Notebook>) => boolean
   /** Applies the step to the world and the notebook, and compares them. */
@@ -25,7 +26,7 @@ export interface Telling<Notebook, World> {
   readonly stories: number
   /** The maximum number of steps in a story. */
   readonly length: number
-  /** Repeats the stories of an earlier run. */
+  /** The seed of an earlier run, to repeat its stories. */
   readonly seed?: number | undefined
   /** Receives a sentence that states the number of stories. */
   readonly say?: ((sentence: string) => void) | undefined
@@ -94,7 +95,7 @@ export const tell = async <Notebook extends object, World extends object>(
   say(`${checked.numRuns} stories passed (repeat them with seed ${checked.seed})`)
 }
 
-/** Runs one story from a new state. Returns the failure, if there is one. */
+/** Runs one story from a new state. Returns its failure, if any. */
 const tellOnce = async <Notebook extends object, World extends object>(
   { begin, close, end }: Telling<Notebook, World>,
   story: Iterable<fc.AsyncCommand<Run<Notebook, World>, object>>

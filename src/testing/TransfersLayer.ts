@@ -1,4 +1,4 @@
-/** Connects layers of `Transfers`, `Tenants` and `Ledger` to the property suite, from this package or from another implementation. */
+/** Connects layers of `Transfers`, `Tenants` and `Ledger`, from this package or another implementation, to the property suite. */
 import { Clock, Effect, Either, Layer, ManagedRuntime, Option } from "effect"
 import * as DeploymentSecret from "../storage/secret/DeploymentSecret.ts"
 import type { Actor } from "../kernel/Caller.ts"
@@ -21,7 +21,7 @@ import { layerMemory } from "./LedgerLayer.ts"
 import type { TransferRefusal } from "./TransfersModel.ts"
 import type { TransferAnswer, TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** Transfers on a database and its ledger. The limits are very high, because stories send more than an account normally may. */
+/** Transfers on a database and its ledger. The limits are very high, because stories send more than an account usually may. */
 export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),
@@ -41,7 +41,9 @@ export const layerTransfersMemory = Layer.provideMerge(layerTransfers, layerMemo
 
 type Services = Transfers | Tenants | Ledger
 
-/** Creates a new implementation of transfers on each call. It uses the suite's clock and runs no background jobs. */
+/**
+ * Creates a factory of transfers. It builds a new implementation on each call. The implementation uses the suite's clock and runs no background jobs.
+ */
 export const transfersOfLayer =
   <E>(layer: Layer.Layer<Services, E>) =>
   async (clock: TransfersClock): Promise<TransfersUnderTest> => {

@@ -6,20 +6,20 @@ import type { StoryPosting } from "./LedgerModel.ts"
 export const day = 86_400_000
 /** How long a transfer can be accepted. */
 export const lifetime = 30 * day
-/** The shortest pause between two resends. */
+/** The minimum pause between two resends. */
 export const resendPause = day / 2
 /** A cent in nano-USD. The amounts of transfers are whole cents. */
 export const cent = 10_000_000n
 
 /** A request for a new transfer. */
 export interface TransferOrder {
-  /** The idempotency key. Repeating a request does not create a second transfer. */
+  /** The idempotency key. A repeated request does not create a second transfer. */
   readonly key: string
-  /** In nano-USD, whole cents. */
+  /** The amount in nano-USD, in whole cents. */
   readonly amount: bigint
   readonly recipient_email: string
   readonly kind: "gift" | "transfer"
-  /** Only gifts may have a message. */
+  /** The message. Only gifts may have one. */
   readonly message: string | null
 }
 
@@ -67,7 +67,7 @@ export interface ModelTransfer {
   readonly resent_at: number | undefined
 }
 
-/** The state of the model. It is immutable, so an operation returns a new one. */
+/** The state of the model. It is immutable, so an operation returns a new state. */
 export interface TransfersNotebook {
   /** The accounts of the people who have joined, by address. */
   readonly books: Books
@@ -77,7 +77,7 @@ export interface TransfersNotebook {
 
 export const noTransfers: TransfersNotebook = { books: empty, transfers: [] }
 
-/** The expected answer, and the state after it. */
+/** The expected answer and the resulting state. */
 export type ExpectedTransfer =
   | { readonly refusal: TransferRefusal }
   | { readonly transfer: TransferView; readonly created: boolean; readonly notebook: TransfersNotebook }
@@ -174,7 +174,7 @@ const create = (
   }
 }
 
-/** Accepts or declines for the recipient. Repeating the answer changes nothing. */
+/** Accepts or declines a transfer for its recipient. Repeating the answer changes nothing. */
 const answer = (
   notebook: TransfersNotebook,
   found: ModelTransfer,
@@ -236,7 +236,7 @@ const end = (
   return { transfer: after.view, created: false, notebook: replaced({ ...notebook, books: done.notebook }, after) }
 }
 
-/** Finds the pending transfers that have expired by this time. */
+/** Returns the pending transfers that have expired by this time. */
 export const dueAt = ({ transfers }: TransfersNotebook, now: number): ReadonlyArray<ModelTransfer> =>
   transfers.filter(({ view }) => view.status === "pending" && view.expires_at <= now)
 

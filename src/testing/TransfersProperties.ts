@@ -1,5 +1,6 @@
 /**
- * The properties that transfers under test must have. Every answer and every transfer equals the model's, and every invariant of the books holds.
+ * The properties that transfers under test must have. Every answer and every transfer must equal the model's, and every invariant of the books must
+ * hold.
  */
 import { Either } from "effect"
 import { difference, show } from "./Difference.ts"
@@ -35,14 +36,14 @@ export interface TransfersUnderTest {
   readonly find: (email: string, id: string) => Promise<TransferAnswer>
   /** Ends expired transfers. */
   readonly expire: () => Promise<void>
-  /** The person's account. */
+  /** Returns the person's account. */
   readonly account: (email: string) => Promise<Omit<AccountView, "held" | "reserved"> & Pick<View, "held">>
-  /** The account's entries, oldest first. */
+  /** Returns the account's entries, oldest first. */
   readonly entries: (email: string) => Promise<ReadonlyArray<EntryView>>
   readonly close?: () => Promise<void>
 }
 
-/** The clock for transfers under test, in milliseconds. It moves only between steps. */
+/** The clock for transfers under test, in milliseconds. It advances only between steps. */
 export interface TransfersClock {
   readonly now: () => number
 }
@@ -65,7 +66,7 @@ export const ask = (under: TransfersUnderTest, asked: TransferRequest): Promise<
   }
 }
 
-/** Returns the notebook after a request that got this answer, or the error in the answer. */
+/** Returns the notebook after a request with this answer, or the error in the answer. */
 export const judgeTransfer = (
   notebook: TransfersNotebook,
   asked: TransferRequest,
@@ -96,7 +97,7 @@ export const judgeTransfer = (
   return why === undefined ? Either.right(expected.notebook) : Either.left(why)
 }
 
-/** Reads all accounts in the form that the ledger's invariants take, without descriptions and without the references of credit from outside. */
+/** Reads all accounts in the form that the ledger's invariants accept, without descriptions and without the references of credit from outside. */
 const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of books.accounts.keys()) {
@@ -137,7 +138,7 @@ export const misread = async (
   for (const { sender, view } of transfers) {
     if (!ids.has(view.id)) continue
     const answer = await under.find(sender, view.id)
-    if ("refusal" in answer) return `${sender} asked for ${view.id} and was answered ${show(answer.refusal)}`
+    if ("refusal" in answer) return `${sender} requested ${view.id} and got the answer ${show(answer.refusal)}`
     const why = difference(view, answer.transfer, "the transfer read afterwards")
     if (why !== undefined) return why
   }
@@ -146,7 +147,7 @@ export const misread = async (
 
 /**
  * Sends requests concurrently while expired transfers end. Returns the resulting notebook if some serial order explains the answers, accounts and
- * transfers, and throws otherwise.
+ * transfers. Otherwise, throws an error.
  */
 export const askedAtOnce = async (
   notebook: TransfersNotebook,
@@ -180,7 +181,7 @@ export const askedAtOnce = async (
   return after
 }
 
-/** Uses the ledger's entries to find the order in which transfers that expired together actually ended. */
+/** Determines from the ledger's entries in which order transfers that expired together ended. */
 const inOrderOfReturn = <Due extends { readonly view: TransferView }>(
   due: ReadonlyArray<Due>,
   views: ReadonlyArray<View>

@@ -40,13 +40,13 @@ export type TransfersStep = Step<TransfersStory, TransfersWorld>
 
 // ---- one operation -------------------------------------------------------------------------------------------------------------
 
-/** Draws a request that is possible in this state, with the sentence that describes it; `undefined` if there is none. */
+/** Draws a request that is possible in this state, with the sentence that describes it. Returns `undefined` if there is none. */
 type Draw = (
   story: Readonly<TransfersStory>
 ) => { readonly asked: TransferRequest; readonly sentence: string } | undefined
 
 const name = fc.constantFrom<Name>(...people)
-/** True in one case out of twenty. */
+/** Draws `true` in one case out of twenty. */
 const seldom = fc.integer({ min: 1, max: 20 }).map((n) => n === 20)
 const which = fc.nat({ max: 2 })
 
@@ -57,7 +57,7 @@ const pick = (transfers: ReadonlyArray<ModelTransfer>, index: number): ModelTran
 const label = ({ transfers }: TransfersNotebook, { view }: ModelTransfer): string =>
   `#${1 + transfers.findIndex((one) => one.view.id === view.id)}`
 
-/** Amounts in whole cents. Most are small, and some are near the maximum balance. */
+/** Random amounts in whole cents. Most are small, and some are near the maximum balance. */
 const amounts: fc.Arbitrary<bigint> = fc
   .oneof(
     { withCrossShrink: true },
@@ -67,7 +67,7 @@ const amounts: fc.Arbitrary<bigint> = fc
   )
   .map((cents) => cents * cent)
 
-/** Credit from outside, which need not be whole cents. */
+/** Random credit from outside. It need not be whole cents. */
 const incoming: fc.Arbitrary<bigint> = fc.oneof(
   { withCrossShrink: true },
   { weight: 4, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map((cents) => cents * cent) },
@@ -80,7 +80,7 @@ const edges = {
   balance: ({ giftable, granted }: ModelAccount) => giftable + granted
 }
 
-/** An amount that depends on the sender's account. */
+/** Computes an amount from the sender's account. */
 type Size = (account: ModelAccount) => bigint
 
 const sizes: fc.Arbitrary<Size> = fc.oneof(
@@ -91,7 +91,7 @@ const sizes: fc.Arbitrary<Size> = fc.oneof(
     arbitrary: fc
       .tuple(fc.constantFrom("giftable" as const, "balance" as const), fc.constantFrom(0n, cent, -cent))
       .map(([edge, more]): Size => {
-        // Round down to whole cents, but use at least one.
+        // Round down to whole cents, but use at least one cent.
         return (account) => {
           const amount = (edges[edge](account) / cent) * cent + more
           return amount < cent ? cent : amount
@@ -136,7 +136,7 @@ const nth = <A>(items: ReadonlyArray<A>, index: number): A => items[index % item
 
 const keyOf = (keys: number): string => `key-${keys}-0123456789`
 
-/** Reuses a key: the same person sends the same or a different request, or another person uses the key. */
+/** Reuses a key: the same person sends an equal or a different request, or another person uses the key. */
 const createsAgain: fc.Arbitrary<Draw> = fc
   .tuple(which, fc.constantFrom("the same again", "another amount", "another recipient", "by another person"), name)
   .map(([index, how, other]) => ({ now }) => {
@@ -168,7 +168,7 @@ const verbs = {
 } as const
 type Verb = keyof typeof verbs
 
-/** Acts on a transfer, as the person who may do so or as another person. */
+/** Acts on a transfer, either as a person who may do so or as another person. */
 const moving =
   (
     tag: Verb,
@@ -269,7 +269,7 @@ const races: fc.Arbitrary<TransfersStep> = fc
   .tuple(which, fc.array(verb, { minLength: 2, maxLength: 4 }))
   .map(([index, tags]) => stepOf(tags.map((tag) => moving(tag, index))))
 
-/** Makes a step of a posting from outside that the notebook allows. */
+/** Creates a step from a posting from outside that the notebook allows. */
 const fromOutside = (
   sentence: string,
   change: (books: Books) => Books | undefined,
@@ -326,7 +326,7 @@ const joins = (who: string): TransfersStep =>
 /** Returns a pause and the words that describe it. */
 type Pause = (story: Readonly<TransfersStory>) => { readonly millis: number; readonly words: string }
 
-/** Waits until a transfer's deadline or one millisecond before it, or for a day if there is no such transfer. */
+/** Waits until a transfer's deadline or a millisecond before it. If there is no transfer with a deadline, waits for a day. */
 const until =
   (
     over: string,
@@ -419,7 +419,7 @@ export interface TransfersSuiteOptions {
   readonly stories?: number | undefined
   /** The maximum number of steps in a story. */
   readonly length?: number | undefined
-  /** Repeats the stories of an earlier run. */
+  /** The seed of an earlier run, to repeat its stories. */
   readonly seed?: number | undefined
 }
 

@@ -77,7 +77,7 @@ describe("tollgate doctor", () => {
     expect(finished.code).toBe(1)
     expect(finished.stdout).toContain(`${nothing} does not exist yet; the first start creates it`)
     expect(finished.stdout).not.toContain("is private")
-    expect(finished.stdout).toContain("does it exist?")
+    expect(finished.stdout).toContain("check that it exists")
   })
 })
 

@@ -65,19 +65,22 @@ describe("tollgate people", () => {
   })
 
   it.each([
-    ["name\nx", "does not name the column email"],
+    ["name\nx", "the column email is missing from the first line"],
     ["email,name,phone\na@example.com,A,1", 'line 1, column 3: "phone" is not one of email, name'],
     ["email,name,team\nnew@example.com,New,Physics", "--owner: required for new teams (Physics)"],
     [`email,name,team\nnew@example.com,New,${"x".repeat(101)}`, "line 2, column 3 (team): must be 1 to 100"],
     ["email,name\nnew@example.com,New\nwrong,B", "line 3, column 1 (email): must be an email address"],
     ["name,email\nNew,new@example.com\n,b@example.com", "line 3, column 1 (name): must be 1 to 100"],
     ["email,name,allowance_usd\nnew@example.com,New,5\nb@example.com,B,-1", "line 3, column 3 (allowance_usd)"],
-    ["email,name\nnew@example.com,New\nNEW@example.com,Again", "line 3, column 1 (email): already on line 2"],
-    ["email,name\nnew@example.com,New\nb@example.com", "line 3: 1 columns instead of 2"],
+    [
+      "email,name\nnew@example.com,New\nNEW@example.com,Again",
+      "line 3, column 1 (email): this value is already on line 2"
+    ],
+    ["email,name\nnew@example.com,New\nb@example.com", "line 3: 1 cells instead of 2"],
     ['email,name\nnew@example.com,"New', "line 2, column 2: the closing quote is missing"],
     ['email,name\nnew@example.com,"Ann "Ada" B"', "line 2, column 2: the closing quote is followed by more text"],
     ["email;name\nnew@example.com;New\nwrong;B", "line 3, column 1 (email): must be an email address"],
-    ["email,name\n", "no people below"]
+    ["email,name\n", "must list at least one person"]
   ])("refuses %j whole, by line and column", async (text, words) => {
     const before = await count()
     const done = await people("import", written("wrong.csv", text))
@@ -238,7 +241,7 @@ describe("tollgate tenants create", () => {
     limits.push("--tag", "team=lab", "--tag", "eq=a=b")
     const done = await run("key", "create", "--tenant", tenant_id, "--name", "notebook", ...limits)
     expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/^svc-prod-[0-9a-f]{64}\n$/)])
-    expect(done.stderr).toContain("the names in --models were not checked; pass --config FILE to check them\n")
+    expect(done.stderr).toContain("the models' names were not checked; to check them, pass --config FILE\n")
     const list = await run("key", "list", "--tenant", tenant_id, "--json")
     expect(JSON.parse(list.stdout).keys).toEqual([
       expect.objectContaining({

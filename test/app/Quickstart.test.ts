@@ -118,7 +118,7 @@ describe("tollgate quickstart", () => {
     const silent = `http://127.0.0.1:${await freePort()}`
     expect(await run("--upstream", silent)).toMatchObject({
       code: 1,
-      stderr: `tollgate: --upstream ${silent}: it cannot be reached (ECONNREFUSED)\n`
+      stderr: `tollgate: --upstream ${silent}: the server cannot be reached (ECONNREFUSED)\n`
     })
     const secret = silent.replace("//", "//user:pass-word@")
     expect(await run("--upstream", secret)).toMatchObject({
@@ -204,7 +204,7 @@ describe("tollgate check", () => {
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,
       models: "small",
-      payments: "off: only the operator gives credit",
+      payments: "off: only the operator grants credit",
       probes: [
         { entry: "upstreams.good", address: `${address}/v1/models` },
         { entry: "upstreams.keyed", fault: "rejects the key (401): set api_key_env" },

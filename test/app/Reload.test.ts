@@ -168,7 +168,7 @@ describe("POST /v1/operator/reload", () => {
     expect((await chat("small")).status).toBe(200)
     write([model("other", 1)], { scim: { token_env: "pasted-secret" } })
     const pasted = await reload()
-    expect(pasted.body.error).toContain("scim.token_env: names no environment variable that is set")
+    expect(pasted.body.error).toContain("scim.token_env: must be the name of an environment variable that is set")
     expect(JSON.stringify(pasted.body) + service.stderr.join("") + service.stdout.join("")).not.toContain("pasted")
     writeFileSync(path, "{")
     expect((await reload()).body.error).toContain("is not JSON")
@@ -179,7 +179,7 @@ describe("POST /v1/operator/reload", () => {
     write([model("small", 1)], { answers: { unread_seconds: 60 } })
     const refused = await reload()
     expect(refused.status).toBe(422)
-    expect(refused.body.error).toBe("answers: restart the service to apply this")
+    expect(refused.body.error).toBe("answers: restart the service to apply them")
   })
 
   it("changes the address that commands on this machine find", async () => {

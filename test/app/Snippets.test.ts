@@ -269,7 +269,9 @@ describe("an operator", () => {
       TOKEN: (await shell("tollgate operator --token")).trim()
     }
     const [commands] = take("sh", /^tollgate allowance set/m)
-    expect(await shell(commands!.text, env)).toContain("gets 20 credits per month, rollover none; 20 are unused")
+    expect(await shell(commands!.text, env)).toContain(
+      "receives 20 credits per month, rollover none; 20 credits are unused"
+    )
     const [limit] = take("sh", /^curl \S+ \S+\/operator\/budgets/)
     const [made, listed] = (await shell(limit!.text.replace("\ncurl", "\necho\ncurl"), env)).split("\n")
     expect(JSON.parse(made!).result).toMatchObject({ name: "all students", scope: "everyone", by_operator: true })
@@ -288,7 +290,7 @@ describe("an operator", () => {
     writeFileSync(file, plan!.text)
     expect(
       (await shell(`tollgate allowance set --tenant $TENANT --plan student --config ${file}`, env)).trim()
-    ).toMatch(/gets 20 credits per month \(plan student\), rollover up to 10 USD/)
+    ).toMatch(/receives 20 credits per month \(plan student\), rollover up to 10 USD/)
   })
 
   it("moves the books as e2e/Moving does", () => {

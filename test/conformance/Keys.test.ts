@@ -75,7 +75,7 @@ describe("a usage record", () => {
 
 describe("an API key on a route for people", () => {
   const told =
-    'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
+    'Bearer error="invalid_token", error_description="This route is for signed-in people; an API key cannot call it. ' +
     'Send the access token of a sign-in."'
 
   it.each([

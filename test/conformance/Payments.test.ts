@@ -268,7 +268,7 @@ describe("webhooks", () => {
     await service.control("/webhooks", { hold: false })
     await service.control(`/payments/${event.data.object.id}/dispute`, {})
     const { stdout } = await commandHere(["owed"], { DATA_DIR: service.folder })
-    expect(stdout).toContain(`${event.data.object.id} was refunded or disputed (1 times`)
+    expect(stdout).toContain(`${event.data.object.id} was refunded or disputed (events: 1`)
     expect(await service.balance(who)).toBe(6)
   })
 

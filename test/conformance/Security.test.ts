@@ -313,9 +313,9 @@ describe("the operator's commands", () => {
     const buy = () =>
       command(["purchase", "--tenant", fresh.tenant_id, "--amount", "12.5", "--reference", "INV-7"], env())
     expect((await buy()).code).toBe(0)
-    expect((await buy()).stderr).toContain("is already booked")
+    expect((await buy()).stderr).toContain("is already recorded")
     expect(await service.balance(fresh)).toBe(18.5)
-    expect((await command(["rotate-keys"], env())).stdout).toContain("which now signs new tokens")
+    expect((await command(["rotate-keys"], env())).stdout).toContain("created the signing key")
     expect((await service.call("/v1/me", { token: fresh.token })).status).toBe(200)
   })
 })

@@ -163,8 +163,8 @@ describe("the operator", () => {
     await make(page, "all tenants")
     await page.getByRole("cell", { name: "All tenants together" }).waitFor()
     await make(page, "of Ada", async (dialog) => {
-      await dialog.getByLabel("Counts").selectOption("One tenant")
-      await dialog.getByLabel("Tenant id").fill(ada.tenant_id)
+      await dialog.getByLabel("Scope").selectOption("One tenant")
+      await dialog.getByLabel("Tenant ID").fill(ada.tenant_id)
     })
     await page.getByRole("link", { name: ada.tenant_id }).waitFor()
     await page.getByRole("button", { name: "Raise: of Ada" }).click()

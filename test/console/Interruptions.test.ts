@@ -49,7 +49,7 @@ describe("the console", () => {
       await call(first, key)
       await page.getByRole("cell", { name: "sandbox-small", exact: true }).waitFor()
       await first.end()
-      await page.locator(".shell-side").getByText("Connection lost, trying again").waitFor()
+      await page.locator(".shell-side").getByText("Connection lost, reconnecting").waitFor()
       second = await start({ folder, port })
       await call(second, key)
       await page.locator(".shell-side").getByText("Live", { exact: true }).waitFor()

@@ -225,7 +225,7 @@ describe("an operator", () => {
     })
     allowed.push(/operator\/events/)
     await page.goto(await desk.operatorLink("grace"))
-    await page.locator(".shell-side-live").getByText("Connection lost, trying again").waitFor()
+    await page.locator(".shell-side-live").getByText("Connection lost, reconnecting").waitFor()
     const now = page.getByRole("region", { name: "Now", exact: true })
     await now.getByRole("link", { name: /^Reserved\s*\$2\.50/ }).waitFor()
     await now.getByText("Calls per second").waitFor()
@@ -355,7 +355,7 @@ describe("an operator", () => {
     const second = await tab.context.newPage()
     await second.goto(used)
     await second.getByRole("heading", { name: "Overview", exact: true }).waitFor()
-    await second.getByRole("button", { name: "End the session" }).click()
+    await second.getByRole("button", { name: "End session" }).click()
     for (const one of [second, page]) await one.getByText("tollgate operator", { exact: true }).waitFor()
     // The link was used.
     tab.allowed.push(/status of 401/)

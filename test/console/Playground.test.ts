@@ -42,7 +42,7 @@ describe("on a phone", () => {
     expect(await tab.axe()).toEqual([])
     expect(await tab.cramped()).toEqual([])
 
-    await answer.getByRole("button", { name: "Line by line" }).click()
+    await answer.getByRole("button", { name: "Cost breakdown" }).click()
     await page.getByRole("dialog").getByText("Charged", { exact: true }).waitFor()
     await page.keyboard.press("Escape")
     await page.getByRole("dialog").waitFor({ state: "detached" })
@@ -71,7 +71,7 @@ describe("a chat", () => {
     await answer.getByText("word", { exact: false }).nth(0).waitFor()
     await page.keyboard.press("Escape")
     await answer.getByText("Stopped", { exact: true }).waitFor()
-    await answer.getByRole("button", { name: "Line by line" }).click()
+    await answer.getByRole("button", { name: "Cost breakdown" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByText("Charged", { exact: true }).waitFor()
     // The prompt, and less than the whole answer.
@@ -124,7 +124,7 @@ describe("a tool", () => {
     const tab = await desk.signIn("tom", "playground?make=speech")
     const { page } = tab
     const explained = async (charge: string): Promise<void> => {
-      await page.getByRole("button", { name: "Line by line" }).click()
+      await page.getByRole("button", { name: "Cost breakdown" }).click()
       await page.getByRole("dialog").getByText(charge, { exact: true }).first().waitFor({ state: "attached" })
       await page.keyboard.press("Escape")
       await page.getByRole("dialog").waitFor({ state: "detached" })
@@ -172,7 +172,7 @@ describe("media", () => {
     const tab = await desk.signIn("mia", "playground?make=media")
     const { page } = tab
     await page.getByLabel("Prompt").fill("a lighthouse at dusk")
-    await page.getByLabel("How many").fill("2")
+    await page.getByLabel("Number of images").fill("2")
     await page.locator(".playground-quote").getByText("$0.08").first().waitFor({ state: "attached" })
     await page.getByRole("button", { name: "Generate" }).click()
     const job = page.locator(".playground-job").first()

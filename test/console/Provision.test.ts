@@ -111,7 +111,7 @@ describe("credit", () => {
 
   it("makes a voucher, which a person redeems in their console, and ends it", async () => {
     await go("vouchers", "Vouchers")
-    const made = await make("Create vouchers", { Worth: "3", "Uses of each code": "40", Note: "workshop" })
+    const made = await make("Create vouchers", { Value: "3", "Uses of each code": "40", Note: "workshop" })
     expect(made.shown).toMatch(/^[0-9A-Z]{5}(-[0-9A-Z]{5}){3}$/)
     await row("0 of 40").waitFor()
     const person = await desk.signIn("voucher", "credit")

@@ -52,7 +52,7 @@ describe("on a phone", () => {
     await grace.page.getByLabel("Someone else").fill(email)
     await grace.page.getByRole("button", { name: "Sign in" }).click()
     await grace.page.getByRole("button", { name: "Join the team" }).click()
-    await grace.page.getByText("You are a member of Lighthouse.").waitFor()
+    await grace.page.getByText("You are now a member of Lighthouse.").waitFor()
     await grace.page.getByRole("row", { name: /grace/ }).waitFor()
 
     // At home her own balance is first, and then the team's; she puts the team's first.

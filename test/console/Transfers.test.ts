@@ -113,7 +113,7 @@ describe("a transfer", () => {
     await giftable("dorothy@example.com", 5)
     const ida = await desk.signIn("ida", "notifications", screens.phone)
     const { page } = ida
-    await page.getByText("Nothing yet").waitFor()
+    await page.getByText("No notifications yet").waitFor()
     const dorothy = await desk.service.signIn("dorothy@example.com")
     await desk.service.call(`/v1/tenants/${dorothy.tenant_id}/billing/transfers`, {
       token: dorothy.token,
@@ -123,7 +123,7 @@ describe("a transfer", () => {
     await page.getByRole("link", { name: "Notifications, 1 unread" }).waitFor()
     await page.getByText(/sends you 1 credits/).waitFor()
     expect(await ida.axe()).toEqual([])
-    await page.getByRole("button", { name: "See the transfer" }).click()
+    await page.getByRole("button", { name: "View transfer" }).click()
     await page.getByRole("dialog", { name: "Transfer of $1.00" }).waitFor()
     await page.getByRole("link", { name: "Notifications", exact: true }).waitFor({ state: "attached" })
     ida.done()

@@ -277,7 +277,7 @@ describeSqlite("an upgrade", () => {
     db.exec("INSERT INTO tollgate_migrations (migration_id, name) VALUES (99, 'future')")
     db.close()
     const refused = await command(["serve"], { DATA_DIR, PORT: "0" })
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("made by a newer version")])
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("written by a newer version")])
     expect(existsSync(snapshotOf(DATA_DIR))).toBe(false)
   })
 })

@@ -246,7 +246,7 @@ it("are listed by the command line, with what is spent", async () => {
   ])
   expect(keys[0]).not.toHaveProperty("spending_limit_usd")
   const [head, ...rows] = (await list()).trimEnd().split("\n")
-  expect(head).toMatch(/SPENT +LIMIT +ENDS +MODELS +TAGS +NAME$/)
+  expect(head).toMatch(/SPENT +LIMIT +EXPIRES +MODELS +TAGS +NAME$/)
   expect(rows.find((row) => row.startsWith(key.id))).toMatch(
     / 0\.0000015 +0\.5 per month +2100-01-01T00:00 +tavily,sandbox-small +limited$/
   )

@@ -135,7 +135,7 @@ describe("migrate --to", () => {
     const url = await database()
     const moved = await move(DATA_DIR, url)
     expect([moved.code, moved.stderr]).toEqual([0, ""])
-    expect(moved.stdout).toContain("are the same on both sides")
+    expect(moved.stdout).toContain("are identical in both databases")
     expect(moved.stdout).toContain("every invariant of the books holds")
     expect(moved.stdout).toContain(`${DATA_DIR}/secret`)
     expect(dump(fileIn(DATA_DIR))).toEqual(before)

@@ -120,7 +120,7 @@ describe("three nodes", () => {
           DATABASE_URL: server.url
         })
         expect(stdout).toContain(
-          "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"
+          "running nodes are notified and apply the change immediately; a node that misses the notification applies it within 2 s"
         )
       }
       await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])

@@ -128,7 +128,7 @@ describeSqlite("files", () => {
     symlinkSync(elsewhere, join(DATA_DIR, "demo.db"))
     const { code, stderr } = await commandHere(["verify"], { DATA_DIR })
     expect([code, mode(DATA_DIR), mode(elsewhere)]).toEqual([0, "755", "644"])
-    expect(stderr).toContain("it holds other folders too")
+    expect(stderr).toContain("it also contains other folders")
   })
 
   const nobody = 54_321
@@ -306,7 +306,7 @@ describeSqlite("a file that cannot be used", () => {
 
   it.each<[string, (file: string) => void, RegExp]>([
     ["empty", (file) => truncateSync(file, 0), /is empty/],
-    ["cut short", (file) => truncateSync(file, 20_000), /is damaged or cut short/],
+    ["cut short", (file) => truncateSync(file, 20_000), /is damaged or truncated/],
     ["cut to a few bytes", (file) => truncateSync(file, 50), /is not a SQLite database/],
     ["overwritten", (file) => writeFileSync(file, "no database ".repeat(10_000)), /is not a SQLite database/],
     [
@@ -328,7 +328,7 @@ describeSqlite("a file that cannot be used", () => {
         db.exec("INSERT INTO tollgate_migrations (migration_id, name) VALUES (999, 'future')")
         db.close()
       },
-      /made by a newer version/
+      /written by a newer version/
     ],
     [
       "a folder",
@@ -726,8 +726,8 @@ describe("the command line", () => {
     const purchase = (tenant: string, amount: string) => commandHere(words(tenant, amount), { DATA_DIR })
     expect((await purchase("ten_nobody", "5")).stderr).toContain("no such tenant")
     expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed the ledger's maximum")
-    expect((await purchase(bob.tenant_id, "5")).stdout).toContain("booked a purchase of 5 credits")
-    expect((await purchase(bob.tenant_id, "5")).stderr).toContain("is already booked")
+    expect((await purchase(bob.tenant_id, "5")).stdout).toContain("recorded a purchase of 5 credits")
+    expect((await purchase(bob.tenant_id, "5")).stderr).toContain("is already recorded")
     // Locked from outside: neither blamed on the tenant nor on the reference.
     const release = await Tables.hold(DATA_DIR)
     const locked = await command(words(ada.tenant_id, "5"), { DATA_DIR })

@@ -104,6 +104,6 @@ describe("a rolling upgrade", () => {
       .toBe(1)
     const newest = await begin("last", last)
     expect([await statusOf(newest, key), await statusOf(newer, key)]).toEqual([200, 200])
-    expect(await begin("old").catch((error: Error) => error.message)).toContain("was made by a newer version")
+    expect(await begin("old").catch((error: Error) => error.message)).toContain("was written by a newer version")
   })
 })

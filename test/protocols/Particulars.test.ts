@@ -50,7 +50,7 @@ describe("refused by name", () => {
       "messages",
       "google",
       messages({ messages: [{ role: "user", content: [{ type: "search_result" }] }] }),
-      "messages.0.content.0: the upstream of this model takes no search_result"
+      "messages.0.content.0: the upstream of this model accepts no search_result"
     ],
     [
       "messages",
@@ -58,10 +58,10 @@ describe("refused by name", () => {
       messages({ messages: [...(messages({}).messages as []), { role: "assistant", content: "It is" }] }),
       "messages.1: the upstream of this model does not continue"
     ],
-    ["chat", "messages", chat({ n: 2 }), "n: the upstream of this model gives one answer"],
+    ["chat", "messages", chat({ n: 2 }), "n: the upstream of this model returns only one answer"],
     ["chat", "messages", chat({ logprobs: true }), "logprobs: "],
     ["chat", "messages", chat({ logit_bias: { "50256": -100 } }), "logit_bias: "],
-    ["chat", "messages", chat({ temperature: 1.5 }), "temperature: the upstream of this model takes"],
+    ["chat", "messages", chat({ temperature: 1.5 }), "temperature: the upstream of this model requires"],
     ["chat", "messages", chat({ response_format: { type: "json_object" } }), "response_format: "],
     ["chat", "messages", chat({ web_search_options: {} }), "web_search_options: "],
     ["chat", "messages", chat({ modalities: ["text", "audio"] }), "modalities: "],
@@ -78,7 +78,7 @@ describe("refused by name", () => {
           "chat",
           "google",
           chat({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] }),
-          "messages.0.content.0: the upstream of this model takes an image as data"
+          "messages.0.content.0: the upstream of this model accepts an image as data"
         ] as const
     ),
     [
@@ -87,7 +87,7 @@ describe("refused by name", () => {
       chat({
         messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "a", format: "wav" } }] }]
       }),
-      "messages.0.content.0: the upstream of this model takes no audio"
+      "messages.0.content.0: the upstream of this model accepts no audio"
     ],
     [
       "chat",

@@ -72,7 +72,7 @@ export const requests: ReadonlyArray<RequestCase> = [
         messages: [{ role: "user", content: [{ type: "text", text: "Count" }] }],
         stop_sequences: ["5", "6"]
       },
-      responses: "the upstream of this model takes no stop sequences",
+      responses: "the upstream of this model accepts no stop sequences",
       google: {
         contents: [{ role: "user", parts: [{ text: "Count" }] }],
         generationConfig: { maxOutputTokens: 1000, stopSequences: ["5", "6"] }
@@ -348,7 +348,7 @@ export const requests: ReadonlyArray<RequestCase> = [
           { role: "user", parts: [{ fileData: { fileUri: "https://a.example/b.png", mimeType: "image/png" } }] }
         ]
       },
-      bedrock: "the upstream of this model takes images as data, not by URL"
+      bedrock: "the upstream of this model accepts images as data, not by URL"
     }
   },
   {
@@ -360,13 +360,13 @@ export const requests: ReadonlyArray<RequestCase> = [
           { role: "user", content: [{ type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } }] }
         ]
       },
-      messages: "the upstream of this model takes no audio",
-      responses: "the upstream of this model takes no audio",
+      messages: "the upstream of this model accepts no audio",
+      responses: "the upstream of this model accepts no audio",
       google: {
         ...googleLimit,
         contents: [{ role: "user", parts: [{ inlineData: { mimeType: "audio/wav", data: "UklGRg==" } }] }]
       },
-      bedrock: "the upstream of this model takes no audio"
+      bedrock: "the upstream of this model accepts no audio"
     }
   },
   {

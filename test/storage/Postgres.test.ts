@@ -113,7 +113,11 @@ describe("a PostgreSQL database that cannot be used", () => {
       () => urlOf({ search: "?sslmod=require" }),
       /DATABASE_URL: sslmod is unknown: the TLS options/
     ],
-    ["tables of another program", () => urlOf({ database: "other" }), /is not in the state this service left it in/],
+    [
+      "tables of another program",
+      () => urlOf({ database: "other" }),
+      /is not in the state in which this service left it/
+    ],
     ["a wrong password", () => urlOf({ password: "hunter2" }), /rejects this user/],
     ["an unknown user", () => urlOf({ user: "nobody", password: "hunter2" }), /rejects this user/],
     ["a host that is not known", () => urlOf({ host: "nowhere.invalid" }), /the host of .* is not known/],

@@ -246,7 +246,7 @@ describe("a URL", () => {
     ["sslmode=allow", "sslmode must be one of disable"],
     ["ssl=true", "use sslmode instead of ssl"],
     ["sslmode=require&sslrootcert=system", "sslrootcert=system requires sslmode=verify-full"],
-    ["sslmode=require&sslcert=/c.crt", "sslcert and sslkey must be given together"]
+    ["sslmode=require&sslcert=/c.crt", "sslcert and sslkey must be set together"]
   ])("is refused with '%s'", async (params, words) => {
     const { code, stderr } = await commandHere(["migrate"], {
       DATA_DIR: folder,

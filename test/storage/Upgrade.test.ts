@@ -71,7 +71,7 @@ describe("a version of PostgreSQL's tables", () => {
     expect(await migrate(url, expands, contracts)).toEqual([next + 1])
     expect(await migrate(url, expands)).toEqual([])
     expect(await migrate(url)).toBe(
-      `the database was made by a newer version (migration ${next + 1}, this one knows ${newest}): run that version`
+      `the database was written by a newer version (migration ${next + 1}; this version knows ${newest}): run that version`
     )
     await drop()
   })

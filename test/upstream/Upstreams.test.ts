@@ -203,7 +203,7 @@ layer(world)("an upstream that is not there", (it) => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(room)))
       expect(error).toEqual(new UnknownUpstream({ upstream, named_by, upstreams: ["here"] }))
       expect((error as UnknownUpstream).message).toBe(
-        `${named_by}: there is no upstream elsewhere (there are: here); add it to Upstreams, or name another`
+        `${named_by}: there is no upstream elsewhere (the upstreams are: here); add it to Upstreams, or choose another`
       )
     })
   )
@@ -214,7 +214,7 @@ layer(world)("an upstream that is not there", (it) => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Layer.provide(room, unspoken))))
       expect(error).toEqual(new UnspokenProtocol({ upstream: "here", named_by, speaks, needs }))
       expect((error as UnspokenProtocol).message).toBe(
-        `${named_by}: the upstream here speaks ${speaks.join(", ")} but must speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
+        `${named_by}: the upstream here accepts ${speaks.join(", ")} but must accept ${needs.join(" or ")}: extend its speaks, or choose another upstream`
       )
       const spoken = Upstreams.layer({ here: { ...here, speaks: needs }, elsewhere: here })
       yield* Effect.scoped(Layer.build(Layer.provide(room, spoken)))

@@ -1,5 +1,5 @@
 // Drives two builds of the service in turns of one second and prints the effect of a change as ratios. Ratios of adjacent turns are stable within two
-// or three percent, while absolute figures can change by half from one minute to the next.
+// or three percent. Absolute figures can change by half from one minute to the next.
 import { join } from "node:path"
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "../calls.ts"
@@ -29,7 +29,7 @@ const compare = async (
   for (const seconds of [warmup, warmup / 2]) for (const one of [a, b]) await drive(load, one, workload, { seconds })
   const runs = { a: [] as Array<Run>, b: [] as Array<Run> }
   for (let pair = 0; pair < pairs; pair++) {
-    // A B, then B A, so that a drift of the machine affects both equally.
+    // The order is A B, then B A, so that a drift of the machine affects both equally.
     const turns = [[a, runs.a] as const, [b, runs.b] as const]
     for (const [one, into] of pair % 2 === 0 ? turns : turns.toReversed()) {
       into.push(await drive(load, one, workload, { seconds: 1 }))
@@ -70,7 +70,7 @@ export const runAgainst = async (bench: Bench, other: string, workloads: Readonl
     say(rows.at(-1)!.join("  "))
   }
   print(`\nA is ${other}\nB is ${options.main}\n`)
-  print(table([["workload", "A calls/s", "B calls/s", "B of A", "half of the pairs", "CPU a call", "p99"], ...rows]))
+  print(table([["workload", "A calls/s", "B calls/s", "B of A", "half of the pairs", "CPU per call", "p99"], ...rows]))
   for (const [i, service] of services.entries()) {
     say(`${service.name}: ${await checkGateway(service, both[i]!)}`)
     await service.stop()

@@ -1,4 +1,4 @@
-// Chat with 1,000 Zipf-distributed callers and four models, alternated with a single caller.
+// Measures chat with 1,000 Zipf-distributed callers and four models, alternated with a single caller.
 import { chatCalls, manyCallers } from "../calls.ts"
 import { alternate, halfLoad, inUnit, print, printAdded, printRates, ratio } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"

@@ -1,4 +1,4 @@
-// Chat with one caller through the service, the floor, a plain proxy, the peer and no gateway. Then chat with and without budgets.
+// Measures chat with one caller through the service, the floor, a plain proxy, the peer and no gateway, and then chat with and without budgets.
 import { join } from "node:path"
 import { chatCalls } from "../calls.ts"
 import { alternate, contender, halfLoad, print, printAdded, printRates, ratio } from "../frame.ts"
@@ -42,7 +42,7 @@ const run = async (bench: Bench): Promise<void> => {
 /** Each of these budgets limits USD, tokens, requests and open calls. */
 const periods = ["month", "minute", "hour", "day", "week", "total"]
 
-/** Compares three callers of the same service: without a budget, with one budget and with six. */
+/** Compares three callers of one service: without a budget, with one budget and with six. */
 const budgets = async (bench: Bench): Promise<void> => {
   const { cores, options, results } = bench
   const { load, outside } = await bench.world()

@@ -1,4 +1,4 @@
-// Chat over 32 and over 1,000 connections, which always have one call open each.
+// Measures chat over 32 and over 1,000 connections. Each connection always has one open call.
 import { chatCalls } from "../calls.ts"
 import { alternate, printRates } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"

@@ -1,5 +1,5 @@
-// Reads the console's views from a database like that of `growth`, where 200 people make the large tenant's calls. Sends each view's initial queries
-// concurrently, as the page does, for the first time and again. Then measures the latency of calls while a client reads the slowest views.
+// Reads the console's views from a database like that of `growth`, in which 200 people make the large tenant's calls. It sends each view's initial
+// queries concurrently, as the page does, for the first time and again. It then measures the latency of calls while a client reads the slowest views.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { fillBooks, peopleOf, untilAtRest } from "../books.ts"
@@ -21,13 +21,13 @@ const readings = 5
 
 interface View {
   readonly name: string
-  /** Determines which credential is used. */
+  /** The credential of the queries. */
   readonly by: "person" | "operator"
   /** The queries that the view sends concurrently on opening. A path with the prefix `POST ` is sent as a POST. */
   readonly asks: ReadonlyArray<string>
 }
 
-/** The queries of the page's frame and of the names of keys, which every view sends as well. */
+/** The queries of the page's frame and of the names of keys. Every view sends them as well. */
 const shell = ["/v1/me", "/v1/me/memberships", "/v1/notifications?per_page=1"]
 
 const span = (days: number, step: number): readonly [start: string, end: string] => {
@@ -164,7 +164,7 @@ const asking =
     const [method, path] = ask.startsWith("POST ") ? ["POST", ask.slice(5)] : ["GET", ask]
     const asked = () =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${tokens[by]}` } })
-    // Retries once, because the service may have closed an idle connection.
+    // Retry once, because the service may have closed an idle connection.
     const answer = await asked().catch(asked)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${ask} returned ${answer.status}: ${text.slice(0, 300)}`)
@@ -173,7 +173,7 @@ const asking =
 
 type Ask = ReturnType<typeof asking>
 
-/** Measures the milliseconds until all of a view's responses have arrived. */
+/** Returns the milliseconds until all of a view's responses have arrived. */
 const timeOf = async (ask: Ask, { asks, by }: View): Promise<number> => {
   const began = performance.now()
   await Promise.all(asks.map((one) => ask(by, one)))

@@ -1,5 +1,5 @@
-// Growth: a database with a year of calls from a thousand tenants, a third of them from one tenant. Measures the cost of a charge after 10 thousand,
-// a million and all calls, the latency of each of that tenant's views over HTTP, and the duration of `verify`.
+// Measures growth: a database with a year of calls from a thousand tenants, a third of them from one tenant. The figures are the cost of a charge
+// after 10 thousand, a million and all calls, the latency of each of that tenant's views over HTTP, and the duration of `verify`.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { copyOf, fillBooks, peopleOf, startFill, untilAtRest } from "../books.ts"
@@ -15,7 +15,7 @@ import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
-/** The database is copied after each of these numbers of calls and at the end, so that a single run can compare charges. */
+/** The numbers of calls after which the database is copied, so that a single run can compare charges. It is also copied at the end. */
 const copiesAt = [10_000, 1_000_000]
 /** How often each view is read. */
 const readings = 15
@@ -28,7 +28,7 @@ interface View {
   readonly sorted: boolean
 }
 
-/** Views filtered or grouped by a tag, by any value of that tag, and by an end user. */
+/** Returns views filtered or grouped by a tag, by any value of that tag, and by an end user. */
 const labelledViews = (usage: string, labels: number): ReadonlyArray<View> => {
   const one = Math.floor(labels / 2)
   const [from, to] = [30, 0].map((days) => new Date(Date.now() - days * day).toISOString())
@@ -113,14 +113,14 @@ const readViews = async (
   const usage = `/v1/tenants/${first.tenant}/usage`
   const { result } = await get<RecordsPage>(usage)
   if (result.total_records !== books.firstCalls) {
-    throw new Error(`the first tenant made ${books.firstCalls} calls, its usage shows ${result.total_records}`)
+    throw new Error(`the first tenant made ${books.firstCalls} calls, but its usage shows ${result.total_records}`)
   }
   const credits = await get<{ readonly result: { readonly balance: number } }>(
     `/v1/tenants/${first.tenant}/billing/credits`
   )
   const taken = Math.round((credit - credits.result.balance) * 1e9)
   if (taken !== books.firstDue)
-    throw new Error(`the first tenant's calls cost ${books.firstDue}, its balance fell by ${taken}`)
+    throw new Error(`the first tenant's calls cost ${books.firstDue}, but its balance fell by ${taken}`)
 
   const bySort = await get<RecordsPage>(`${usage}?sort=cost`)
   const at = contender({ ...service, keys: [token] })
@@ -167,7 +167,7 @@ const timeVerify = async (results: Results, service: Gateway): Promise<void> => 
 
 // ---- charging -----------------------------------------------------------------------------------------------------------
 
-/** Charges at the present time, taking turns between databases of each size. */
+/** Charges at the present time, in turns between the databases of each size. */
 const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string, { calls, sizes }: Books) => {
   const sides = await Promise.all(sizes.map((size) => startFill(cores.served, folder, copyOf(folder, size))))
   const rates = sizes.map((): Array<number> => [])

@@ -1,4 +1,4 @@
-// Memory per stream and for the whole process, with 10,000 open streams that each receive a chunk every two seconds.
+// Measures the memory per stream and of the entire process, with 10,000 open streams that each receive a chunk every two seconds.
 import { readFileSync } from "node:fs"
 import { chatCalls, trickleEvery, trickling } from "../calls.ts"
 import { drive, inUnit, print, say, table, titles } from "../frame.ts"
@@ -8,12 +8,12 @@ import type { TrickleOrder } from "../upstream.ts"
 import type { World } from "../world.ts"
 
 const wanted = 10_000
-/** Streams started per second. */
+/** The number of streams started per second. */
 const beginning = 2_000
 /** How long all streams stay open before memory is read, in milliseconds. */
 const holdMs = 16_000
 
-/** A stream uses two sockets in the relaying process. Node raises the soft limit to the hard limit itself. */
+/** Returns the maximum number of streams. A stream uses two sockets in the relaying process. Node raises the soft limit to the hard limit itself. */
 const possible = (): number => {
   const limit = Number(/Max open files +\d+ +(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024)
   return Math.min(wanted, Math.floor((limit - 400) / 2))
@@ -22,7 +22,7 @@ const possible = (): number => {
 interface Held {
   readonly before: number
   readonly during: number
-  /** As a share of one core. */
+  /** The CPU time, as a share of one core. */
   readonly busy: number
 }
 

@@ -1,5 +1,5 @@
-// Runs the service over PostgreSQL, with the server on the same machine. Compares charges by two writers with pgbench's TPC-B, chat with chat on
-// SQLite, and two nodes with one. Measures how long one node still accepts a key that was revoked at another.
+// Runs the service over PostgreSQL, with the server on the same machine. It compares charges by two writers with pgbench's TPC-B, chat with chat on
+// SQLite, and two nodes with one. It measures how long one node still accepts a key that was revoked at another.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
@@ -17,7 +17,7 @@ import { ask, cpu, startPart, stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 import type { Round } from "../writers.ts"
 
-/** The number of accounts that charges are spread over at random. */
+/** The number of accounts over which charges are spread at random. */
 const accounts = 10_000
 
 const run = async (bench: Bench): Promise<void> => {
@@ -41,7 +41,7 @@ const create = async ({ url }: Server, name: string): Promise<string> => {
   return url.replace(/postgres$/, name)
 }
 
-/** CPU time that all of the server's processes have used so far, in µs. */
+/** Returns the CPU time that all of the server's processes have used so far, in µs. */
 const serverCpu = (server: Server): number => {
   const main = server.pid()
   const childrenOf = readdirSync("/proc").filter((name) => {
@@ -51,7 +51,7 @@ const serverCpu = (server: Server): number => {
   return [main, ...childrenOf.map(Number)].reduce((sum, pid) => sum + cpu(pid), endedCpu(main))
 }
 
-/** CPU time of a process's children that have exited, in µs. */
+/** Returns the CPU time of a process's children that have exited, in µs. */
 const endedCpu = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")
@@ -102,7 +102,7 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   const { options, results } = bench
   const pgbench = await startPgbench(server)
   const url = await create(server, "charges")
-  // One after the other, because the first process creates the tables.
+  // The processes are started one after the other, because the first one creates the tables.
   const writers: Array<ChildProcess> = []
   for (const place of ["0", "1"]) {
     const child = startPart(undefined, "writers.ts", [url, place, String(accounts)])
@@ -318,11 +318,11 @@ interface Comparison {
 }
 
 /**
- * Compares one node with two nodes that share the same number of connections. As a control, it compares one service on SQLite with two that share
- * nothing but the core, because what two independent processes cost is not a cost of running nodes.
+ * Compares one node with two nodes that share an equal number of connections. As a control, it compares one service on SQLite with two that share
+ * nothing but the core, because the cost of two independent processes is not a cost of running nodes.
  *
- * The target applies when each node is busy. An event loop iteration, a batch and its commit cost the same for any number of calls, and each of two
- * nodes gets half of the calls.
+ * The target applies when each node is busy. The cost of an event loop iteration, a batch and its commit does not depend on the number of calls, and
+ * each of two nodes gets half of the calls.
  */
 const compareNodes = async ({ bench, connections, loads, nodes, server, services }: Comparison): Promise<void> => {
   const { options } = bench
@@ -357,7 +357,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
     say(`nodes, ${connections} connections: round ${round} of ${options.rounds}: ${rates.join(", ")}`)
   }
   const of = (place: number, what: keyof Cost) => median(sides[place]!.costs.map((cost) => cost[what]))
-  /** The CPU time relative to one node or service in the same round. */
+  /** Returns the CPU time relative to one node or service in the same round. */
   const ratioTo = (place: number, one: number) =>
     median(sides[place]!.costs.map(({ nodes: cost }, round) => cost / sides[one]!.costs[round]!.nodes))
   print(`\nChat through one process and through two on the same core, ${connections} connections in total\n`)
@@ -386,7 +386,7 @@ const compareNodes = async ({ bench, connections, loads, nodes, server, services
   })
 }
 
-/** Revokes keys at one node and measures how long after the response the other node still accepts them. */
+/** Revokes keys at one node and measures how long the other node still accepts them after the response. */
 const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Contender): Promise<void> => {
   const token = await at.tokenOf(0)
   const [base, further] = [`http://127.0.0.1:${at.port}`, `http://127.0.0.1:${other.port}`]
@@ -412,7 +412,7 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
   }
   const worst = Math.max(...times)
   const isOver = worst >= patience
-  print(`\nTime until a node refuses a key that was revoked at the other, measured with one call after another\n`)
+  print(`\nTime until a node refuses a key that was revoked at the other node, measured with consecutive calls\n`)
   print(
     isOver
       ? `  more than ${patience / 1000} s; no further keys were tried`

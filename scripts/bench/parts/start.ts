@@ -1,5 +1,5 @@
-// Measures the time from spawning the process to its first 200 from /healthz and from /readyz, on a folder with a database. Compares it with an empty
-// `node:http` server on the same runtime. Measures the executable too, if it has been built.
+// Measures the time from spawning the process to its first 200 from /healthz and from /readyz, on a folder with a database. It compares the times
+// with those of an empty `node:http` server on the same runtime. It also measures the executable, if one has been built.
 import { execFileSync, spawn } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
@@ -19,13 +19,13 @@ interface Startable {
   readonly name: string
   readonly command: ReadonlyArray<string>
   readonly times: Array<number>
-  /** Milliseconds until the first 200 from /readyz. */
+  /** The milliseconds until the first 200 from /readyz. */
   readonly ready: Array<number>
   /** Resident memory once ready, in MB. */
   readonly sizes: Array<number>
 }
 
-/** Checks whether the port responds with 200. */
+/** Returns whether the port responds with 200. */
 const answers = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" })
@@ -92,7 +92,7 @@ const emptyExecutable = async (directory: string): Promise<string | undefined> =
 const run = async ({ cores, directory, options, results }: Bench): Promise<void> => {
   const folder = join(directory, "start")
   mkdirSync(folder)
-  // Runs the service once to create the database, because this part measures restarts.
+  // Run the service once to create the database, because this part measures restarts.
   const { load, outside, upstream } = await startOutside(cores)
   const service = await startGateway({ name: "gateway", main: options.main, cores, outside, directory: folder })
   await service.stop()

@@ -1,4 +1,4 @@
-// Chat in streams of 30 and of 1,000 chunks. Events are relayed as they arrive, and the call is charged before the last one.
+// Measures chat in streams of 30 and of 1,000 chunks. Events are relayed as they arrive, and the call is charged before the last event.
 import { chatCalls, inPieces, paced, pause } from "../calls.ts"
 import { alternate, drive, inUnit, print, printRates, ratio, table, titles } from "../frame.ts"
 import type { Bench, Contender, Part } from "../frame.ts"
@@ -10,14 +10,14 @@ export const workloads = ({ connections }: Bench["options"]) =>
     chatCalls({ name: `stream of ${chunks} chunks`, connections, stream: true, manner: inPieces(chunks) })
   )
 
-/** Returns how the peer fails on a single stream, if it does. On Node 20, its npm build 1.15 responds to every stream with 500. */
+/** Returns the peer's failure on a single stream, if any. On Node 20, its npm build 1.15 responds to every stream with 500. */
 const faultOf = ({ load }: World, peer: Contender): Promise<string | undefined> =>
   drive(load, peer, chatCalls({ name: "stream", connections: 1, stream: true }), { seconds: 2, calls: 1 }).then(
     () => undefined,
     (error: unknown) => String(error).trim().split("\n").at(-1)!.trim()
   )
 
-/** Milliseconds to the first byte and to the end of a stream whose upstream pauses after its first bytes. */
+/** Measures the milliseconds to the first byte and to the end of a stream whose upstream pauses after its first bytes. */
 const firstByte = async ({ load }: World, at: Contender) => {
   const calls = chatCalls({ name: "paced stream", connections: 1, stream: true, manner: paced })
   const runs = []
@@ -41,7 +41,7 @@ const run = async (bench: Bench): Promise<void> => {
     })
   }
   if (fault !== undefined) {
-    print(`\n  The peer is left out, because on Node ${process.version} it responds to a stream with ${fault}`)
+    print(`\n  The peer is omitted, because on Node ${process.version} it responds to a stream with ${fault}`)
     print("  Streams are compared with the floor and the plain proxy instead.")
   }
   print(`\nA single stream whose upstream pauses for ${pause} ms after its first bytes\n`)

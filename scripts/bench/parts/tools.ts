@@ -1,4 +1,4 @@
-// Decisions and search with one caller.
+// Measures decisions and search with one caller.
 import { decisionCalls, searchCalls } from "../calls.ts"
 import { alternate, printRates, ratio } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"

@@ -3,9 +3,9 @@ export interface Call {
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
-  /** The client's error format. */
+  /** The format of the client's errors. */
   readonly shape: "plain" | "messages" | "openai"
-  /** The protocol of its stream, if it has one. */
+  /** The protocol of its stream, if it streams. */
   readonly stream?: "chat" | "messages" | "responses" | "other"
   /** Builds a body that contains this string. */
   readonly json?: (text: string) => object

@@ -1,4 +1,4 @@
-/** Faults in a vendor's response, as data that can be stored and as changes to the bytes of a correct response. */
+/** Faults in a vendor's response: as data that can be stored, and as changes to the bytes of a correct response. */
 import fc from "fast-check"
 import { gzipSync } from "node:zlib"
 import { frame } from "../../../src/sandbox/Bedrock.ts"
@@ -288,7 +288,7 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** The chunks to send, and what to do after them. */
+/** The chunks to send, and the action that follows them. */
 export interface Delivery {
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number
@@ -445,7 +445,7 @@ const changedAnswer = (answer: Answer, change: Change): Answer => {
 const lengthBy = (value: string, length: number): string =>
   /^[+-]\d\d/.test(value) ? String(Math.max(0, length + Number(value))) : value
 
-/** Applies these changes to a response, and returns its bytes and how to deliver them. */
+/** Applies these changes to a response. Returns its bytes and the way to deliver them. */
 export const delivered = (right: Answer, all: ReadonlyArray<Change>): Delivery => {
   const answer = all.reduce(changedAnswer, right)
   const of = <K extends Change["kind"]>(kind: K) =>

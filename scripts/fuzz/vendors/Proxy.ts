@@ -1,4 +1,4 @@
-/** A proxy in front of the sandbox's vendors, which corrupts their responses to marked requests. */
+/** A proxy in front of the sandbox's vendors. It corrupts their responses to marked requests. */
 import { createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import { delivered } from "./Fault.ts"
@@ -6,9 +6,9 @@ import type { Answer, Change } from "./Fault.ts"
 
 export interface Proxy {
   readonly url: string
-  /** How to change responses, by a string in the request. The same string always gets the same changes. */
+  /** The changes to responses, by a string in the request. Equal strings always get equal changes. */
   readonly faults: Map<string, ReadonlyArray<Change>>
-  /** How to change responses to requests without such a string, namely polls of a job. */
+  /** The changes to responses to requests without such a string. These requests are polls of a job. */
   ambient: ReadonlyArray<Change>
   /** Closes all connections. */
   readonly hangUp: () => void

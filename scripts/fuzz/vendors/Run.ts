@@ -26,12 +26,15 @@ export interface Counts {
   slowest_ms: number
 }
 
-/** How long a call may take, in milliseconds. A vendor is silent for at most two seconds, and failovers try another vendor. */
+/** The maximum duration of a call, in milliseconds. A vendor is silent for at most two seconds, and failovers try another vendor. */
 const limit_ms = 75_000
-/** If polls fail, the service waits five minutes for images. The faults of other calls affect the polls too. */
+/**
+ * The maximum duration of a call that waits for images, in milliseconds. If polls fail, the service waits five minutes. The faults of other calls
+ * affect the polls too.
+ */
 const waiting_ms = 330_000
 
-/** Matches what must not reach a client: the vendor's key and internal details. */
+/** Matches text that must not reach a client: the vendor's key and internal details. */
 const secret =
   /sk-vendor-key|\n\s+at [\w.<>]+ ?\(|node_modules|is not a function|Cannot read propert|UND_ERR|ECONNRE|HPE_/
 
@@ -41,7 +44,10 @@ export const isSecret = (text: string, sent: ReadonlyArray<Change>): boolean => 
   return found !== undefined && !JSON.stringify(sent).includes(found)
 }
 
-/** Returns what is wrong with a stream, or `undefined`. It must end the way its protocol requires, with an error in its own format, or by a cut. */
+/**
+ * Returns the fault of a stream, or `undefined` if it has none. A stream must end as its protocol requires, with an error in its own format, or with
+ * a cut.
+ */
 const wrongInStream = (protocol: NonNullable<Call["stream"]>, text: string, isCut: boolean): string | undefined => {
   if (protocol === "other" || isCut) return undefined
   const events = text.split(/\r?\n\r?\n/).flatMap((event) => {
@@ -68,7 +74,7 @@ const wrongInShape = (shape: Call["shape"], body: unknown): string | undefined =
 
 let asked = 0
 
-/** Makes one call with these changes, and returns what is wrong. */
+/** Makes one call with these changes. Returns its fault, if any. */
 export const send = async (
   world: World,
   plan: Plan,
@@ -106,7 +112,7 @@ export const send = async (
     if (isSecret(body, plan.changes) && type !== "audio/mpeg")
       return wrong("a secret of the vendor, or an internal detail", body)
     const route = routes.find(({ name }) => name === `${call.method} ${call.path}`)!
-    // The specification has any 2xx of the decision model relayed.
+    // According to the specification, any 2xx of the decision model is relayed.
     const status = call.name === "decisions" && response.ok ? 200 : response.status
     const documented = route.responses[String(status)]?.content
     if (documented === undefined) return wrong(`${response.status} is not documented`, body)
@@ -116,7 +122,7 @@ export const send = async (
       const found = wrongInStream(call.stream, body, isCut)
       return found === undefined ? undefined : wrong("a stream with a wrong end", found)
     }
-    // Audio is relayed as it arrives, so a broken input breaks the response too.
+    // Audio is relayed as it arrives, so a broken input breaks the response as well.
     if (isCut) return type.startsWith("audio/") ? undefined : wrong("a truncated response", "")
     if (
       documented[type] === undefined &&

@@ -26,7 +26,7 @@ export interface World {
 
 type Json = Record<string, unknown>
 
-/** A vendor times out after this many seconds without a byte. */
+/** The time without a byte after which a vendor times out, in seconds. */
 const silence = 2
 
 /** The person's initial credit, in USD. */
@@ -125,7 +125,7 @@ export const make = async (): Promise<World> => {
   }
 }
 
-/** Checks totals. The remaining credit must be the initial credit minus what the calls cost, and no call may cost more than its reservation. */
+/** Checks totals. The remaining credit must be the initial credit minus the cost of the calls, and no call may cost more than its reservation. */
 const sumsOf = async (service: Service, { tenant_id, token }: Person): Promise<ReadonlyArray<string>> => {
   const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
   let cost = 0n

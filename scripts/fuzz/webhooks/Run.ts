@@ -228,7 +228,7 @@ export const run = async ({ deliver, people, service }: World, { events, seed, u
   const live = async () => {
     const { events, left } = sample(lives(payer.tenant_id))
     due += left
-    // Sends the events in concurrent pairs.
+    // The events are sent in concurrent pairs.
     for (let at = 0; at < events.length; at += 2)
       await Promise.all(
         events.slice(at, at + 2).map(async (body) => {

@@ -1,4 +1,4 @@
-/** A service in its sandbox, with the people named in the payment processor's events. */
+/** A service in its sandbox, with the people whom the payment processor's events identify. */
 import { createHmac } from "node:crypto"
 import { webhookSecret } from "../../../src/sandbox/PaymentWorld.ts"
 import { start } from "../../../test/support/Service.ts"
@@ -8,7 +8,10 @@ import type { AtRest } from "../Rest.ts"
 
 export interface World {
   readonly service: Service
-  /** Only unsigned events name `honest`, who must not get credit. `payer` has payments, refunds and disputes. Signed nonsense names `nonsense`. */
+  /**
+   * The people. Only unsigned events refer to `honest`, who must not get credit. `payer` has payments, refunds and disputes. Signed nonsense refers
+   * to `nonsense`.
+   */
   readonly people: Readonly<Record<"honest" | "payer" | "nonsense", Person>>
   readonly deliver: (body: Buffer | string, signature: string | undefined) => Promise<Answer>
   readonly rest: () => Promise<AtRest>

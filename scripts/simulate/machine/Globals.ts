@@ -185,9 +185,7 @@ const replaceCompiler = (): void => {
 
 type Compressed = (error: unknown, bytes?: Buffer) => void
 
-/**
- * Makes zlib compute immediately, with the callback in a turn, instead of on other threads. Its streams are unchanged, because no story uses them.
- */
+/** Makes zlib compute immediately instead of on other threads. The callback runs in a turn. Its streams are unchanged, because no story uses them. */
 const replaceCompression = (machine: Machine): void => {
   const zlib = require("node:zlib") as Record<string, unknown>
   for (const [name, work] of Object.entries(zlib)) {
@@ -205,7 +203,7 @@ const replaceCompression = (machine: Machine): void => {
   }
 }
 
-/** Replaces all of them. Code that was loaded earlier keeps the functions it has imported. */
+/** Replaces all implicit inputs. Code that was loaded earlier keeps the functions that it has imported. */
 export const replace = (machine: Machine, seed: string): void => {
   replaceCompiler()
   replaceTimers(machine)

@@ -1,5 +1,5 @@
 /**
- * The machine that a simulation runs on: its time, its timers and the order of all work. A turn is one unit of work (a fiber, a packet, a timer).
+ * The machine on which a simulation runs: its time, its timers and the order of all work. A turn is one unit of work (a fiber, a packet, a timer).
  * Between two turns, the machine drains Node's own queues, so that only the seed determines the order.
  */
 import { random } from "./Random.ts"
@@ -7,7 +7,7 @@ import type { Random } from "./Random.ts"
 
 export type Turn = () => void
 
-/** Node's own function, saved before it is replaced (`Globals`). */
+/** Node's own function, stored before it is replaced (`Globals`). */
 const realImmediate = setImmediate
 
 export interface Timer {
@@ -15,20 +15,20 @@ export interface Timer {
   readonly fire: Turn
 }
 
-/** When every simulation starts: 2027-01-10T00:00:00Z. */
+/** The time at which every simulation starts: 2027-01-10T00:00:00Z. */
 const beginning = Date.UTC(2027, 0, 10)
 
-/** How likely a timer that is due soon is to run before work that is ready, as on a slow machine. */
+/** The probability that a timer that is due soon runs before work that is ready, as on a slow machine. */
 const slowness = 1 / 200
 const slowMax = 100
 
-/** The maximum number of turns, ten times what any story needs. More turns than this mean an endless loop. */
+/** The maximum number of turns, ten times the need of any story. More turns mean an endless loop. */
 const turnsMax = 500_000
 
 export class Machine {
-  /** Milliseconds since the machine started. */
+  /** The milliseconds since the machine started. */
   now = 0
-  /** How far the wall clock is off, in milliseconds. */
+  /** The error of the wall clock, in milliseconds. */
   offset = 0
   turns = 0
   /** The number of turns that the seed picked from several. */
@@ -36,7 +36,7 @@ export class Machine {
   random: Random
   private readonly ready: Array<Turn> = []
   private readonly timers = new Heap()
-  /** How much work on Node's own threads must end before the next turn. */
+  /** The number of operations on Node's own threads that must end before the next turn. */
   private outside = 0
   private results: Array<Turn | undefined> = []
 
@@ -44,7 +44,7 @@ export class Machine {
     this.random = random(seed)
   }
 
-  /** The time on the wall clock. */
+  /** Returns the time on the wall clock. */
   wall(): number {
     return beginning + Math.floor(this.now) + this.offset
   }

@@ -1,6 +1,6 @@
 /**
- * A simulated network that replaces Node's sockets, for `net.connect` and `net.Server.listen`. The seed determines in which chunks and when written
- * data arrives. Sockets whose owner has died are reset.
+ * A simulated network that replaces Node's sockets, for `net.connect` and `net.Server.listen`. The seed determines the chunks in which written data
+ * arrives, and when they arrive. Sockets whose owner has ended are reset.
  */
 import http from "node:http"
 import { createRequire, syncBuiltinESMExports } from "node:module"
@@ -10,19 +10,19 @@ import type { Machine } from "./Machine.ts"
 
 const require = createRequire(import.meta.url)
 
-/** The owner of a socket or port, which ends together with its owner. `undefined` is the outside world, which never ends. */
+/** The owner of a socket or port. A socket or port ends together with its owner. `undefined` is the outside world, which never ends. */
 export type Owner = object | undefined
 
 type Connect = (...args: ReadonlyArray<unknown>) => Socket
 
-/** How likely it is that a chunk contains less than was written, and that it contains all data that is waiting. */
+/** The probability that a chunk contains less than was written, and the probability that it contains all data that is waiting. */
 const pieces = { part: 0.1, all: 0.5 }
-/** How many bytes one end buffers before the other end has to wait. */
+/** The number of bytes that one end buffers before the other end has to wait. */
 const windowBytes = 64 * 1024
 
 const problem = (code: string): Error => Object.assign(new Error(code), { code, syscall: "simulated" })
 
-/** Ends a connection once its client has sent or received this many bytes. */
+/** The number of bytes after which a connection ends, once its client has sent or received them. */
 export interface Cut {
   readonly sent?: number | undefined
   readonly received?: number | undefined
@@ -118,7 +118,7 @@ export class Socket extends Duplex {
     this.machine.add(() => this.emit("close_simulated"))
   }
 
-  /** The other end has disappeared without closing the connection. */
+  /** Ends this socket, because the other end has disappeared without closing the connection. */
   gone(): void {
     if (this.destroyed) return
     this.peer = undefined
@@ -134,7 +134,7 @@ export class Socket extends Duplex {
     })
   }
 
-  /** Delivers the next chunk to the other end, in a turn of its own. */
+  /** Delivers the next chunk to the other end, in a separate turn. */
   flow(): void {
     if (this.arriving || this.connecting || this.waiting.length === 0 || this.peer === undefined || this.peer.full)
       return
@@ -188,7 +188,7 @@ export class Socket extends Duplex {
     this.bytesRead += taken.length
     if (taken.length > 0 && !this.push(taken)) this.full = true
     if (room >= bytes.length) return
-    // At this point the client disconnects.
+    // At this point, the client disconnects.
     const client = mine === room ? this : this.peer
     this.machine.add(() => client?.destroy(problem("ECLIENTLEFT")))
   }

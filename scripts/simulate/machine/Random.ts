@@ -1,4 +1,4 @@
-/** Seeded randomness. The same seed produces the same numbers on every machine. */
+/** Seeded randomness. Equal seeds produce equal numbers on every machine. */
 import { createHash } from "node:crypto"
 
 export interface Random {
@@ -12,7 +12,7 @@ export interface Random {
   readonly bytes: (count: number) => Buffer
 }
 
-/** Creates the generator sfc32, whose initial state is a hash of the seed. */
+/** Creates the generator sfc32. Its initial state is a hash of the seed. */
 export const random = (seed: string): Random => {
   const state = createHash("sha256").update(seed).digest()
   let [a, b, c, d] = [0, 4, 8, 12].map((at) => state.readInt32LE(at)) as [number, number, number, number]

@@ -1,10 +1,10 @@
-/** The disk beneath the real SQLite driver. Files are in memory. Faults happen at the statements of the writer thread's connection. */
+/** The disk below the real SQLite driver. Files are in memory. Faults happen at the statements of the writer thread's connection. */
 import Sqlite from "better-sqlite3"
 import { copyFileSync, existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Machine } from "./Machine.ts"
 
-/** A point in a writer's transaction. At `after_commit`, the commit is complete, whatever result is reported. */
+/** A point in a writer's transaction. At `after_commit`, the commit is complete, regardless of the reported result. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
 /** The fault that happens at that point. */
@@ -18,7 +18,7 @@ export type Mishap =
 
 export interface StorageFault {
   readonly moment: Moment
-  /** How many such points to let pass first. */
+  /** The number of points of this kind that pass before the fault. */
   readonly after: number
   readonly mishap: Mishap
 }
@@ -54,12 +54,12 @@ export class Storage {
     this.armed.push({ ...fault, left: fault.after })
   }
 
-  /** Makes every such point fail for this long. */
+  /** Makes every point of this kind fail for this long. */
   failFor(millis: number, moment: Moment, error: string): void {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
-  /** Makes a read fail after this many other reads and, if there is a period, every later read within it. */
+  /** Makes a read fail after this many other reads. If there is a period, every later read within it fails as well. */
   failReads(after: number, millis: number, error: string): void {
     this.reads.push({ left: after, until: this.machine.now + millis, error })
   }
@@ -107,7 +107,7 @@ export class Storage {
     return copy
   }
 
-  /** Whether commits are durable before they are acknowledged. If they are not, they are lost when the power fails. */
+  /** Returns whether commits are durable before they are acknowledged. If they are not, they are lost when the power fails. */
   private isDurable(): boolean {
     const { writer } = this
     if (writer === undefined || !writer.open) return true

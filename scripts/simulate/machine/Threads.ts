@@ -9,7 +9,7 @@ export type RunScript = (threads: object) => void
 
 /** The storage faults (`Storage`) that delay a thread's messages. */
 export interface Patience {
-  /** Until when messages to or from a thread are held. */
+  /** Returns the time until which messages to or from a thread are held. */
   readonly holdUntil: (way: "to" | "from") => number
 }
 
@@ -41,7 +41,7 @@ class Port extends EventEmitter {
     other.schedule()
   }
 
-  /** Takes the next message before it is delivered, for reading synchronously. */
+  /** Removes and returns the next message before it is delivered, for reading synchronously. */
   take(): { readonly message: unknown } | undefined {
     return this.messages.length === 0 ? undefined : { message: this.messages.shift() }
   }
@@ -162,7 +162,7 @@ export const moduleOf = (threads: Threads): object => ({
   receiveMessageOnPort: (port: Port) => port.take()
 })
 
-/** Applies to a worker's own messages. These are never delayed. */
+/** The delays of a worker's own messages. There are none. */
 const noPatience: Patience = { holdUntil: () => 0 }
 
 class SimulatedWorker extends EventEmitter {

@@ -1,11 +1,11 @@
 /**
- * The checks that `tollgate doctor` makes on its machine: files, disk, clock, versions and backups. They change nothing.
+ * The checks that `tollgate doctor` makes on its machine: files, disk, clock, versions and backups. The checks change nothing.
  *
  * Where the specification is silent:
  * - Less than 1 GB of free disk space is a warning and less than 100 MB is a failure. SQLite needs space for its log, and a full disk stops every
  *   call.
- * - The clock is compared with the `Date` of responses from the configured upstreams. A difference above 5 s is a warning. Above 60 s it is a
- *   failure, because sign-in tokens and signatures are then rejected.
+ * - The clock is compared with the `Date` of responses from the configured upstreams. A difference above 5 s is a warning. A difference above 60 s is
+ *   a failure, because other services then reject sign-in tokens and signatures.
  * - The newest file in the backup folder counts as the newest backup. It is a warning if that file is more than 26 hours old.
  */
 import { Either, Effect } from "effect"
@@ -19,7 +19,7 @@ import * as Files from "../../storage/sqlite/Files.ts"
 export interface Examined {
   readonly subject: string
   readonly result: "ok" | "warning" | "failure"
-  /** The result of the check, and how to fix a problem if that is known. */
+  /** The result of the check, with a remedy for the problem if one is known. */
   readonly finding: string
 }
 
@@ -39,7 +39,7 @@ export const permissions = (facts: EnvironmentFacts): Examined => {
 
 const MB = 1_000_000
 
-/** Checks the free space where the database is stored. The disk of a remote server is not checked. */
+/** Checks the free space on the disk that stores the database. Does not check the disk of a remote server. */
 export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
   const folder = database.engine === "sqlite" ? dirname(database.path) : data_dir
   let free: number
@@ -47,14 +47,14 @@ export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
     const { bavail, bsize } = statfsSync(folder)
     free = bavail * bsize
   } catch (error) {
-    return failure("disk", `${folder} cannot be read (${(error as NodeJS.ErrnoException).code}): does it exist?`)
+    return failure("disk", `${folder} cannot be read (${(error as NodeJS.ErrnoException).code}); check that it exists`)
   }
   const finding = `${Math.floor(free / MB)} MB are free at ${folder}`
   if (free >= 1_000 * MB) return ok("disk", finding)
   return (free < 100 * MB ? failure : warning)("disk", `${finding}; free some space: a full disk stops every call`)
 }
 
-/** Checks whether the database can be opened and which migrations it has. */
+/** Checks whether the database can be opened, and whether its migrations are complete. */
 export const database = ({ database: location }: EnvironmentFacts): Effect.Effect<Examined> =>
   Effect.map(Effect.either(Engine.look(location, { writing: false })), (found) => {
     const newest = Engine.newest(location)
@@ -73,12 +73,12 @@ export const database = ({ database: location }: EnvironmentFacts): Effect.Effec
 export const runtime = (version: string): Examined =>
   ok("versions", `tollgate ${version}, Node.js ${process.versions.node}`)
 
-/** Compares this machine's clock with the upstreams' clocks, as their `Date` headers show them. */
+/** Compares this machine's clock with the upstreams' clocks, as shown by their `Date` headers. */
 export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now: number }>): Examined => {
-  if (dates.length === 0) return warning("clock", "no upstream sent a date to compare it with")
-  // A `Date` states whole seconds, and a response's latency adds to the difference, so the smallest difference is the most accurate.
+  if (dates.length === 0) return warning("clock", "no upstream sent a date to compare the clock with")
+  // A `Date` header states whole seconds, and a response's latency adds to the difference, so the smallest difference is the most accurate.
   const seconds = Math.min(...dates.map(({ date, now }) => Math.abs(now - date))) / 1_000
-  const finding = `it differs from the upstreams' clocks by ${Math.round(seconds)} s`
+  const finding = `the clock differs from the upstreams' clocks by ${Math.round(seconds)} s`
   if (seconds <= 5) return ok("clock", finding)
   return (seconds > 60 ? failure : warning)("clock", `${finding}; set the system clock with NTP`)
 }
@@ -102,6 +102,6 @@ export const backups = (folder: string | undefined, now: number): Examined => {
     return failure("backups", `${folder} contains no files; create a backup with tollgate backup --to FILE`)
   const hours = Math.floor((now - Math.max(...times)) / hour)
   return hours <= backupHoursMax
-    ? ok("backups", `the newest one in ${folder} is ${hours} h old`)
-    : warning("backups", `the newest one in ${folder} is ${hours} h old; check that the daily backup still runs`)
+    ? ok("backups", `the newest backup in ${folder} is ${hours} h old`)
+    : warning("backups", `the newest backup in ${folder} is ${hours} h old; check that the daily backup still runs`)
 }

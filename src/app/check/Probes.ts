@@ -1,10 +1,10 @@
 /**
- * Tests every connection that a configuration sets up. The probes cost nothing.
+ * Tests every connection that a configuration defines. The probes cost nothing.
  *
  * Where the specification is silent:
- * - The probe of an upstream requests its list of models, using its key. A rejected key (401, 403) or a missing response fails the check. Any other
- *   response passes, because some vendors have no such list. For the mail server, the payment processor and upstreams with AWS, Google Cloud or Entra
- *   credentials, the probe only opens a connection.
+ * - The probe of an upstream requests the list of models with the upstream's key. A rejected key (401, 403) or a missing response fails the check.
+ *   Any other response passes, because some vendors provide no list of models. For the mail server, the payment processor and upstreams with AWS,
+ *   Google Cloud or Entra credentials, the probe only opens a connection.
  * - Each probe times out after ten seconds.
  */
 import * as GitHub from "../../upstream/identity/GitHub.ts"
@@ -14,13 +14,13 @@ import type { ConfigFile } from "../Config.ts"
 import { headerOf, usualHeader } from "../../upstream/models/Credential.ts"
 
 export interface Probed {
-  /** Where the configuration sets it up, such as `upstreams.openai`. */
+  /** The entry of the configuration that defines the connection, such as `upstreams.openai`. */
   readonly entry: string
   /** The address that the probe tried. */
   readonly address: string
-  /** The problem and how to fix it; `undefined` if the probe succeeded. */
+  /** The problem and its remedy; `undefined` if the probe succeeded. */
   readonly fault: string | undefined
-  /** The server's clock in Unix milliseconds, if its response carried a date, then our clock at that moment. */
+  /** The server's clock in Unix milliseconds, if its response contained a date. */
   readonly date?: number | undefined
   readonly now: number
 }

@@ -1,4 +1,4 @@
-/** `tollgate allowance`: manages the credit that a tenant receives each week or month. */
+/** `tollgate allowance`: sets, shows and ends the credit that a tenant receives each week or month. */
 import { Command, Options } from "@effect/cli"
 import { Console, Duration, Effect, Layer, Option } from "effect"
 import { toDecimal } from "../../kernel/Money.ts"
@@ -44,8 +44,8 @@ const print = (allowance: Allowance, asJson: boolean) => {
   const { amount_usd, granted_at, granted_usd, period, plan, renews_at, rollover, tenant_id, unused_usd } = allowance
   if (!asJson)
     return Console.log(
-      `${tenant_id} gets ${toDecimal(amount_usd)} credits per ${period}${plan === null ? "" : ` (plan ${plan})`}, rollover ${rolloverInWords(rollover)}; ` +
-        `${toDecimal(unused_usd)} are unused. It renews at ${toIso(renews_at)}`
+      `${tenant_id} receives ${toDecimal(amount_usd)} credits per ${period}${plan === null ? "" : ` (plan ${plan})`}, rollover ${rolloverInWords(rollover)}; ` +
+        `${toDecimal(unused_usd)} credits are unused. The next period begins at ${toIso(renews_at)}`
     )
   return printed({
     tenant_id,
@@ -64,7 +64,7 @@ const rolloverOf = (text: string): Effect.Effect<Rollover, ReturnType<typeof ref
   if (text === "none" || text === "all") return Effect.succeed(text)
   const up_to_usd = exactAmountOf(text)
   return up_to_usd === undefined
-    ? refuse("--rollover: must be none, all, or the maximum number of credits to keep")
+    ? refuse("--rollover: must be none, all, or the maximum number of credits to carry over")
     : Effect.succeed({ up_to_usd })
 }
 
@@ -90,7 +90,7 @@ const termsOf = Effect.fnUntraced(function* (asked: {
   } satisfies NewAllowance
 })
 
-const factorsNoticed = `a running service applies a changed plan's price factor within ${Duration.toSeconds(plansReadEvery)} s, and charges the previous price until then`
+const factorsNoticed = `a running service applies the plan's new price factor within ${Duration.toSeconds(plansReadEvery)} s and charges the previous price until then`
 
 const allowanceSet = Command.make(
   "set",
@@ -138,12 +138,12 @@ const allowanceSet = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    `Give a tenant credit each week or month, from now on. The credit is available immediately; ${factorsNoticed}`
+    `Give a tenant credit each week or month, starting now. The first credit is available immediately; ${factorsNoticed}`
   )
 )
 
 const none = (tenant: string) =>
-  refuse(`--tenant ${tenant}: this tenant has no allowance (pass --config to see the one in its plan)`)
+  refuse(`--tenant ${tenant}: this tenant has no allowance (to see the allowance of its plan, pass --config)`)
 
 const allowanceShow = Command.make("show", { tenant: tenantOption, config, json }, ({ config, json, tenant }) =>
   Effect.gen(function* () {
@@ -160,7 +160,7 @@ const allowanceEnd = Command.make(
   "end",
   {
     tenant: tenantOption,
-    takeBack: Options.boolean("take-back").pipe(Options.withDescription("take back the unused part"))
+    takeBack: Options.boolean("take-back").pipe(Options.withDescription("also take back the unused credit"))
   },
   ({ takeBack, tenant }) =>
     Effect.gen(function* () {
@@ -173,7 +173,7 @@ const allowanceEnd = Command.make(
         Effect.mapError((problem) => (problem._tag === "AllowanceNotFound" ? none(tenant) : refuse(problem.message))),
         Effect.provide(allowancesOf(facts, Option.none()))
       )
-      yield* Console.log(`the allowance of ${tenant} has ended; ${toDecimal(taken_usd)} credits were taken back`)
+      yield* Console.log(`ended the allowance of ${tenant} and took back ${toDecimal(taken_usd)} credits`)
     })
 ).pipe(Command.withDescription("End a tenant's allowance"))
 

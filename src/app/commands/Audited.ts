@@ -1,4 +1,4 @@
-/** Creates audit entries for commands. The operator is the operating-system user who runs the command. */
+/** Creates the audit entries of commands. The operator is the operating-system user who runs the command. */
 import { Clock, Effect } from "effect"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import * as Audit from "../../operations/operator/Audit.ts"
@@ -8,7 +8,7 @@ import { userName } from "./UserName.ts"
 /** Identifies the operator by the operating-system user. */
 export const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** Returns a function that creates an action's audit entry. Add that entry to the transaction of the action. */
+/** Returns a function that creates an action's audit entry. The caller must add the entry to the action's transaction. */
 export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.map(
   Effect.all([operator, Clock.currentTimeMillis]),
   ([by, now]) =>
@@ -16,5 +16,5 @@ export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.ma
       Audit.entry(by, act, now)
 )
 
-/** Creates an action's audit entry, for the action's transaction. */
+/** Creates an audit entry. The caller must add it to the action's transaction. */
 export const audited = (act: Audit.Act): Effect.Effect<Statement> => Effect.map(auditedAt, (entry) => entry(act))

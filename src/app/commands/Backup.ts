@@ -8,15 +8,17 @@ import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
   "backup",
-  { to: Options.text("to").pipe(Options.withDescription("the file to write; it must not exist yet")) },
+  { to: Options.text("to").pipe(Options.withDescription("the file to create; it must not exist yet")) },
   ({ to }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       yield* DataFolder.appliedMigration(facts)
       yield* Backup.backup(yield* fileOf(facts, "pg_dump"), to)
       yield* Console.log(
-        `${facts.database.shown} was copied to ${to}. Its keys and tokens are useless without the deployment's secret: ` +
-          (facts.secret === undefined ? `store ${facts.data_dir}/secret with it.` : "store TOLLGATE_SECRET too.")
+        `copied ${facts.database.shown} to ${to}. The copy's keys and tokens are useless without the deployment's secret: ` +
+          (facts.secret === undefined
+            ? `store ${facts.data_dir}/secret with the copy.`
+            : "store TOLLGATE_SECRET with the copy.")
       )
     })
 ).pipe(Command.withDescription("Copy the database while the service is running"))

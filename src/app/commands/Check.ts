@@ -1,4 +1,4 @@
-/** `tollgate check`: explains a configuration and tests every connection that it sets up. */
+/** `tollgate check`: explains a configuration and tests every connection that it defines. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import * as Config from "../Config.ts"
@@ -13,7 +13,7 @@ const config = Options.text("config").pipe(Options.withDescription("the configur
 
 const listOf = (names: ReadonlyArray<string>): string => (names.length === 0 ? "none" : names.join(", "))
 
-/** Explains a configuration part by part, one line each, in the file's own terms. */
+/** Describes each part of a configuration in one line, with the file's own terms. */
 const meaningOf = (file: ConfigFile, public_url: string): ReadonlyArray<readonly [part: string, meaning: string]> => [
   ["models", listOf([...file.models, ...file.embeddings, ...file.rerank].map(({ id }) => id))],
   ["tools", listOf(Object.entries(file.tools).flatMap(([kind, providers]) => (providers.length === 0 ? [] : [kind])))],
@@ -21,13 +21,13 @@ const meaningOf = (file: ConfigFile, public_url: string): ReadonlyArray<readonly
   ["redirects", listOf(redirectAddresses(file.identity, public_url).map(({ address, name }) => `${name} ${address}`))],
   ["new people", comersOf(file.registration)],
   ["mail", file.mail === undefined ? "off: no emails are sent" : `from ${file.mail.from}`],
-  ["payments", file.payments === undefined ? "off: only the operator gives credit" : "on"],
+  ["payments", file.payments === undefined ? "off: only the operator grants credit" : "on"],
   ["console", file.console.enabled ? "on" : "off"]
 ]
 
 const comersOf = ({ domains, emails, groups, open }: ConfigFile["registration"]): string =>
   open
-    ? "anyone with a sign-in"
+    ? "anyone who can sign in"
     : ["by invitation", ...domains, ...emails, ...groups.map(({ group }) => `group ${group}`)].join(", ")
 
 const lineOf = ({ address, entry, fault }: Probes.Probed): ReadonlyArray<string> => [
@@ -53,4 +53,4 @@ export const command = Command.make("check", { config, json }, ({ config, json }
     if (!Config.servesSomething(file)) return yield* refuse(Config.noModel(config))
     if (faults.length > 0) return yield* refuse(`${listOf(faults.map(({ entry }) => entry))}: see above`)
   })
-).pipe(Command.withDescription("Explain a configuration and test every connection that it sets up"))
+).pipe(Command.withDescription("Explain a configuration and test every connection that it defines"))

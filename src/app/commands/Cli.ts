@@ -72,7 +72,9 @@ const commands = [
 ] as const
 
 const tollgate = Command.make("tollgate").pipe(
-  Command.withDescription("Meter access to AI models: who is calling, whether they can pay, and what each call costs"),
+  Command.withDescription(
+    "Meter access to AI models: identify the caller, check the balance, and charge the exact cost"
+  ),
   Command.withSubcommands(commands)
 )
 
@@ -102,7 +104,7 @@ const namesOf = (some: Entries): CommandLine.Commands =>
 
 const allNames = namesOf(entries)
 
-/** Printed below the list of commands. */
+/** The text below the list of commands. */
 const environmentHelp = [
   "\u001b[1mENVIRONMENT\u001b[0m",
   CommandLine.table(
@@ -137,7 +139,7 @@ const platform = Layer.mergeAll(
   NodeTerminal.layer
 )
 
-/** Reads `serve --quickstart` as `quickstart`, because `npm start -- --quickstart` runs `serve` with that option. */
+/** Replaces `serve --quickstart` with `quickstart`, because `npm start -- --quickstart` runs `serve` with that option. */
 const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
   argv[2] === "serve" && argv.includes("--quickstart")
     ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]
@@ -146,7 +148,7 @@ const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
 /** Options that may be given more than once. */
 const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag"])
 
-/** Runs a command line. */
+/** Parses a command line and runs its command. */
 export const run = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const argv = startedQuickly(given)

@@ -1,4 +1,4 @@
-/** `tollgate client`: manages registered applications, which sign people in or serve a website's contact form. */
+/** `tollgate client`: manages the registered applications that sign people in or serve a website's contact form. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -17,7 +17,7 @@ const clientCreate = Command.make(
   {
     kind: Options.choice("kind", ["app", "oauth", "web"]).pipe(
       Options.withDescription(
-        "app: signs people in with a provider's token; oauth: signs them in with the code or device flow; web: serves a contact form"
+        "app: signs people in with a provider's token; oauth: signs people in with the code or device flow; web: serves a contact form"
       )
     ),
     name: Options.text("name").pipe(Options.withDescription("the name that people see")),
@@ -29,7 +29,7 @@ const clientCreate = Command.make(
       Options.withDescription("oauth only: allow the device flow, for command-line tools and devices without a browser")
     ),
     trusted: Options.boolean("trusted").pipe(
-      Options.withDescription("oauth only: marks your own application, which may do everything that its user may do")
+      Options.withDescription("oauth only: trust this application, so that it may do everything that its user may do")
     )
   },
   ({ device, kind, name, redirect, trusted }) =>
@@ -54,7 +54,7 @@ const clientCreate = Command.make(
         const same = (yield* clients.list).find((one) => one.kind === kind && one.name === title)
         if (same !== undefined)
           return yield* refuse(
-            `--name ${title}: ${same.client_id} already has this name; choose another name, or revoke that client first`
+            `--name ${title}: ${same.client_id} already has this name; choose another name or revoke that client first`
           )
         const act = { action: "client.create", details: { kind, name: title, trusted, device } }
         const entry = yield* auditedAt
@@ -95,7 +95,9 @@ const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id })
     yield* Console.log(`revoked ${id}`)
   })
 ).pipe(
-  Command.withDescription("Remove an application and end its sign-ins; a running service applies this within a minute")
+  Command.withDescription(
+    "Remove an application and end its sign-ins; a running service applies the change within a minute"
+  )
 )
 
 export const subcommands = [clientCreate, clientList, clientRevoke] as const

@@ -1,11 +1,11 @@
-/** Helpers for the terminal: colors, tables, safe strings, and the lookup of a command's name. */
+/** Helpers for the terminal: colors, tables, safe strings and the lookup of command names. */
 import { Effect } from "effect"
 import type { Console } from "effect"
 
 // oxlint-disable-next-line no-control-regex -- the escape sequences of terminal colors
 const colors = /\u001b\[[0-9;]*m/g
 
-/** Whether the stream displays colors (no-color.org). */
+/** Returns whether the stream displays colors (no-color.org). */
 const shows = (stream: NodeJS.WriteStream): boolean =>
   stream.isTTY && (process.env.NO_COLOR ?? "") === "" && process.env.TERM !== "dumb"
 
@@ -23,7 +23,7 @@ export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
     })
   })
 
-/** Returns a command line's flags, without their values. */
+/** Returns the flags of a command line, without their values. */
 export const flags = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.flatMap((word) => /^--[a-z][a-z-]*/i.exec(word)?.[0].toLowerCase() ?? [])
 
@@ -33,8 +33,8 @@ export interface Commands {
 }
 
 /**
- * Finds the longest command that the words spell out. If that command needs a subcommand and the next word is not one, the result includes that word
- * and the known subcommands.
+ * Finds the longest command name at the start of the words. If that command requires a subcommand and the next word is not a subcommand, the result
+ * also contains that word and the known subcommands.
  */
 export const meant = (
   commands: Commands,
@@ -60,7 +60,7 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
     .join("\n")
 }
 
-/** Makes a string from a user safe for a terminal: on one line and without control characters. */
+/** Removes line breaks and control characters, so that a user's text is safe to print on a terminal. */
 export const printable = (text: string, max = 200): string =>
   // oxlint-disable-next-line no-control-regex -- the expression removes control characters
   text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").slice(0, max)

@@ -6,7 +6,7 @@ export interface Row {
   readonly cells: ReadonlyArray<string>
 }
 
-/** Where a CSV error is and what is wrong. */
+/** The position and description of a CSV error. */
 export interface Malformed {
   readonly line: number
   /** Counted from 1. */
@@ -16,10 +16,12 @@ export interface Malformed {
 
 export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
 
-/** Picks the first of these characters in the header as the separator. Where the decimal separator is a comma, spreadsheets write semicolons. */
+/**
+ * Takes the first of these characters in the header as the separator. Spreadsheets write semicolons in locales whose decimal separator is a comma.
+ */
 const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
 
-/** Parses the rows of a CSV file and skips empty lines. */
+/** Parses the rows of a CSV file. Skips empty lines. */
 export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
   const separator = separatorOf(text)
   const ends = `${separator}\r\n`

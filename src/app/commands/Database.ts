@@ -8,15 +8,15 @@ import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Applies the missing migrations and returns them. This needs exclusive use of the database, because an upgrade changes tables to which a running
- * earlier version still writes.
+ * Applies the missing migrations and returns them. Requires exclusive use of the database if any are missing, because an earlier version that is
+ * still running would write to the tables that they change.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
     if (applied < Engine.newest(facts.database)) {
       yield* Effect.catchTag(Engine.lock(facts.database), "AlreadyServed", () =>
         refuse(
-          `${facts.database.shown} must be upgraded first, but an earlier version is using it; stop that version, or run its own command`
+          `${facts.database.shown} must be upgraded first, but an earlier version is using it; stop that version, or run its own copy of this command`
         )
       )
     }
@@ -33,7 +33,7 @@ export const upToDate = (facts: EnvironmentFacts) =>
     })
   )
 
-/** The database's layer. It logs only at `LOG_LEVEL=debug`, because the command reports failures itself. */
+/** Provides the database. The layer logs only at `LOG_LEVEL=debug`, because the command reports failures itself. */
 export const database = (facts: EnvironmentFacts) =>
   Database.layerAt(facts.database).pipe(
     LogLevel.lessThan(facts.log_level, LogLevel.Info)
@@ -42,14 +42,17 @@ export const database = (facts: EnvironmentFacts) =>
     Layer.provide(upToDate(facts))
   )
 
-/** Returns the database file, for commands that work on files. `instead` names the equivalent tool for PostgreSQL. */
+/** Returns the database file, for commands that work on files. `instead` is the name of the equivalent tool for PostgreSQL. */
 export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
   database.engine === "sqlite"
     ? Effect.succeed(database.path)
-    : refuse(`${database.shown} is not a file; use ${instead} or your provider's tool`)
+    : refuse(`${database.shown} is not a file; use ${instead} or your provider's backup tool`)
 
-/** Says when a running service applies a change: on SQLite when its cache expires, on PostgreSQL after a notification (`storage/engine/Signals`). */
+/**
+ * Returns a sentence that says when a running service applies a change: on SQLite when its cache expires, on PostgreSQL when it is notified
+ * (`storage/engine/Signals`).
+ */
 export const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"
-    ? `a running service applies this within ${Duration.toMinutes(cacheLifetime)} min`
-    : "running nodes are notified and refuse it at once; a node that misses the notification refuses it within 2 s"
+    ? `a running service applies the change within ${Duration.toMinutes(cacheLifetime)} min`
+    : "running nodes are notified and apply the change immediately; a node that misses the notification applies it within 2 s"

@@ -25,24 +25,24 @@ const options = {
   json
 }
 
-/** Checks whether the secret decrypts the database's sealed values. The database must be up to date, because the check opens it. */
+/** Checks whether the secret decrypts the database's sealed values. Requires an up-to-date database, because the check opens it. */
 const secret = (facts: EnvironmentFacts): Effect.Effect<Examined> =>
   Secret.fits(facts).pipe(
     Effect.provide(database(facts)),
     Effect.map((fits): Examined =>
       fits
-        ? { subject: "secret", result: "ok", finding: `it matches ${facts.database.shown}` }
+        ? { subject: "secret", result: "ok", finding: `the secret matches ${facts.database.shown}` }
         : {
             subject: "secret",
             result: "failure",
-            finding: `it does not match ${facts.database.shown}; restore the previous secret from your backup`
+            finding: `the secret does not match ${facts.database.shown}; restore the previous secret from your backup`
           }
     ),
     Effect.catchAllCause((): Effect.Effect<Examined> =>
       Effect.succeed({
         subject: "secret",
         result: "failure",
-        finding: "it could not be tested; see the other findings"
+        finding: "the secret could not be tested; see the other findings"
       })
     )
   )

@@ -1,4 +1,4 @@
-/** `tollgate grant`: gives a tenant credit from the operator. */
+/** `tollgate grant`: grants credit to a tenant. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Option } from "effect"
 import * as Ids from "../../kernel/Ids.ts"

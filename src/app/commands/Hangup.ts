@@ -4,7 +4,7 @@ let isHeard = false
 let hasCome = false
 let onHangup: (() => void) | undefined
 
-/** From this call on, SIGHUP no longer ends the process. */
+/** Records SIGHUP from this call on, so that the signal no longer ends the process. */
 export const hear = (): void => {
   if (isHeard) return
   isHeard = true
@@ -14,7 +14,7 @@ export const hear = (): void => {
   })
 }
 
-/** Calls `reload` for each SIGHUP, including one that has already arrived. The returned function stops this. */
+/** Calls `reload` for each SIGHUP, including one that has already arrived. The returned function removes the handler. */
 export const answer = (reload: () => void): (() => void) => {
   hear()
   onHangup = reload

@@ -1,4 +1,4 @@
-/** `tollgate invite`: emails a link that opens a person's own console or adds them to a tenant. */
+/** `tollgate invite`: emails a person a link that opens their console or lets them join a tenant. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -11,17 +11,20 @@ import { fromEnvironment, refuse } from "./Report.ts"
 
 const options = {
   email: Options.text("email").pipe(Options.withDescription("the address to send the email to")),
-  name: Options.text("name").pipe(Options.withDescription("the person's name, if they are new"), Options.optional),
+  name: Options.text("name").pipe(
+    Options.withDescription("the person's name, used if they have no account yet"),
+    Options.optional
+  ),
   tenant: Options.text("tenant").pipe(
-    Options.withDescription("the tenant to join (ten_…); without it, the link opens the person's own console"),
+    Options.withDescription("the tenant to join (ten_…); without this option, the link opens the person's own console"),
     Options.optional
   ),
   role: Options.choice("role", ["member", "admin", "owner"]).pipe(
-    Options.withDescription("their role in the tenant (member by default)"),
+    Options.withDescription("the person's role in the tenant (member by default)"),
     Options.optional
   ),
   config: Options.text("config").pipe(
-    Options.withDescription("the service's configuration file, for its mail server and public_url")
+    Options.withDescription("the service's configuration file, which sets the mail server and public_url")
   ),
   json
 }
@@ -47,7 +50,7 @@ export const command = Command.make("invite", options, ({ config, email, json, n
     const expires_at = toIso(sent.expires_at)
     if (json) return yield* printed({ ...sent, expires_at })
     yield* Console.log(
-      `the email to ${sent.email} is queued, and the running service sends it within a minute; its link works until ${expires_at}`
+      `queued the email to ${sent.email}; the running service will send it within a minute, and its link works until ${expires_at}`
     )
   })
-).pipe(Command.withDescription("Email a link that opens a person's own console or lets them join a tenant"))
+).pipe(Command.withDescription("Email a person a link that opens their console or lets them join a tenant"))

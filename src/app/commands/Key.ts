@@ -26,12 +26,12 @@ import { fromEnvironment, refuse } from "./Report.ts"
 const keysOf = (facts: EnvironmentFacts) =>
   Applications.layer.pipe(
     Layer.provide(Belonging.layer),
-    // Listing and revoking do not hash anything, so they work without the secret.
+    // Listing and revoking hash nothing, so they do not need the deployment's secret.
     Layer.provide([DeploymentSecret.layer(randomBytes(32)), serviceInfo(facts, {})]),
     Layer.provideMerge(database(facts))
   )
 
-/** Formats a key for `--json`. Amounts are in USD. Only keys with a limit have the limit fields. */
+/** Formats a key for `--json`, with amounts in USD. Only a key with a limit contains the limit fields. */
 const keyOf = (key: Application) => ({
   id: key.id,
   name: key.name,
@@ -52,7 +52,7 @@ const keyOf = (key: Application) => ({
 })
 type Key = ReturnType<typeof keyOf>
 
-const columns = ["ID", "KEY", "MADE", "USED", "SPENT", "LIMIT", "ENDS", "MODELS", "TAGS", "NAME"]
+const columns = ["ID", "KEY", "CREATED", "USED", "SPENT", "LIMIT", "EXPIRES", "MODELS", "TAGS", "NAME"]
 
 const rowOf = (key: Key): ReadonlyArray<string> => [
   key.id,
@@ -86,7 +86,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   })
 ).pipe(Command.withDescription("List a tenant's API keys and their limits"))
 
-/** The services that creating a key requires. Hashing a key requires the deployment's secret. */
+/** Provides the services that create a key, including the deployment's secret for its hash. */
 const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   Layer.merge(Applications.layer, Tenants.layer).pipe(
     Layer.provide(
@@ -102,7 +102,7 @@ const makersOf = (facts: EnvironmentFacts, config: Option.Option<string>) =>
   )
 
 const limits = {
-  limit: Options.text("limit").pipe(Options.withDescription("its spending limit, in USD"), Options.optional),
+  limit: Options.text("limit").pipe(Options.withDescription("the key's spending limit, in USD"), Options.optional),
   period: Options.choice("period", ["month", "total"]).pipe(
     Options.withDescription(
       "the period of --limit: each calendar month (UTC), or the key's lifetime (total, the default)"
@@ -111,16 +111,18 @@ const limits = {
   ),
   models: Options.text("models").pipe(
     Options.withDescription(
-      "the models that it may call, separated by commas; all by default. --config checks the names"
+      "the models that the key may call, separated by commas (all by default); with --config, the command checks the names"
     ),
     Options.optional
   ),
   tags: Options.text("tag").pipe(
-    Options.withDescription("name=value, a tag for all of its calls; may be repeated"),
+    Options.withDescription("a tag for all calls of the key, as name=value; may be repeated"),
     Options.repeated
   ),
   expires: Options.text("expires").pipe(
-    Options.withDescription("the last day on which it works (2027-01-31, to its end in UTC), or an RFC 3339 time"),
+    Options.withDescription(
+      "the last day on which the key works (2027-01-31, to the end of that day in UTC), or an RFC 3339 time"
+    ),
     Options.optional
   )
 }
@@ -165,10 +167,10 @@ const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period, 
   }
 })
 
-/** Which option sets each field that the service may reject. */
+/** The option that sets each field that the service may reject. */
 const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
 
-/** Words a refusal in terms of the command's options. */
+/** Rewords a refusal to name the command's option instead of the field. */
 const inOptions = (problem: InvalidRequest) => {
   const option = optionsOf[problem.field]
   if (option === undefined) return refuse(problem.message)
@@ -211,9 +213,9 @@ const keyCreate = Command.make(
       }).pipe(Effect.catchTag("InvalidRequest", inOptions), Effect.provide(makersOf(facts, config)))
       if (json) return yield* printed({ ...keyOf(key), api_key: key.api_key })
       yield* Console.log(key.api_key)
-      yield* Console.error(`created ${key.id} for ${tenant}: the key will not be shown again`)
+      yield* Console.error(`created ${key.id} for ${tenant}; the key will not be shown again`)
       if (Option.isSome(asked.models) && Option.isNone(config))
-        yield* Console.error("the names in --models were not checked; pass --config FILE to check them")
+        yield* Console.error("the models' names were not checked; to check them, pass --config FILE")
     })
 ).pipe(Command.withDescription("Create an API key for the tenant's owner and print it once"))
 

@@ -5,7 +5,7 @@ import { serveArguments } from "./ServeArguments.ts"
 import { exitCode, reported } from "./Report.ts"
 import * as Serve from "./Serve.ts"
 
-// Makes new files private to this user, because the database holds other people's money.
+// Makes new files private to this user, because the database contains other people's money.
 process.umask(0o077)
 
 // If the reader closes the pipe (`| head`), the command has not failed.

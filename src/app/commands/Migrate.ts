@@ -18,7 +18,7 @@ import { progress } from "./Verify.ts"
 
 const to = Options.text("to").pipe(
   Options.withDescription(
-    "copy the books of a stopped service to postgres://user:password@host/database, or from there to sqlite:FILE; an interrupted copy continues"
+    "copy the books of a stopped service to postgres://user:password@host/database, or from there to sqlite:FILE; running the command again continues an interrupted copy"
   ),
   Options.optional
 )
@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Builds the indexes that a new version adds to large tables. The service may start in the meantime. */
+/** Builds the indexes that a new version adds to large tables. The service may start while they are built. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(
@@ -72,7 +72,7 @@ const moveOf = (facts: EnvironmentFacts, to: string) =>
     )
   })
 
-/** Opens both databases, upgraded and locked. */
+/** Locks, upgrades and opens both databases. */
 const open = (facts: EnvironmentFacts, move: Copy.Move) =>
   Effect.gen(function* () {
     yield* DataFolder.appliedMigration(facts)
@@ -84,7 +84,7 @@ const open = (facts: EnvironmentFacts, move: Copy.Move) =>
     yield* Engine.lock(move.to)
     yield* Engine.migrate(move.from)
     yield* Engine.migrate(move.to)
-    // The copy may have been started by an earlier version.
+    // An earlier version may have started the copy.
     yield* withIndexes(move.to)
     return yield* Copy.open(move)
   })
@@ -129,14 +129,14 @@ const copy = (to: string) =>
     for (const line of linesOf(proof, opened.tables.length, move.to)) yield* Console.log(line)
     for (const [column, count] of opened.source.replaced)
       yield* Console.log(
-        `${column}: NUL characters, which PostgreSQL cannot store, were replaced with U+FFFD in ${count} rows`
+        `${column}: replaced NUL characters with U+FFFD in ${count} rows, because PostgreSQL cannot store them`
       )
     yield* Console.log(nextSteps(facts, move))
   })
 
 const linesOf = ({ ledger, rows }: Proof, tables: number, to: Location): ReadonlyArray<string> => [
-  `${rows} rows of ${tables} tables are the same on both sides`,
-  `${ledger.accounts} accounts: entries, balance and hash of each ledger are the same; ${ledger.entries} entries, ` +
+  `${rows} rows in ${tables} tables are identical in both databases`,
+  `${ledger.accounts} accounts: the entries, balance and hash of each ledger are identical; ${ledger.entries} entries, ` +
     `credits ${usd(ledger.credits)}, debits ${usd(ledger.debits)}, balances ${usd(ledger.balances)} USD, sha256 ${ledger.hash}`,
   `${to.shown}: every invariant of the books holds`
 ]
@@ -145,10 +145,10 @@ const usd = (nano: bigint) => toDecimal(nano as Nano)
 
 const nextSteps = ({ data_dir, secret }: EnvironmentFacts, { from, to }: Copy.Move): string => {
   const url = to.engine === "sqlite" ? `sqlite:${to.path}` : to.shown
-  const kept = secret === undefined ? `${data_dir}/secret (or what it holds as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
+  const kept = secret === undefined ? `${data_dir}/secret (or its content as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
   return (
-    `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start it with the same secret, ${kept}: ` +
-    `keys and tokens are useless without it. ${from.shown} is unchanged: keep it, and do not serve it again`
+    `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start the service with the same secret, ${kept}: ` +
+    `keys and tokens are useless without the secret. ${from.shown} is unchanged: keep it, but do not serve it again`
   )
 }
 
@@ -156,6 +156,6 @@ export const command = Command.make("migrate", { to }, ({ to }) =>
   Effect.scoped(Option.match(to, { onNone: () => update, onSome: copy }))
 ).pipe(
   Command.withDescription(
-    "Create or upgrade the database; serve does the same at its start. With --to, copy the books to a database of the other engine, compare every row, and verify the copy"
+    "Create or upgrade the database, as serve does at its start. With --to, copy the books to a database of the other engine, compare every row, and verify the copy"
   )
 )

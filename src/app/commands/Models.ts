@@ -28,14 +28,14 @@ const search = Options.text("search").pipe(
 
 // ---- lines of prices ----------------------------------------------------------------------------------------------------
 
-/** A price line, in USD per million tokens or per request. */
+/** A price line to print, in USD per million tokens or per request. */
 interface ShownLine {
   readonly unit: string
   readonly above_prompt_tokens?: number | undefined
   readonly usd: string
 }
 
-/** How long a printed line may be. It must fit all prices of a model. */
+/** The maximum length of a printed line, in characters. All prices of a model must fit. */
 const lineMax = 2_000
 
 const million = 1_000_000n
@@ -74,7 +74,7 @@ const listed = (lines: ReadonlyArray<PriceLine>): string => {
 
 // ---- differences of a configuration -------------------------------------------------------------------------------------------------
 
-/** A price line that differs. The price is null on the side that does not have the line. */
+/** A price line that differs. The price is null on the side that lacks the line. */
 interface Difference extends Omit<ShownLine, "usd"> {
   readonly configured_usd: string | null
   readonly catalogue_usd: string | null
@@ -94,7 +94,7 @@ const knownOf = (catalogue: Catalogue, file: ConfigFile, { id, routes }: Model):
   return catalogue.find(id)
 }
 
-/** Compares token prices. Prices per request are the deployment's own and are not compared. */
+/** Compares token prices. Ignores prices per request, because they are the deployment's own. */
 const differencesOf = (own: ReadonlyArray<PriceLine>, known: ReadonlyArray<PriceLine>): ReadonlyArray<Difference> => {
   const tokens = (lines: ReadonlyArray<PriceLine>) =>
     new Map(lines.filter(({ quantity }) => quantity !== "requests").map((line) => [nameOf(shown(line)), shown(line)]))
@@ -120,14 +120,14 @@ const verdictOf = ({ differences, known }: Configured): string =>
   known === undefined
     ? "not in the catalogue"
     : known.price === undefined
-      ? `${known.id}, which has no price in the catalogue`
+      ? `${known.id}, without a price in the catalogue`
       : differences.length === 0
         ? `same as ${known.id}`
         : `differs from ${known.id}`
 
 const differenceText = (difference: Difference): string => {
   const { catalogue_usd, configured_usd } = difference
-  const here = configured_usd === null ? "no line here, so the general price applies" : `${configured_usd} here`
+  const here = configured_usd === null ? "no line here, so the model's general price applies" : `${configured_usd} here`
   return `  ${nameOf({ ...difference, usd: "" })}: ${here}, ${catalogue_usd ?? "no line"} in the catalogue`
 }
 
@@ -139,7 +139,7 @@ const configuredTexts = (configured: ReadonlyArray<Configured>): ReadonlyArray<s
     ...(one.known === undefined ? [] : doubtOf(one.known))
   ])
 
-/** Explains that one-hour cache writes are refused, and which price line would allow them. */
+/** States that requests with one-hour cache writes are refused, and which price lines would allow them. */
 const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   const missing = withoutHour(lines)
   if (missing.length === 0) return []
@@ -152,11 +152,11 @@ const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
     ...(tiers.length > 0 ? [`"long_context": [${tiers.join(", ")}]`] : [])
   ]
   return [
-    `  There is no price for one-hour cache writes, so requests with them are refused. To allow them, add ${parts.join(", ")}`
+    `  One-hour cache writes have no price, so requests that use them are refused. To allow them, add ${parts.join(", ")}`
   ]
 }
 
-/** Prints prices from another of the catalogue's sources if they differ. */
+/** Formats the prices in another of the catalogue's sources, if they differ. */
 const doubtOf = ({ differs }: KnownModel): ReadonlyArray<string> =>
   differs === undefined
     ? []

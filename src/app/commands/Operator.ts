@@ -18,7 +18,7 @@ import { userName } from "./UserName.ts"
 const sessionsOf = (facts: EnvironmentFacts) =>
   OperatorSessions.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
 
-/** Finds the service's public URL: in the configuration file, else from the service that runs on DATA_DIR, else from HOST and PORT. */
+/** Finds the service's public URL: in the configuration file, otherwise from the service that runs on DATA_DIR, otherwise from HOST and PORT. */
 const publicUrl = Effect.fnUntraced(function* (facts: EnvironmentFacts, config: Option.Option<string>) {
   const file = Option.isNone(config) ? undefined : yield* Config.readFile(config.value)
   const url = file?.public_url ?? (yield* RunningAddress.find(facts)) ?? Config.listeningUrl(facts)
@@ -97,11 +97,11 @@ export const command = Command.make(
         if (asked.json) return yield* printed({ link, expires_at: toIso(expires_at), name })
         yield* Console.log(link)
         yield* Console.error(
-          `Opens the console as ${CommandLine.printable(name)}. Works once, within ${Duration.toMinutes(codeLifetime)} minutes`
+          `The link opens the console as ${CommandLine.printable(name)}. It works once, within ${Duration.toMinutes(codeLifetime)} minutes`
         )
       }).pipe(Effect.provide(sessionsOf(facts)))
     })
 ).pipe(
-  Command.withDescription("Print a link that opens the operator's console once"),
+  Command.withDescription("Print a single-use link to the operator's console"),
   Command.withSubcommands(subcommands)
 )

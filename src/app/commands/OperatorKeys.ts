@@ -1,4 +1,4 @@
-/** `tollgate operator keys`: manages the keys with which programs call the operator's routes. */
+/** `tollgate operator keys`: manages the keys that programs use to call the operator's routes. */
 import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect, Layer, Option } from "effect"
 import { day, toIso } from "../../kernel/Moment.ts"
@@ -52,11 +52,11 @@ const keyCreate = Command.make(
       Options.withDefault("script")
     ),
     scopes: Options.text("scopes").pipe(
-      Options.withDescription(`what it may do, separated by commas: ${Scope.literals.join(", ")}`)
+      Options.withDescription(`the key's scopes, separated by commas: ${Scope.literals.join(", ")}`)
     ),
     expires: Options.text("expires").pipe(
       Options.withDescription(
-        `the last day on which it works (2027-01-31), or an RFC 3339 time; by default ${daysPreset} days from now`
+        `the last day on which the key works (2027-01-31), or an RFC 3339 time; by default ${daysPreset} days from now`
       ),
       Options.optional
     ),
@@ -77,7 +77,7 @@ const keyCreate = Command.make(
         Effect.mapError((problem) =>
           refuse(
             problem._tag === "InvalidRequest"
-              ? "--expires: must be in the future, at most two years from now"
+              ? "--expires: must be in the future and at most two years from now"
               : problem.message
           )
         ),
@@ -85,7 +85,7 @@ const keyCreate = Command.make(
       )
       if (json) return yield* printed({ ...shownOf(made), management_key: made.management_key })
       yield* Console.log(made.management_key)
-      yield* Console.error(`created ${made.id}, valid until ${toIso(made.expires_at)}: the key will not be shown again`)
+      yield* Console.error(`created ${made.id}, valid until ${toIso(made.expires_at)}; the key will not be shown again`)
     })
 ).pipe(Command.withDescription("Create a management key and print it once"))
 
@@ -104,7 +104,7 @@ const keyList = Command.make("list", { json }, ({ json }) =>
       key.scopes.join(","),
       CommandLine.printable(key.name)
     ])
-    yield* Console.log(CommandLine.table([["ID", "KEY", "ENDS", "USED", "SCOPES", "NAME"], ...rows]))
+    yield* Console.log(CommandLine.table([["ID", "KEY", "EXPIRES", "USED", "SCOPES", "NAME"], ...rows]))
   })
 ).pipe(Command.withDescription("List active management keys"))
 
@@ -114,7 +114,7 @@ const keyEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
     const by = yield* operator
     const ended = yield* Effect.flatMap(ManagementKeys, (keys) => keys.end(by, id)).pipe(Effect.provide(keysOf(facts)))
     if (!ended)
-      return yield* refuse(`--id ${CommandLine.printable(id)}: there is no such key, or it is no longer valid`)
+      return yield* refuse(`--id ${CommandLine.printable(id)}: there is no such key, or the key is no longer valid`)
     yield* Console.log(`ended ${id}`)
   })
 ).pipe(Command.withDescription("Revoke a management key immediately"))
@@ -122,6 +122,6 @@ const keyEnd = Command.make("end", { id: Options.text("id") }, ({ id }) =>
 export const subcommands = [keyCreate, keyList, keyEnd] as const
 
 export const command = Command.make("keys").pipe(
-  Command.withDescription("Manage the keys with which programs call the operator's routes"),
+  Command.withDescription("Manage the keys that programs use to call the operator's routes"),
   Command.withSubcommands(subcommands)
 )

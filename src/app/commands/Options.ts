@@ -8,7 +8,7 @@ import { day, parse } from "../../kernel/Moment.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { refuse } from "./Report.ts"
 
-/** Selects output as one JSON document, for scripts. */
+/** The option that prints the output as one JSON document, for scripts. */
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
 
 export const printed = (document: object) => Console.log(JSON.stringify(document))
@@ -32,7 +32,7 @@ export const tooLarge = (amount: string) => `--amount ${amount}: the balance wou
 
 const textMax = 200
 
-/** Checks a single line of text that the ledger or people will see. */
+/** Checks a line of text for the ledger or for people, and trims it. */
 export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed
@@ -40,13 +40,13 @@ export const oneLine = (flag: string, text: string): Effect.Effect<string, Confi
     : Effect.succeed(trimmed)
 }
 
-/** Parses a day, meaning its end, or a point in time. Returns Unix milliseconds. */
+/** Parses a day or a point in time. Returns Unix milliseconds; for a day, those of its end. */
 export const endOf = (text: string, flag = "--expires"): Effect.Effect<number, ConfigProblem> => {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text)
   const at = parse(isDay ? `${text}T00:00:00Z` : text)
   return at === undefined
     ? refuse(
-        `${flag} ${CommandLine.printable(text)}: must be a day (2027-01-31, to its end in UTC) or an RFC 3339 time`
+        `${flag} ${CommandLine.printable(text)}: must be a day (2027-01-31, to the end of that day in UTC) or an RFC 3339 time`
       )
     : Effect.succeed(isDay ? at + day : at)
 }

@@ -24,7 +24,7 @@ export const command = Command.make("owed", { json }, ({ json }) =>
       waiting,
       ({ movements, payment_id, since }) =>
         Console.log(
-          `${payment_id} was refunded or disputed (${movements} times, first at ${toIso(since)}), but was never recorded here`
+          `${payment_id} was refunded or disputed (events: ${movements}, the first on ${toIso(since)}), but its purchase was never recorded here`
         ),
       { discard: true }
     )

@@ -20,7 +20,7 @@ import {
 import { commander, provisioningOf, put } from "./Provisions.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-const emailOption = Options.text("email").pipe(Options.withDescription("the person's address"))
+const emailOption = Options.text("email").pipe(Options.withDescription("the person's email address"))
 
 const shown = ({ created, email, external_id, home_tenant_id, id, name, status }: ProvisionedPerson) => ({
   account_id: id,
@@ -59,9 +59,7 @@ const peopleCreate = Command.make(
       yield* Console.log(`${made.id} ${made.home_tenant_id}`)
       yield* Console.error(made.created ? `created ${made.email}` : `${made.email} already exists`)
     })
-).pipe(
-  Command.withDescription("Create a person with a home tenant; does nothing if the address already has an account")
-)
+).pipe(Command.withDescription("Create a person with a home tenant, unless the address already has an account"))
 
 const peopleList = Command.make(
   "list",
@@ -71,7 +69,7 @@ const peopleList = Command.make(
       Options.withDefault(50)
     ),
     before: Options.text("before").pipe(
-      Options.withDescription("continue after this account id (the last one that was listed)"),
+      Options.withDescription("continue after this account id (the last one in the previous list)"),
       Options.optional
     ),
     json
@@ -113,7 +111,7 @@ const peopleSuspend = Command.make("suspend", { email: emailOption }, ({ email }
     }).pipe(Effect.mapError(worded), Effect.provide(provisioningOf(facts)))
     yield* Console.log(`suspended ${person.id} and signed them out; ${noticedBy(facts)}`)
   })
-).pipe(Command.withDescription("Suspend a person, which signs them out and makes the service refuse their keys"))
+).pipe(Command.withDescription("Suspend a person: sign them out and refuse their keys"))
 
 export const subcommands = [peopleCreate, peopleList, peopleSuspend, peopleImport] as const
 

@@ -1,12 +1,12 @@
 /**
- * Reads the file for `tollgate people import`, which contains a header line and then one person per line.
+ * Reads the file for `tollgate people import`. It contains a header line and then one person per line.
  *
  * Where the specification is silent:
  * - The first comma, semicolon or tab in the header line is the column separator.
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are rejected.
  * - `team` is the external id of a tenant. If the import creates that tenant, `team` is also its name. A later import, or a PUT by external id,
  *   therefore finds the same team.
- * - Every line is checked before the first person is created. An error names the line and the column of the wrong cell.
+ * - Every line is checked before the first person is created. An error states the line and the column of the wrong cell.
  */
 import { Effect, Either, Schema } from "effect"
 import { amountOf } from "../../kernel/Amount.ts"
@@ -47,11 +47,11 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i)
   if (twice !== -1) return refuse(`${file}, line ${head!.line}, column ${twice + 1}: ${names[twice]} appears twice`)
   const missing = ["email", "name"].find((name) => !names.includes(name))
-  if (missing !== undefined) return refuse(`${file}: the first line does not name the column ${missing}`)
+  if (missing !== undefined) return refuse(`${file}: the column ${missing} is missing from the first line`)
   return Effect.succeed(names as ReadonlyArray<Column>)
 }
 
-/** Reads a row. `Left` holds the wrong column and the rule that its cell breaks. */
+/** Reads a row. `Left` contains the wrong column and the rule that its cell breaks. */
 const personOf = (
   cellOf: (column: Column) => string
 ): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
@@ -72,18 +72,18 @@ const personOf = (
   return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
-/** Reads the people in a file. A single wrong line rejects the whole file. */
+/** Reads the people in a file. Rejects the complete file if a single line is wrong. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
   if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)
   const head = yield* headOf(file, rows[0])
-  if (rows.length < 2) return yield* refuse(`${file}: there are no people below the first line`)
-  if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: a file must not list more than ${peopleMax} people`)
+  if (rows.length < 2) return yield* refuse(`${file}: must list at least one person below the first line`)
+  if (rows.length - 1 > peopleMax) return yield* refuse(`${file}: must list at most ${peopleMax} people`)
   const people: Array<Listed> = []
   const seen = new Map<string, number>()
   for (const { cells, line } of rows.slice(1)) {
     if (cells.length !== head.length)
-      return yield* refuse(`${file}, line ${line}: ${cells.length} columns instead of ${head.length}`)
+      return yield* refuse(`${file}, line ${line}: ${cells.length} cells instead of ${head.length}`)
     const person = personOf((column) => cells[head.indexOf(column)] ?? "")
     if (Either.isLeft(person)) {
       const [column, rule] = person.left
@@ -97,7 +97,7 @@ export const read = Effect.fnUntraced(function* (file: string, text: string) {
       const known = value === undefined ? undefined : seen.get(`${column} ${value}`)
       if (known !== undefined)
         return yield* refuse(
-          `${file}, line ${line}, column ${head.indexOf(column) + 1} (${column}): already on line ${known}`
+          `${file}, line ${line}, column ${head.indexOf(column) + 1} (${column}): this value is already on line ${known}`
         )
       if (value !== undefined) seen.set(`${column} ${value}`, line)
     }

@@ -1,4 +1,4 @@
-/** `tollgate people import`: creates the people in a CSV file, with their teams, allowances, keys and letters. */
+/** `tollgate people import`: creates the people in a CSV file, with their teams, allowances, keys and emails. */
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readFileSync, writeSync } from "node:fs"
@@ -27,10 +27,10 @@ interface Import {
   readonly letters: boolean
 }
 
-/** The external id of a key that an import creates. */
+/** Returns the external id of a key that an import creates. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
-/** Creates the teams that do not exist yet. Fails before creating any if no owner was named for them. */
+/** Creates the teams that do not exist yet. If they need an owner and none was given, fails before it creates any team. */
 const teamsOf = Effect.fnUntraced(function* ({ by, owner, people }: Import) {
   const { tenants } = yield* Provisioning
   const named = [...new Set(people.flatMap(({ team }) => team ?? []))]
@@ -55,7 +55,7 @@ const keyLine = Effect.fnUntraced(function* (by: Operator, name: string, email: 
   return api_key === undefined ? undefined : Csv.line([email, name, tenant_id, api_key])
 })
 
-/** Creates a person with their team, letter and key, and returns what is new. */
+/** Creates a person with their team, email and key, and returns which of them are new. */
 const importOne = Effect.fnUntraced(function* (asked: Import, listed: PeopleFile.Listed) {
   const service = yield* Provisioning
   const { allowance_usd, email, external_id, name, team } = listed
@@ -88,7 +88,7 @@ const importAll = Effect.fnUntraced(function* (asked: Import) {
   }
 })
 
-/** Opens a file that only its owner can read. The keys of earlier imports are kept. */
+/** Opens a file that only its owner can read, and appends to it. Keys of earlier imports remain in the file. */
 const keysFile = (path: string) =>
   Effect.acquireRelease(
     Effect.try({
@@ -115,22 +115,25 @@ const options = {
     Options.optional
   ),
   letters: Options.boolean("letters").pipe(
-    Options.withDescription("email each new person a single-use link to the console (requires --config)")
+    Options.withDescription("email a single-use link to the console to each new person (requires --config)")
   ),
-  owner: Options.text("owner").pipe(Options.withDescription("the address of the owner of new teams"), Options.optional),
+  owner: Options.text("owner").pipe(
+    Options.withDescription("the email address of the owner of new teams"),
+    Options.optional
+  ),
   config: Options.text("config").pipe(
-    Options.withDescription("the service's configuration file, for its mail server and public_url"),
+    Options.withDescription("the service's configuration file, which sets the mail server and public_url"),
     Options.optional
   ),
   json
 }
 
-/** Reads the configuration if the import sends letters. */
+/** Reads the configuration if the import sends emails. */
 const configOf = (letters: boolean, config: Option.Option<string>) =>
   !letters
     ? Effect.succeed(undefined)
     : Option.isNone(config)
-      ? refuse("--letters: requires --config, the service's configuration file, which sets the mail server")
+      ? refuse("--letters: requires --config, the service's configuration file with its mail server")
       : mailingConfig(config.value, "--letters")
 
 export const peopleImport = Command.make("import", options, ({ config, file, json, letters, ...asked }) =>

@@ -1,4 +1,4 @@
-/** Runs the service as a process. Layers start from the bottom of the list and stop in the reverse order. */
+/** Runs the service as a process. The layers start from the bottom of the list and stop in the reverse order. */
 import { Effect, Layer } from "effect"
 import { observers } from "../App.ts"
 import * as Config from "../Config.ts"
@@ -16,7 +16,7 @@ import * as Secret from "../Secret.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import * as V8 from "../V8.ts"
 
-/** Stops first. Calls whose client has gone get ten seconds from the stop signal, not from the end of the last response. */
+/** Stops first. A call whose client has disconnected has ten seconds from the stop signal, not from the end of the last response. */
 const closing = Layer.scopedDiscard(
   Effect.flatMap(Deployment, (deployment) => Effect.addFinalizer(() => deployment.closing))
 )
@@ -24,7 +24,7 @@ const closing = Layer.scopedDiscard(
 const server = (facts: EnvironmentFacts) =>
   Layer.unwrapEffect(Effect.map(Deployment, ({ serving }) => NodeServer.layerServing(facts, serving)))
 
-/** Assembles the service. `read` reads the configuration again for a reload; without it, the service does not reload. */
+/** Assembles the service. A reload uses `read` to read the configuration again. Without `read`, the service never reloads. */
 export const service = (facts: EnvironmentFacts, file: ConfigFile, read?: Deployments.Read) =>
   closing.pipe(
     Layer.provideMerge(server(facts)),

@@ -4,7 +4,7 @@ import { Clock, Console, Effect } from "effect"
 /** The time between two progress lines, in milliseconds. */
 const interval = 5_000
 
-/** Prints a line at most once per interval. `line` receives the elapsed seconds. */
+/** Returns a function that prints a line at most once per interval. `line` receives the elapsed seconds. */
 export const everyInterval = Effect.map(Clock.currentTimeMillis, (began) => {
   let printedAt = began
   return (line: (seconds: number) => string): Effect.Effect<void> =>

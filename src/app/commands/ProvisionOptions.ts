@@ -17,7 +17,7 @@ export const emailOf = (text: string, flag = "--email") =>
   )
 
 export const externalIdOption = Options.text("external-id").pipe(
-  Options.withDescription("your own id for it; repeating the command with the same id updates the values"),
+  Options.withDescription("your own id for it; running the command again with this id updates the values"),
   Options.optional
 )
 

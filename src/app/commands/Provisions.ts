@@ -1,4 +1,4 @@
-/** Provides provisioning for commands. It has no price list, so a person whom a command creates gets no signup credit. */
+/** Provides provisioning for commands. It uses no price list, so a person whom a command creates receives no signup credit. */
 import { Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { PriceList } from "../../books/prices/PriceList.ts"
@@ -21,7 +21,10 @@ import { database } from "./Database.ts"
 import { refuse } from "./Report.ts"
 import { userName } from "./UserName.ts"
 
-/** `public_url` is the base of the links in letters. The running service sends the letters, so the command has no mail server. */
+/**
+ * Provides the layer of `Provisioning`. `public_url` is the base of the links in emails. The running service sends the emails, so the command needs
+ * no mail server.
+ */
 export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "service_name" | "public_url"> = {}) =>
   Provisioning.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(Allowances.layer, Applications.layer, Tenants.layer, Outbox.layer)),
@@ -31,7 +34,7 @@ export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "
     Layer.provideMerge(database(facts))
   )
 
-/** Reads the configuration of a service that sends letters. */
+/** Reads the configuration of a service that sends emails. Fails if the file does not set `mail`. */
 export const mailingConfig = Effect.fnUntraced(function* (path: string, flag: string) {
   const file = yield* Config.readFile(path)
   if (file.mail === undefined) return yield* refuse(`${flag}: ${path} does not set "mail", so no email would be sent`)
@@ -41,7 +44,7 @@ export const mailingConfig = Effect.fnUntraced(function* (path: string, flag: st
 /** Identifies the operating-system user who runs the command. */
 export const commander: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
-/** Creates or changes a person, by external id if there is one. */
+/** Creates or updates a person, by external id if one is given. */
 export const put = (
   { people }: ProvisioningContract,
   by: Operator,

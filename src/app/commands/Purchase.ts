@@ -14,7 +14,7 @@ import { database } from "./Database.ts"
 import { amountOf, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** `Purchases` without a payment processor. A command may use it while the service is running. */
+/** Provides `Purchases` without a payment processor. A command may use the layer while the service is running. */
 export const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide([Tenants.layer, Ledger.layer]),
@@ -27,7 +27,7 @@ export const command = Command.make(
   "purchase",
   {
     tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
-    amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD")),
+    amount: Options.text("amount").pipe(Options.withDescription("in credits (1 credit is 1 USD)")),
     reference: Options.text("reference").pipe(
       Options.withDescription("the invoice or receipt; each reference is recorded only once")
     )
@@ -47,8 +47,8 @@ export const command = Command.make(
       )
       if (!booked)
         return yield* refuse(
-          `--tenant ${tenant}: there is no such tenant, or --reference ${reference} is already booked`
+          `--tenant ${tenant}: there is no such tenant, or --reference ${reference} is already recorded`
         )
-      yield* Console.log(`booked a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
+      yield* Console.log(`recorded a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
     })
 ).pipe(Command.withDescription("Record a purchase that was paid outside the service (source: purchase)"))

@@ -1,12 +1,13 @@
 /**
- * `tollgate quickstart`: writes a configuration, creates a person with credit and an API key, and serves. The models come from a local server or from
- * vendors whose keys are in the environment.
+ * `tollgate quickstart`: writes a configuration, creates a person with credit and an API key, and starts the service. A local server, or the vendors
+ * whose keys are in the environment, provide the models.
  *
  * Where the specification is silent:
- * - If the configuration file exists, it is served unchanged.
- * - If no vendor's key is in the environment, the command prompts for a key or for a local server's address. It stores a key that is typed in the
- *   configuration file, which only its owner can read.
- * - The start that creates a key prints it once. Later starts print how to create another one, and `--json` then returns `null` for it.
+ * - If the configuration file exists, the service uses it unchanged.
+ * - If no vendor's key is in the environment, the command prompts for a key or for a local server's address. It stores the typed key in the
+ *   configuration file. Only the file's owner can read it.
+ * - The start that creates a key prints it once. Later starts explain how to create another key, and their `--json` output contains `null` instead of
+ *   a key.
  */
 import { Command, Options, Prompt } from "@effect/cli"
 import { Console, Duration, Effect, Option, Redacted } from "effect"
@@ -36,7 +37,7 @@ const options = {
     Options.optional
   ),
   config: Options.text("config").pipe(
-    Options.withDescription("the configuration file to write; an existing file is served unchanged"),
+    Options.withDescription("the configuration file to write; an existing file is used unchanged"),
     Options.withDefault("tollgate.json")
   ),
   email: Options.text("email").pipe(Options.withDescription("the first person's email address"), Options.optional),
@@ -44,7 +45,7 @@ const options = {
     Options.withDescription("the first person's credit, in USD"),
     Options.withDefault("20")
   ),
-  yes: Options.boolean("yes").pipe(Options.withDescription("skip all questions")),
+  yes: Options.boolean("yes").pipe(Options.withDescription("ask no questions")),
   json
 }
 
@@ -74,7 +75,7 @@ const askedEmail = Prompt.text({
   validate: (text) => (isEmail(text) ? Effect.succeed(text) : Effect.fail("must be an email address"))
 })
 
-/** Lists the vendors in the environment and the given local server, as sources of models. */
+/** Returns the sources of models: the vendors in the environment and the given local server. */
 const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, asks: boolean) {
   const known = inEnvironment(process.env)
   if (known.length > 0 || Option.isSome(upstream))
@@ -118,7 +119,7 @@ const textOf = ({ api_key, base_url, config, console, credit, model, operator, t
 
   base URL     ${base_url}/v1
   tenant       ${tenant_id}${api_key === undefined ? "" : ` (${credit} USD of credit)`}
-  API key      ${api_key ?? `printed at the first start; create another with tollgate key create --tenant ${tenant_id}`}
+  API key      ${api_key ?? `printed at the first start; to create another, run tollgate key create --tenant ${tenant_id}`}
 
   A first call:
 
@@ -129,7 +130,7 @@ const textOf = ({ api_key, base_url, config, console, credit, model, operator, t
   curl ${base_url}/v1/usage -H "Authorization: Bearer ${api_key ?? keyPlace}"
 
   The console as this person (the link works once, within 15 minutes), and the operator's console (once, within ${Duration.toMinutes(codeLifetime)} minutes;
-  tollgate operator makes another):
+  to create another link, run tollgate operator):
 
   ${console}
   ${operator}
@@ -171,4 +172,4 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
     })
     return yield* serve(config, greet)
   })
-).pipe(Command.withDescription("Write a configuration, create a person with credit and a key, and serve"))
+).pipe(Command.withDescription("Write a configuration, create a person with credit and a key, and start the service"))

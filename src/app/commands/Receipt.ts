@@ -11,26 +11,26 @@ import { json, printed } from "./Options.ts"
 import { refuse } from "./Report.ts"
 
 const files = Args.text({ name: "file" }).pipe(
-  Args.withDescription("a receipt, as the service answered it"),
+  Args.withDescription("a receipt, as returned by the service"),
   Args.atLeast(1)
 )
 
 const keys = Options.text("key").pipe(
   Options.withDescription(
-    "a verifier key that you trust: the log's (GET /v1/log/keys), or a witness's; may be repeated"
+    "a verifier key that you trust, of the log (GET /v1/log/keys) or of a witness; may be repeated"
   ),
   Options.atLeast(1)
 )
 
 const witnesses = Options.integer("witnesses").pipe(
-  Options.withDescription("the number of witnesses that must have cosigned"),
+  Options.withDescription("the number of witnesses that must have cosigned the log"),
   Options.withDefault(0)
 )
 
 interface Checked {
   readonly file: string
   readonly receipt?: VerifiedReceipt
-  /** Why the receipt proves nothing. */
+  /** The reason that the receipt proves nothing. */
   readonly problem?: string
 }
 
@@ -40,7 +40,7 @@ const check = (file: string, trusted: ReadonlyArray<string>, least: number): Eff
       onSuccess: (receipt): Checked => ({ file, receipt }),
       onFailure: ({ error }): Checked => ({
         file,
-        problem: error instanceof ReceiptInvalid ? error.message : `it could not be read (${String(error)})`
+        problem: error instanceof ReceiptInvalid ? error.message : `the file could not be read (${String(error)})`
       })
     })
   )
@@ -84,17 +84,17 @@ const verifyCommand = Command.make("verify", { files, keys, witnesses, json }, (
         )
     const wrong = checked.filter(({ receipt }) => receipt === undefined).length
     if (wrong > 0) return yield* refuse(`${wrong} of ${checked.length} receipts prove nothing`)
-    if (missing.length > 0) return yield* refuse("receipts are missing, or contradict each other")
+    if (missing.length > 0) return yield* refuse("receipts are missing or contradict each other")
   })
 ).pipe(
   Command.withDescription(
-    "Check that receipts are in the log and signed by keys that you trust, and that entry numbers between them have no gap"
+    "Check that receipts are in the log and signed by keys that you trust, and that their entry numbers have no gaps"
   )
 )
 
 export const subcommands = [verifyCommand] as const
 
 export const command = Command.make("receipt").pipe(
-  Command.withDescription("Receipts: proofs that ledger entries are in the log of charges"),
+  Command.withDescription("Verify receipts, the proofs that ledger entries are in the log of charges"),
   Command.withSubcommands(subcommands)
 )

@@ -21,7 +21,7 @@ const options = {
   to: Options.text("to").pipe(Options.withDescription("the last UTC day")),
   file: Options.text("file").pipe(
     Options.withDescription(
-      "the bill as CSV (AWS Cost and Usage Report 2.0, FOCUS or Google's billing export); without it, the vendor's API is queried"
+      "the bill as CSV (AWS Cost and Usage Report 2.0, FOCUS or Google's billing export); without this option, the command queries the vendor's API"
     ),
     Options.optional
   ),
@@ -76,6 +76,6 @@ export const command = Command.make("reconcile", options, ({ config, file, from,
   })
 ).pipe(
   Command.withDescription(
-    "Compare a vendor's bill with the metered calls for each UTC day, and list differences by cause. A repeated run replaces earlier results"
+    "Compare a vendor's bill with the metered calls for each UTC day, and list differences by cause. A later run replaces earlier results"
   )
 )

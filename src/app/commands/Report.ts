@@ -7,7 +7,7 @@ import * as Engine from "../../storage/engine/Engine.ts"
 import type { Location } from "../../storage/database/Location.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** An error that the operator can fix. The message says how. */
+/** Creates an error that the operator can fix. The message must state how. */
 export const refuse = (message: string) => new ConfigProblem({ message })
 
 export const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>
@@ -23,10 +23,10 @@ const logging = (level: LogLevel.LogLevel) =>
     Logger.minimumLogLevel(level)
   )
 
-/** Runs a command with its log on stderr. Prints an error there in one or two lines and then fails with `refused`. */
+/** Runs a command with its log on stderr. Prints an error to stderr in one or two lines and fails with `refused`. */
 export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
   Effect.gen(function* () {
-    // A command that needs the environment reports that error itself.
+    // An invalid environment is ignored here, because a command that needs it reports the error itself.
     const facts = Option.getOrUndefined(yield* Effect.option(environment))
     yield* command.pipe(
       Effect.catchAllCause((cause) => {
@@ -46,7 +46,7 @@ export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effec
     CommandLine.plainly
   )
 
-/** Describes an error in one sentence: with its own message, or by explaining a database error. `LOG_LEVEL=debug` shows the stack. */
+/** Returns the error's own message, or an explanation of a database error. The stack is logged only at `LOG_LEVEL=debug`. */
 const wordsOf = (error: unknown, database: Location | undefined): string => {
   if (database !== undefined && Engine.isFault(database, error) && !isWorded(error))
     return Engine.wordsOf(database, error)
@@ -56,11 +56,11 @@ const wordsOf = (error: unknown, database: Location | undefined): string => {
 /** The tags of the platform's wrappers around database errors. */
 const wrappers: ReadonlySet<unknown> = new Set(["SqlError", "UnknownException"])
 
-/** Whether the error's message was written for operators. */
+/** Returns whether the error's message was written for operators. */
 const isWorded = (error: unknown): error is { readonly message: string } =>
   typeof error === "object" && error !== null && "_tag" in error && !wrappers.has(error._tag) && "message" in error
 
-/** Determines the exit code. An interrupted service exits with 0, any other interrupted command with 130. */
+/** Returns the exit code. An interrupted service exits with 0, any other interrupted command with 130. */
 export const exitCode = (exit: Exit.Exit<unknown, unknown>, argv: ReadonlyArray<string>): number =>
   Exit.isSuccess(exit)
     ? 0

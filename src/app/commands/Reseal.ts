@@ -60,7 +60,7 @@ const endings: Record<Protected, Ending | undefined> = {
 
 const stored = Object.values(endings).filter((ending) => ending !== undefined)
 
-/** Describes what will be invalidated, with one line for each kind that has rows. */
+/** Describes the values that the command would invalidate, in one line for each kind that has rows. */
 const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -80,13 +80,13 @@ const run = Effect.gen(function* () {
   yield* writer.submit({ postings: [], statements })
 })
 
-/** Copies a SQLite database and returns a line that states where. Operators of PostgreSQL make their own copies. */
+/** Copies a SQLite database and returns a line that states the copy's path. PostgreSQL's operators make their own copies. */
 const snapshotOf = (location: Location) =>
   Effect.gen(function* () {
     if (location.engine === "postgres") return []
     const snapshot = `${location.path}.before-reseal-${yield* Clock.currentTimeMillis}`
     yield* Backup.backup(location.path, snapshot)
-    return [`A copy of the previous database is at ${snapshot}`]
+    return [`The previous database was copied to ${snapshot}`]
   })
 
 export const command = Command.make(
@@ -108,15 +108,15 @@ export const command = Command.make(
       )
       if (fits) {
         return yield* refuse(
-          `the secret matches ${facts.database.shown}, so there is nothing to recover. To use a new secret anyway, move ` +
+          `the secret matches ${facts.database.shown}, so there is nothing to recover. To change to a new secret anyway, move ` +
             `${facts.data_dir}/secret away or set a different TOLLGATE_SECRET`
         )
       }
-      const stays = "Balances, ledgers, usage, transfers, teams and clients are kept."
+      const stays = "Balances, ledgers, usage, transfers, teams and clients remain."
       const list = lines.map((line) => `  ${line}`)
       if (!confirm) {
         yield* Console.log([`${stays} Under a new secret:`, ...list].join("\n"))
-        return yield* refuse("nothing was changed; pass --confirm to apply this")
+        return yield* refuse("nothing was changed; to apply these changes, pass --confirm")
       }
       const snapshot = yield* snapshotOf(facts.database)
       yield* Effect.provide(run, Database.layerAt(facts.database))
@@ -126,9 +126,7 @@ export const command = Command.make(
       )
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
       const now =
-        facts.secret === undefined
-          ? `the secret in ${facts.data_dir}/secret, which you should back up`
-          : "TOLLGATE_SECRET"
+        facts.secret === undefined ? `the secret in ${facts.data_dir}/secret (back up this file)` : "TOLLGATE_SECRET"
       yield* Console.log([`${facts.database.shown} continues under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
     }).pipe(Effect.scoped)
 ).pipe(

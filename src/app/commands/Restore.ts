@@ -10,7 +10,7 @@ import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
   "restore",
-  { from: Options.text("from").pipe(Options.withDescription("a file that tollgate backup wrote")) },
+  { from: Options.text("from").pipe(Options.withDescription("a file that tollgate backup created")) },
   ({ from }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
@@ -20,8 +20,8 @@ export const command = Command.make(
       const previous = yield* Backup.restore(from, file, yield* Clock.currentTimeMillis, verify)
       yield* DataFolder.keepPrivate(facts)
       yield* Console.log(
-        `${facts.database.shown} was restored from ${from}` +
+        `restored ${facts.database.shown} from ${from}` +
           (previous === undefined ? "" : `; the previous database is now at ${previous}`)
       )
     }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Replace the database with a backup, while the service is stopped"))
+).pipe(Command.withDescription("Replace the database with a backup; the service must be stopped"))

@@ -14,9 +14,7 @@ export const command = Command.make("rotate-keys", {}, () =>
     const layer = SigningKeys.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
     const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate([entry])).pipe(Effect.provide(layer))
     yield* Console.log(
-      `created ${kid}, which now signs new tokens; a running service uses it within an hour, and existing tokens remain valid`
+      `created the signing key ${kid}; a running service uses it within an hour, and existing tokens remain valid`
     )
   })
-).pipe(
-  Command.withDescription("Create a new signing key for access tokens; the service itself does this every 30 days")
-)
+).pipe(Command.withDescription("Create a new signing key for access tokens, as the service does every 30 days"))

@@ -22,7 +22,7 @@ export const serve = (facts: EnvironmentFacts) =>
     if (!isLoopback(facts.host)) {
       return yield* new ConfigProblem({
         message:
-          `HOST: a sandbox listens only on loopback, not on ${facts.host}, because anyone can sign in to it. ` +
+          `HOST: a sandbox listens only on loopback, not on ${facts.host}, because anyone can sign in to a sandbox. ` +
           "To serve other machines, use a configuration file (--config)."
       })
     }

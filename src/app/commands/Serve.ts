@@ -20,7 +20,7 @@ export interface Served {
   readonly file: ConfigFile
 }
 
-/** Serves a deployment. `greet` runs as soon as it accepts requests. */
+/** Serves a deployment. Runs `greet` as soon as the deployment accepts requests. */
 export const serve = <E = never, R = never>(
   config: string | undefined,
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>
@@ -64,7 +64,7 @@ const serveDeployment = <E, R>(
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file, read)), Effect.scoped)
 
-/** Reloads the configuration on SIGHUP. If the new configuration is rejected, logs why. */
+/** Reloads the configuration on SIGHUP. If the service rejects the new configuration, logs the reason. */
 const reloading = Effect.gen(function* () {
   const { reload } = yield* Deployment
   const run = Runtime.runFork(yield* Effect.runtime<never>())

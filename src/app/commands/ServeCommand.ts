@@ -4,10 +4,10 @@ import { Option } from "effect"
 import { serve } from "./Serve.ts"
 
 const config = Options.text("config").pipe(
-  Options.withDescription("the configuration file; without it, a sandbox runs"),
+  Options.withDescription("the configuration file; without it, the service runs as a sandbox"),
   Options.optional
 )
 
 export const command = Command.make("serve", { config }, ({ config }) => serve(Option.getOrUndefined(config))).pipe(
-  Command.withDescription("Run the service until it is stopped (SIGTERM lets open calls finish)")
+  Command.withDescription("Run the service until it is stopped; after SIGTERM, open calls can still finish")
 )

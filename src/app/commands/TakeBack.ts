@@ -17,9 +17,9 @@ import { fromEnvironment, refuse } from "./Report.ts"
 const sentenceOf = ({ amount, balance, done, taken, tenant_id }: TakenBack): string => {
   const rest = amount - taken
   return (
-    `${done ? "" : "this reference is already booked: "}took ${toDecimal(taken)} of ${toDecimal(amount)} credits back from ${tenant_id}; ` +
+    `${done ? "" : "this reference was already recorded: "}took ${toDecimal(taken)} of ${toDecimal(amount)} credits back from ${tenant_id}; ` +
     `its balance is ${toDecimal(balance)}` +
-    (rest === 0n ? "" : `. ${toDecimal(rest)} were spent, reserved by open calls or never granted`)
+    (rest === 0n ? "" : `. The other ${toDecimal(rest)} credits were spent, reserved by open calls or never granted`)
   )
 }
 
@@ -33,9 +33,7 @@ export const command = Command.make(
       Options.withDefault("a grant taken back by the operator")
     ),
     reference: Options.text("reference").pipe(
-      Options.withDescription(
-        "makes the command safe to repeat: with the same reference, it takes back nothing the second time"
-      ),
+      Options.withDescription("an id that makes the command safe to repeat: a second run with it takes back nothing"),
       Options.optional
     ),
     json
@@ -58,7 +56,7 @@ export const command = Command.make(
             problem._tag === "TenantNotFound"
               ? noTenant(tenant)
               : problem._tag === "ReferenceUsed"
-                ? `--reference ${credit.reference}: it was already used with another tenant or amount`
+                ? `--reference ${credit.reference}: this reference was already used with another tenant or amount`
                 : problem.message
           )
         ),

@@ -29,7 +29,7 @@ const tenantsCreate = Command.make(
   {
     name: Options.text("name").pipe(Options.withDescription("the tenant's name")),
     owner: Options.text("owner").pipe(
-      Options.withDescription("the first owner's address; creates that person if necessary")
+      Options.withDescription("the first owner's email address; the command creates this person if necessary")
     ),
     externalId: externalIdOption,
     ...allowanceOptions,
@@ -66,7 +66,7 @@ export const command = Command.make(
   "tenants",
   {
     search: Options.text("search").pipe(
-      Options.withDescription("part of an id, a name or an owner's address"),
+      Options.withDescription("part of a tenant's id or name, or of an owner's address"),
       Options.withDefault("")
     ),
     limit: Options.integer("limit").pipe(
@@ -104,6 +104,8 @@ export const command = Command.make(
       ])
       yield* Console.log(CommandLine.table([["TENANT", "BALANCE", "SINCE", "OWNER", "NAME"], ...rows]))
       if (total > found.length)
-        yield* Console.log(`${found.length} of ${total}: narrow the list with --search, or raise --limit (up to 1000)`)
+        yield* Console.log(
+          `showing ${found.length} of ${total} tenants; narrow the list with --search or raise --limit (up to 1000)`
+        )
     })
-).pipe(Command.withDescription("List tenants with owner and balance"), Command.withSubcommands(subcommands))
+).pipe(Command.withDescription("List tenants with their owners and balances"), Command.withSubcommands(subcommands))

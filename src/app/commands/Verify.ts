@@ -25,7 +25,7 @@ export const progress = Effect.map(
       print((seconds) => `${rows} of ${of} entries and records after ${seconds} s`)
 )
 
-/** Verifies the database and stores the result in it. Never writes to a damaged file. */
+/** Verifies the database and stores the result there. Never writes to a damaged file. */
 const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {
   const sql = yield* SqlClient
   const before = since ? yield* Verifications.lastHeld(sql) : undefined
@@ -54,6 +54,6 @@ export const command = Command.make("verify", { json, since }, ({ json, since })
   })
 ).pipe(
   Command.withDescription(
-    "Check every invariant of the books on the live database. Findings are printed, with exit code 1. Calls do not wait for it. The result is recorded and shown by /metrics"
+    "Check every invariant of the books on the live database, without delaying calls. Print any findings and exit with 1. Record the result, which /metrics shows"
   )
 )

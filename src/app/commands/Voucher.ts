@@ -37,16 +37,19 @@ const voucherCreate = Command.make(
   {
     amount: Options.text("amount").pipe(Options.withDescription("the value of each code, in credits")),
     uses: Options.integer("uses").pipe(
-      Options.withDescription("how many tenants may redeem each code (1)"),
+      Options.withDescription("the number of tenants that may redeem each code (1 by default)"),
       Options.withDefault(1)
     ),
-    count: Options.integer("count").pipe(Options.withDescription("how many codes (1)"), Options.withDefault(1)),
+    count: Options.integer("count").pipe(
+      Options.withDescription("the number of codes to create (1 by default)"),
+      Options.withDefault(1)
+    ),
     expires: Options.text("expires").pipe(
-      Options.withDescription("the last day on which it works (2027-01-31), or an RFC 3339 time"),
+      Options.withDescription("the last day on which the codes work (2027-01-31), or an RFC 3339 time"),
       Options.optional
     ),
     note: Options.text("note").pipe(
-      Options.withDescription("the description in the ledger of each tenant that redeems it"),
+      Options.withDescription("the description in the ledger of each tenant that redeems a code"),
       Options.withDefault("voucher")
     ),
     json
@@ -76,7 +79,7 @@ const voucherList = Command.make(
   "list",
   {
     limit: Options.integer("limit").pipe(
-      Options.withDescription("the maximum number of codes to show"),
+      Options.withDescription("the maximum number of vouchers to show"),
       Options.withDefault(50)
     ),
     json
@@ -100,7 +103,7 @@ const voucherList = Command.make(
         voucher.expires_at?.slice(0, 16) ?? "",
         CommandLine.printable(voucher.description)
       ])
-      yield* Console.log(CommandLine.table([["ID", "CODE", "WORTH", "USED", "STATUS", "ENDS", "NOTE"], ...rows]))
+      yield* Console.log(CommandLine.table([["ID", "CODE", "VALUE", "USED", "STATUS", "EXPIRES", "NOTE"], ...rows]))
     })
 ).pipe(Command.withDescription("List vouchers, newest first"))
 

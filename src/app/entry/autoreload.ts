@@ -25,5 +25,5 @@ export const layer = AutoReloads.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`, which handle due charges, alerts and letters. Without them, this work happens only during a call. */
+/** The loops of `layer`. They process due charges, alerts and emails. Without the loops, only calls trigger this work. */
 export const layerJobs = Layer.mergeAll(AutoReloads.layerJobs, Outbox.layerJobs, Purchases.layerJobs)

@@ -13,7 +13,7 @@ type Methods =
     ? HttpApiClient.Client<Groups, E, never>
     : never
 
-/** The client's methods, by group. This type is named because its full declaration is too long for the compiler. */
+/** The client's methods, by group. The type has a name because its full declaration is too long for the compiler. */
 export interface Client extends Methods {}
 
 /** Creates a client for the service at this address. Its methods correspond to the routes and fail with the documented errors. */

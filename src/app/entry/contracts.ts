@@ -1,6 +1,6 @@
 /**
  * `tollgate/contracts`: only types, such as the services' interfaces (`LedgerContract`), requests, results and refusals. The other entry points
- * export the values. Each of them imports this one, so that a host's declarations can name every type.
+ * export the values. Each of them imports this entry point, so that a host's declarations can name every type.
  */
 export type {
   Authorization,

@@ -1,4 +1,4 @@
-/** `tollgate/database`: the database for the layers. It is a file, memory, a host's SQLite database or PostgreSQL. */
+/** `tollgate/database`: the database for the layers: a file, memory, a host's SQLite database or PostgreSQL. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Layer } from "effect"
@@ -23,14 +23,14 @@ export type { Connections, Location, PostgresDatabase, SqliteFile } from "../../
 export type { Finding } from "../../books/ledger/rules/Check.ts"
 
 /**
- * A migrated SQLite file, with the writer on its own thread. Only one server may use it, because an upgrade changes tables to which an earlier
- * version still writes.
+ * Provides a migrated SQLite file, with the writer on its own thread. Only one server may use the file, because an earlier version would write to the
+ * tables that an upgrade changes.
  */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
 
 /**
- * A migrated PostgreSQL database for any number of nodes. `url` is `postgres://user:password@host/database`. `node` is this node's name and defaults
- * to the host. `connections` sets how many connections there are, and their timeouts.
+ * Provides a migrated PostgreSQL database for any number of nodes. `url` is `postgres://user:password@host/database`. `node` is this node's name and
+ * defaults to the host. `connections` sets the number of connections and their timeouts.
  */
 export const layerPostgres = (
   url: Redacted.Redacted,
@@ -41,13 +41,13 @@ export const layerPostgres = (
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
 }
 
-/** A database of either engine. */
+/** Provides a database of either engine. */
 export const layerAt = (
   location: Location
 ): Layer.Layer<Writer | SqlClient, Layer.Layer.Error<ReturnType<typeof layer>> | SqlError> =>
   location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location)
 
-/** Builds the indexes that a new version adds to large PostgreSQL tables. `jobs` of `tollgate/http` include this. */
+/** The loop that builds the indexes that a new version adds to large PostgreSQL tables. `jobs` of `tollgate/http` includes this loop. */
 export const layerJobs = Layer.provide(Indexes.layerJobs, Indexes.layer)
 
 /** A new database in memory, for tests. */
@@ -55,7 +55,7 @@ export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory)
 
 /**
  * Tables inside a host's own SQLite database, through the host's client. The names of tables and migrations start with `tollgate_`. All changes go
- * through the writer, and no other table is touched.
+ * through the writer, and Tollgate touches no other table.
  */
 export const layerOver: Layer.Layer<
   Writer,

@@ -1,4 +1,4 @@
-/** `tollgate/gate`: admission. A metered call runs inside `meter` and cannot spend more than its payer has. */
+/** `tollgate/gate`: admission. A metered call runs inside `meter` and cannot spend more than its payer's balance. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { PriceFactors } from "../../books/prices/PriceFactors.ts"
@@ -21,8 +21,8 @@ export type { UnitPrice } from "../../kernel/Price.ts"
 export type { Caller } from "../../kernel/Caller.ts"
 export { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 
-/** Admission, and the price versions that charges refer to. Requires a database and `Payers`, which decides who pays for a call. */
+/** Admission, and the price versions that charges refer to. Requires a database and `Payers`. `Payers` decides who pays for a call. */
 export const layer = Layer.mergeAll(Gate.layer, PriceVersions.layer, PriceFactors.layerNone)
 
-/** The loop of `layer`, which releases the reservations of processes that have ended. */
+/** The loop of `layer`. It releases the reservations of processes that have stopped. */
 export const layerJobs = Gate.layerJobs

@@ -1,5 +1,5 @@
 /**
- * `tollgate/http`: the whole service, mounted at a path of a host's own server.
+ * `tollgate/http`: the complete service, mounted at a path of a host's own server.
  *
  *     HttpApiBuilder.serve().pipe(
  *       Layer.provide([HostRoutes, Tollgate.mounted("/ai")]),
@@ -9,8 +9,8 @@
  *     )
  *
  * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front of it. It listens before the service is built. Requests that
- * arrive earlier wait for up to ten seconds and then get a 503. On any other server of the platform, the router serves the same routes, but requests
- * that arrive before the service is built never get a response.
+ * arrive earlier wait for up to ten seconds and then fail with 503. On any other server of the platform, the router serves the same routes, but
+ * requests that arrive before the service is built never get a response.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -43,16 +43,16 @@ export class Service extends Context.Tag("tollgate/http/Service")<
 >() {}
 
 /**
- * The service as an application on the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts paths
- * with and without the prefix, so the host's router may strip it.
+ * Returns the service as an application on the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts
+ * paths with and without the prefix, so the host's router may strip the prefix.
  */
 export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
   Effect.flatMap(Service, (service) => service.beneath(prefix))
 
 /**
- * The service under a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Under that prefix, the service handles routes, errors,
- * `/openapi.json` and `/docs`. The host handles all other paths with its own routes, documents and `HttpApi` middleware. Middleware for the host's
- * whole server (`HttpApiBuilder.serve(middleware)`) applies to both, except to requests in `layerServer`'s fast lane.
+ * Provides the service under a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. Under that prefix, the service handles routes,
+ * errors, `/openapi.json` and `/docs`. The host handles all other paths with its own routes, documents and `HttpApi` middleware. Middleware for the
+ * host's whole server (`HttpApiBuilder.serve(middleware)`) applies to both, except to requests in `layerServer`'s fast lane.
  */
 export const mounted = (prefix: Prefix) =>
   HttpApiBuilder.middleware(
@@ -89,8 +89,8 @@ const beneath =
     })
 
 /**
- * The service with all of its rooms and background loops, built from a configuration document and the values of the environment. Requires a database
- * (`tollgate/database`). `public_url` in the document includes the prefix: `https://example.com/ai`.
+ * Provides the service with all its rooms and background loops, from a configuration document and the values of the environment. Requires a database
+ * (`tollgate/database`). `public_url` in the document must include the prefix: `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>
   Layer.unwrapEffect(

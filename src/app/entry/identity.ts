@@ -48,5 +48,5 @@ export const layer = Authorization.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
 
-/** The loop of `layer`, which rotates signing keys every 30 days. */
+/** The loop of `layer`. It rotates signing keys every 30 days. */
 export const layerJobs = SigningKeys.layerJobs

@@ -21,5 +21,5 @@ export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 /** Images with admission. Requires a database, `Payers`, `ImageProviders` and `Upstreams`. */
 export const layer = Images.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
-/** The loops of `layer`, which poll open jobs and release the reservations of processes that have ended. */
+/** The loops of `layer`. They poll open jobs and release the reservations of processes that have stopped. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Jobs.layerJobs)

@@ -1,4 +1,6 @@
-/** `tollgate/ledger`: the ledger without metering, with operations on billing accounts, balances and entries. One writer makes them durable. */
+/**
+ * `tollgate/ledger`: the ledger without metering, with operations on billing accounts, balances and entries. One writer makes the changes durable.
+ */
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import "./contracts.ts"
 

@@ -1,4 +1,4 @@
-/** `tollgate/mail`: letters that are sent once their transaction has committed, and metered emails to yourself. */
+/** `tollgate/mail`: emails that are sent after their transaction commits, and metered emails to yourself. */
 import { Layer } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import { Outbox } from "../../people/mail/Outbox.ts"
@@ -26,5 +26,5 @@ export const layer = SelfMail.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`, which send due letters and release the reservations of processes that have ended. */
+/** The loops of `layer`. They send due emails and release the reservations of processes that have stopped. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Outbox.layerJobs)

@@ -20,5 +20,5 @@ export { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 /** Quotes and jobs, with admission. Requires a database, `Payers`, `MediaModels` and `Upstreams`. */
 export const layer = Media.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provideMerge(layerGate))
 
-/** The loops of `layer`, which poll open jobs and release the reservations of processes that have ended. */
+/** The loops of `layer`. They poll open jobs and release the reservations of processes that have stopped. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Jobs.layerJobs)

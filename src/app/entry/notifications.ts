@@ -5,5 +5,5 @@ import "./contracts.ts"
 export { Notifications }
 export * from "../../people/notifications/Problems.ts"
 
-/** Requires a database. */
+/** The notifications of accounts. Requires a database. */
 export const layer = Notifications.layer

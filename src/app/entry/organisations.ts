@@ -20,5 +20,5 @@ export const layer = Organisations.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loop of `layer`, which sends due letters. */
+/** The loop of `layer`. It sends due emails. */
 export const layerJobs = Outbox.layerJobs

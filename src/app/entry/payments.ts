@@ -19,5 +19,5 @@ export const layer = Purchases.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loop of `layer`, which takes back credit that an earlier version left due. */
+/** The loop of `layer`. It takes back credit that an earlier version left due. */
 export const layerJobs = Purchases.layerJobs

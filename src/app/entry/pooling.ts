@@ -1,4 +1,4 @@
-/** `tollgate/pooling`: decides which billing accounts may pay for a call, and their order. */
+/** `tollgate/pooling`: decides which billing accounts may pay for a call, and in which order. */
 import { Layer } from "effect"
 import { BillingAccounts } from "../../money/billing/BillingAccounts.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"

@@ -8,7 +8,7 @@ export type { LeversContract } from "../../sandbox/Levers.ts"
 export type { SandboxFailed } from "../../sandbox/Outside.ts"
 export type { SteeredClock } from "../../sandbox/SteeredClock.ts"
 
-/** Vendors, an issuer, a mailbox and a payment processor on a loopback port, with the levers that control them. */
+/** Vendors, an issuer, a mailbox and a payment processor on a loopback port, and the levers that control them. */
 export class Sandbox extends Context.Tag("tollgate/Sandbox")<Sandbox, Made.Sandbox>() {
   static readonly layer = (settings: Made.Settings = {}) => Layer.scoped(Sandbox, Made.make(settings))
 }

@@ -1,5 +1,5 @@
 /**
- * `tollgate/testing`: property suites for your own ledger and transfers, and the parts they are made of. They require `fast-check`.
+ * `tollgate/testing`: property suites for your own ledger and transfers, and the parts of these suites. They require `fast-check`.
  *
  * With Effect layers (`Ledger` and `Writer` for a ledger; `Transfers`, `Tenants` and `Ledger` for transfers):
  *
@@ -15,13 +15,13 @@
  *     const transfers = async ({ now }) => ({ create: (email, order) => …, accept: (email, id) => …, … })
  *     it("loses no credit", () => checkTransfers({ make: transfers }))
  *
- * `limits: true` also tests spending limits of keys (`SetLimit`), and `nextMonth` lets months pass. `without` names features that a ledger does not
- * have, and `amountMax` is the largest amount it supports:
+ * `limits: true` also tests spending limits of keys (`SetLimit`), and `nextMonth` lets months pass. `without` lists the features that a ledger lacks,
+ * and `amountMax` is the largest amount that it supports:
  *
  *     checkLedger({ make: ledger, without: ["limits", "teams", "escrow"], amountMax: 1_000_000_000_000n })
  *
  * Both suites create a new implementation for each story, run operations concurrently, and reject with the shortest story that fails. `stories` and
- * `length` set how much work to do, and `seed` repeats a run.
+ * `length` set the amount of work, and `seed` repeats a run.
  */
 import "./contracts.ts"
 export { apply, empty } from "../../testing/LedgerModel.ts"

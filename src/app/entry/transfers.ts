@@ -1,4 +1,4 @@
-/** `tollgate/transfers`: credit from one person to another, through escrow. */
+/** `tollgate/transfers`: transfers of credit between people, through escrow. */
 import { Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { Outbox } from "../../people/mail/Outbox.ts"
@@ -25,5 +25,5 @@ export const layer = Transfers.layer.pipe(
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`, which end expired transfers and send due letters. */
+/** The loops of `layer`. They end expired transfers and send due emails. */
 export const layerJobs = Layer.merge(Transfers.layerJobs, Outbox.layerJobs)

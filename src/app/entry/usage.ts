@@ -33,5 +33,5 @@ export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`, which update the sorted index and the totals of large tenants' records. These keep pages and series fast. */
+/** The loops of `layer`. They update the sorted index and the totals of large tenants' records, so that pages and series stay fast. */
 export const layerJobs = Layer.merge(SortedIndexer.layerJobs, TotalsIndexer.layerJobs)

@@ -1,4 +1,4 @@
-/** Renders the guides as HTML pages, each when it is first requested. */
+/** Renders the guides as HTML pages. Renders each page when it is first requested. */
 import { marked } from "marked"
 import { guides, isGuide, textOf } from "./Guides.ts"
 
@@ -12,13 +12,13 @@ table { border-collapse: collapse; display: block; overflow-x: auto }
 th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); padding: 0.35rem 0.75rem 0.35rem 0; text-align: left; vertical-align: top }
 `
 
-/** Links to the other pages: the reference at `docs`, and each guide. */
+/** Renders links to the other pages: the reference at `docs`, and each guide. */
 const navigation = (docs: string): string =>
   `<nav aria-label="Documentation"><a href="${docs}">Reference</a>${Object.keys(guides)
     .map((name) => `<a href="${docs}/guides/${name}">${name}</a>`)
     .join("")}</nav>`
 
-/** Rewrites links between guides, which name files. Other relative links point into the repository, which a page cannot reach. */
+/** Rewrites the links between guides from files to pages. Replaces other relative links with their text, because they point into the repository. */
 const linked = (docs: string, html: string): string =>
   html
     .replace(/<a href="([a-z-]+)\.md">/g, `<a href="${docs}/guides/$1">`)

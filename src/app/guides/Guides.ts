@@ -1,7 +1,7 @@
 /** The guides that ship with this version: `tollgate help GUIDE` prints one, and `/docs/guides` shows them as pages. */
 import { read } from "./GuideFiles.ts"
 
-/** Each guide with a line that describes it, in reading order. */
+/** The guides in reading order, each with a line that describes it. */
 export const guides = {
   "first-hour": "from the executable to colleagues with their own keys",
   company: "sign-in with the company's own issuer, groups and teams",
@@ -13,7 +13,7 @@ export const guides = {
   postgres: "PostgreSQL, several nodes, moving the database",
   embed: "layers and entry points for host programs",
   "your-ledger": "testing your own ledger with the property suites",
-  errors: "statuses, codes and what to do about each"
+  errors: "statuses, codes and how to handle each of them"
 } as const
 
 export type GuideName = keyof typeof guides

@@ -1,5 +1,5 @@
 /**
- * Writes the configuration for `tollgate quickstart`: one screen of JSON, with a line for each upstream and each model.
+ * Writes the configuration for `tollgate quickstart`: one screen of JSON, with one line for each upstream and each model.
  *
  * Where the specification is silent:
  * - A local server's model costs 0.10 USD per million prompt tokens and 0.40 USD per million completion tokens. Without prices, credit and limits
@@ -17,7 +17,7 @@ export interface Sources {
 
 export const localPrice = { prompt_usd_per_million: "0.10", completion_usd_per_million: "0.40" }
 
-/** The maximum number of local models. With more of them, the file would not fit on one screen. */
+/** The maximum number of local models, so that the file fits on one screen. */
 const localMax = 20
 const outputMax = 16_384
 
@@ -44,7 +44,7 @@ const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
   }))
 ]
 
-/** Formats JSON on one line, with spaces. JSON strings never contain line breaks. */
+/** Formats JSON on one line, with spaces. Relies on JSON strings never containing line breaks. */
 const lineOf = (value: unknown): string => JSON.stringify(value, null, 1).replaceAll(/\n */g, " ")
 
 /** Formats the configuration file. */
@@ -54,7 +54,7 @@ export const textOf = (sources: Sources): string => {
   return `{\n  "upstreams": {\n${upstreams.join(",\n")}\n  },\n  "models": [\n${models.join(",\n")}\n  ]\n}\n`
 }
 
-/** The error message if there is no source of models. */
+/** The error message for a start without a source of models. */
 export const noSource =
   "no vendor is configured. Set a vendor's key in the environment " +
   `(${vendors.map(({ variable }) => variable).join(", ")}), or pass a local server's address: ` +

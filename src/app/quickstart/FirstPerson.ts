@@ -2,8 +2,7 @@
  * Creates the first person in a deployment, with credit and an API key.
  *
  * Where the specification is silent:
- * - The person is created once. If `tollgate quickstart` runs again with the same address, it finds the person and the key, and grants no more
- *   credit.
+ * - The person is created once. If `tollgate quickstart` runs again with this address, it finds the person and the key and grants no further credit.
  */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -23,7 +22,7 @@ export interface FirstPerson {
   readonly api_key: string | undefined
 }
 
-/** The key's name, also used as the description of the credit. */
+/** The name of the key, also used as the description of the credit. */
 const made = "quickstart"
 
 export interface Wanted {
@@ -54,7 +53,7 @@ export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, 
   return { account_id, tenant_id, api_key } satisfies FirstPerson
 })
 
-/** Grants the credit before the key is created, so that the next start can complete an interrupted one. */
+/** Grants the credit once. Runs before the key is created, so that the next start can complete an interrupted start. */
 const giveOnce = Effect.fnUntraced(function* (tenant_id: TenantId, credit: Nano, audited: Wanted["audited"]) {
   const ledger = yield* Ledger
   const account = billingAccountOf(tenant_id)

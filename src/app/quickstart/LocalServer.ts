@@ -1,4 +1,4 @@
-/** Asks an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp) which models it serves. */
+/** Requests the list of models from an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp). */
 import { Effect, Either, ParseResult, Schema } from "effect"
 import { ConfigProblem } from "../../kernel/Setting.ts"
 
@@ -15,7 +15,7 @@ export interface LocalServer {
 
 /** The context length to assume for a server that does not report one, in tokens. */
 const contextPreset = 32_768
-/** The limits on how long a model list may take and how large it may be. */
+/** The limits on the time and size of a model list. */
 const patience = "10 seconds"
 const bytesMax = 4_000_000
 
@@ -43,7 +43,7 @@ const modelsIn = (text: string): Either.Either<ReadonlyArray<LocalModel>, string
   Schema.decodeUnknownEither(Listed)(text).pipe(
     Either.mapBoth({
       onLeft: (error) =>
-        `it did not return a list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
+        `the server did not return a list of models (${ParseResult.ArrayFormatter.formatErrorSync(error)[0]!.message.slice(0, 100)})`,
       onRight: ({ data }) =>
         data
           .filter(({ id }) => isChat(id))
@@ -54,7 +54,7 @@ const modelsIn = (text: string): Either.Either<ReadonlyArray<LocalModel>, string
     }),
     Either.filterOrLeft(
       (models) => models.length > 0,
-      () => "it serves no chat model; load one first (ollama pull llama3.2)"
+      () => "the server has no chat model; load one first (ollama pull llama3.2)"
     )
   )
 
@@ -69,18 +69,20 @@ const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, stri
       const { cause, message } = error as Error & {
         readonly cause?: { readonly code?: string; readonly message?: string }
       }
-      return `it cannot be reached (${cause?.code ?? cause?.message ?? message})`
+      return `the server cannot be reached (${cause?.code ?? cause?.message ?? message})`
     }
   }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `it did not respond within ${patience}` }),
-    Effect.flatMap(({ status, text }) => (status === 200 ? modelsIn(text) : Effect.fail(`it returned ${status}`)))
+    Effect.timeoutFail({ duration: patience, onTimeout: () => `the server did not respond within ${patience}` }),
+    Effect.flatMap(({ status, text }) =>
+      status === 200 ? modelsIn(text) : Effect.fail(`the server returned ${status}`)
+    )
   )
 
 const withPassword = new ConfigProblem({
   message: "--upstream: the address must not contain a user or password; use api_key_env in the configuration instead"
 })
 
-/** Tries the address itself, then the address with `/v1` appended. */
+/** Requests the models from the address with `/v1` appended, then from the address itself. */
 export const ask = (address: string): Effect.Effect<LocalServer, ConfigProblem> => {
   const wrong = (why: string) => new ConfigProblem({ message: `--upstream ${address}: ${why}` })
   const url = address.replace(/\/+$/, "")

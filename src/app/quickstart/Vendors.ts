@@ -1,6 +1,6 @@
 /**
- * The vendors that `tollgate quickstart` knows, each with the variable for its key, its upstream and a few models. Limits and prices come from the
- * catalogue, and a test checks that the catalogue contains each of these models.
+ * The vendors that `tollgate quickstart` knows, each with the variable for its key, its upstream and a few models. The catalogue provides limits and
+ * prices, and a test checks that it contains each of these models.
  */
 
 export interface Vendor {

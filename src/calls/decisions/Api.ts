@@ -45,7 +45,7 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
     asked(
       "decide",
       "/v1/decisions",
-      "Answer typed questions about a state; reserves 0.30 USD and charges the input tokens"
+      "Answer typed questions about a state; reserves 0.30 USD and charges for the input tokens"
     )
   )
   .add(asked("systemOne", "/v1/systemone", "Answer typed questions on the path that TypeSafe's own clients call"))

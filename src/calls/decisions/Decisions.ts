@@ -82,7 +82,7 @@ export type DecisionProblem =
 export interface DecisionsContract {
   /** The configured decision model. */
   readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
-  /** Calls the model once, with a timeout of 30 seconds. Reserves 0.30 USD and charges the input tokens. */
+  /** Calls the model once, with a timeout of 30 seconds. Reserves 0.30 USD and charges for the input tokens. */
   readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
 }
 

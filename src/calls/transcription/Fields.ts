@@ -1,4 +1,4 @@
-/** The form fields of the transcription routes except for the file, and the response. */
+/** The response of the transcription routes, and their form fields except the file. */
 import { Schema } from "effect"
 import { endUserParts } from "../metered/EndUser.ts"
 
@@ -26,10 +26,10 @@ const shared = {
 } as const
 
 const Language = Schema.optional(
-  Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "must be an ISO-639-1 code such as en" }))
+  Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "must be an ISO 639-1 code, such as en" }))
 )
 
-/** The fields of the service's own route, except for the file. */
+/** The fields of the service's own route, except the file. */
 export const TranscriptionFields = Schema.Struct({ model: text, ...shared, language: Language, provider: text })
 export interface TranscriptionFields extends Schema.Schema.Type<typeof TranscriptionFields> {}
 
@@ -43,18 +43,18 @@ const Granularities = Schema.optional(Schema.Union(Granularity, Schema.Array(Gra
 /** Rejects unknown fields, because they could change the transcript. */
 const strictly = { parseOptions: { onExcessProperty: "error" } } as const
 
-/** The fields of OpenAI's route, except for the file. */
+/** The fields of OpenAI's route, except the file. */
 export const OpenAiTranscriptionFields = Schema.Struct({
   model: ModelId,
   ...shared,
   language: Language,
   stream: Schema.optional(oneOf("true", "false")),
   timestamp_granularities: Granularities,
-  /** Clients append brackets to the name of an array. */
+  /** Some clients append brackets to the names of arrays. */
   "timestamp_granularities[]": Granularities
 }).annotations(strictly)
 
-/** The fields of a translation to English. */
+/** The fields of a translation into English, except the file. */
 export const OpenAiTranslationFields = Schema.Struct({ model: ModelId, ...shared }).annotations(strictly)
 
 /** The decoded fields of either of OpenAI's routes. */

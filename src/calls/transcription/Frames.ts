@@ -1,16 +1,16 @@
 /**
- * Counts the duration of audio from its frames. Only formats whose frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC, and
+ * Measures the duration of audio by its frames. Only formats whose frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC, and
  * Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can be false, so each frame is read as a decoder would
  * read it.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
-/** A counter of a file's frames. It counts while the file is read. */
+/** Counts a file's frames while the file is read. */
 export interface Frames {
-  /** Reads the next bytes of the file. */
+  /** Processes the next bytes of the file. */
   readonly take: (bytes: Buffer) => void
-  /** Returns the longest possible duration so far, in seconds; infinity if it is unknown. */
+  /** Returns the longest possible duration so far, in seconds; `Infinity` if it is unknown. */
   readonly seconds: () => number
 }
 
@@ -40,7 +40,7 @@ const crcs = Uint8Array.from({ length: 256 }, (_, byte) => {
 })
 
 const flac = (head: Buffer): Frames => {
-  // If the first block is of another type, the rate is unknown.
+  // If the first block is not STREAMINFO, the rate is unknown.
   if (head.length < 26 || (head[4]! & 0x7f) !== 0) return endless
   const rate = (head[18]! << 12) | (head[19]! << 4) | (head[20]! >> 4)
   if (rate === 0) return endless
@@ -82,7 +82,7 @@ const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
       : rate === 12
         ? bytes[rateAt]! * 1_000
         : bytes.readUInt16BE(rateAt) * (rate === 13 ? 1 : 10)
-  // Decoders disagree about which rate to use.
+  // Decoders disagree about which rate to use. The lower rate gives the longer duration.
   return samplesOf(size, bytes, sizeAt) / (own === 0 ? usual : Math.min(own, usual))
 }
 
@@ -107,7 +107,7 @@ const pageHead = 27
 const streamsMax = 100
 /** The page flag that marks the beginning of a stream. */
 const beginning = 0x02
-/** The number of bytes to read of a packet. They contain the rate and the longest block size of Vorbis. */
+/** The number of bytes to keep of each packet. In Vorbis, they contain the sample rate and the longest block size. */
 const packetHead = 30
 
 /** A stream in an Ogg file. */
@@ -119,7 +119,7 @@ interface Stream {
   block: number
   packets: number
   seconds: number
-  /** The beginning of the current packet. */
+  /** The first bytes of the current packet. */
   packet: Buffer
   first: number | undefined
   last: number
@@ -127,7 +127,7 @@ interface Stream {
 
 class Ogg implements Frames {
   private readonly streams = new Map<number, Stream>()
-  /** The duration of the streams that have ended, in seconds. A later stream may reuse a number with another codec. */
+  /** The total duration of the streams that have ended, in seconds. A later stream may reuse a serial number with another codec. */
   private ended = 0
   private rest: Buffer = Buffer.alloc(0)
   private lost = false
@@ -196,7 +196,7 @@ class Ogg implements Frames {
     return stream
   }
 
-  /** Ends a packet. */
+  /** Ends the current packet and adds its duration. */
   private packet(stream: Stream): void {
     const { packet } = stream
     stream.packet = Buffer.alloc(0)
@@ -217,12 +217,12 @@ class Ogg implements Frames {
   }
 }
 
-/** Returns the duration in seconds, from the packets or from the page positions, whichever is longer. */
+/** Returns the duration in seconds according to the packets or the page positions, whichever is longer. */
 const secondsOf = ({ first = 0, last, rate, seconds }: Stream): number => Math.max(seconds, (last - first) / rate)
 
 const silkMillis = [10, 20, 40, 60]
 const celtMillis = [2.5, 5, 10, 20]
-/** The longest Opus packet, in seconds. */
+/** The maximum duration of an Opus packet, in seconds. */
 const opusMost = 0.12
 
 /** Returns the duration of an Opus packet in seconds, from its first two bytes. */

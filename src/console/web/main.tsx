@@ -8,8 +8,8 @@
  * `texts.ts` and `texts/` all texts · `money.ts` exact amounts · `moments.ts` times and counts in the user's language · `theme.css` the design
  * `Contract.d.ts` the contract as generated types
  *
- * A new view takes five steps:
- * 1. Write `views/<name>/<Name>.tsx`, which exports a component that returns `<Page title=...>` with `<Section>`s.
+ * To add a view:
+ * 1. Write `views/<name>/<Name>.tsx`. It must export a component that returns `<Page title=...>` with `<Section>`s.
  * 2. Add a route to `app/Router.tsx` with `lazyRouteComponent`. Keep the view's state in the URL with `validateSearch`. If the view belongs to the
  *    navigation, add it to `app/PersonShell.tsx`.
  * 3. Query with `useQuery` and `api.GET(...)` inside `resultOf` (envelope) or `asked` (no envelope). The key is `[topic, tenant, ...]`. If events

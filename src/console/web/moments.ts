@@ -11,7 +11,7 @@ const relativeTime = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", s
 type Instant = string | number | Date
 const dateOf = (at: Instant): Date => (at instanceof Date ? at : new Date(at))
 
-/** Formats a date. The year is added unless it is the current one. */
+/** Returns a formatter that adds the year unless it is the current year. */
 const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) => {
   const short = new Intl.DateTimeFormat(undefined, options)
   const whole = new Intl.DateTimeFormat(undefined, { ...options, year: "numeric" })
@@ -25,7 +25,7 @@ const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) 
 /** Formats a time with its seconds and time zone, for tooltips. */
 export const exactly = (at: Instant): string => dateTime.format(dateOf(at))
 export const day = (at: Instant): string => yearDay.format(dateOf(at))
-/** Formats a UTC day. */
+/** Formats a UTC day, such as "Mon, Jan 5". */
 export const bookDay = yearly({ weekday: "short", month: "short", day: "numeric", timeZone: "UTC" })
 export const time = (at: Instant): string => clockTime.format(dateOf(at))
 export const dayAndTime = yearly({ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
@@ -51,7 +51,7 @@ const whole = new Intl.NumberFormat(undefined)
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 })
 
 export const count = (value: number): string => whole.format(value)
-/** Formats a count as `1.2M`. */
+/** Formats a count. Counts from 10,000 are shortened, such as "1.2M". */
 export const shortCount = (value: number): string =>
   Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value)
 
@@ -86,7 +86,7 @@ export const fileSize = (bytes: number): string => {
   return new Intl.NumberFormat(undefined, { style: "unit", unit, maximumFractionDigits: 1 }).format(bytes / divisor)
 }
 
-/** Formats a UTC hour. */
+/** Formats a UTC hour, such as "Jan 5, 03:00 PM". */
 export const bookHour = yearly({
   month: "short",
   day: "numeric",
@@ -107,7 +107,7 @@ export const bookDays = (first: Instant, last: Instant): string => utcDays.forma
 const monthDay = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" })
 const monthYear = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric", timeZone: "UTC" })
 const hourMinute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", timeZone: "UTC" })
-/** Format UTC months, days and hours for axis labels. */
+/** Formats a UTC month for an axis label. `tickDay` and `tickHour` format days and hours. */
 export const tickMonth = (at: Instant): string => monthYear.format(dateOf(at))
 export const tickDay = (at: Instant): string => monthDay.format(dateOf(at))
 export const tickHour = (at: Instant): string => hourMinute.format(dateOf(at))

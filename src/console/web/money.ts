@@ -8,7 +8,7 @@ export type Usd = number | string
 const digits = 9
 const scale = 10n ** BigInt(digits)
 
-/** Converts an amount to nano-USD. Finer digits, which unit prices can have, are cut off. */
+/** Converts an amount to nano-USD. Truncates finer digits, which occur in unit prices. */
 export const nano = (amount: Usd): bigint => {
   const text = typeof amount === "number" ? plain(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
@@ -65,11 +65,11 @@ export const exact = (amount: Usd): string => format(2, digits).format(literal(n
 /** Formats a plotted value with all its digits. Below nine million dollars, a double is exact to the nano-USD. */
 export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
-/** An amount in two parts: the digits up to the cents, and the remaining ones, which views dim. */
+/** A formatted amount in parts. Views dim `rest`, the digits after the cents. */
 export interface Parts {
   readonly head: string
   readonly rest: string
-  /** The space and currency that some languages put after the number. */
+  /** The space and the currency, in languages that put them after the number. */
   readonly tail: string
 }
 

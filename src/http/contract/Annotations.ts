@@ -1,4 +1,4 @@
-/** Annotations for serving an endpoint. */
+/** Annotations that control how an endpoint is served. */
 import { Context } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
@@ -8,29 +8,29 @@ export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/ht
   defaultValue: () => false
 }) {}
 
-/** Refuses HEAD for a GET endpoint whose calls are charged, because the response would be discarded. */
+/** Refuses HEAD on a GET endpoint with charged calls, because the response would be discarded. */
 export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
   defaultValue: () => false
 }) {}
 
 /**
- * Responds with 426 to a GET request that tries to open a WebSocket. Clients of the protocol try this first. After a 426 they switch to POST, but
- * after a 405 they would retry for seconds.
+ * Responds with 426 to a GET request that tries to open a WebSocket. Clients of the protocol try a WebSocket first. After a 426 they switch to POST,
+ * but after a 405 they would retry for seconds.
  */
 export class RefusesWebSocket extends Context.Reference<RefusesWebSocket>()("tollgate/http/RefusesWebSocket", {
   defaultValue: () => false
 }) {}
 
-/** The fast lane (`FastLane`) also serves the endpoint. The endpoint needs a raw handler and a path without parameters. */
+/** The fast lane (`FastLane`) also serves the endpoint. The endpoint must have a raw handler and a path without parameters. */
 export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
   defaultValue: () => false
 }) {}
 
-/** The format in which clients of an endpoint's protocol expect refusals. */
+/** The format of refusals that clients of an endpoint's protocol expect. */
 export interface Shape {
   /**
-   * Builds the body; the status is still the problem's own. `request_id` is the value of `X-Request-Id`. The message, code and details must be in an
-   * `error` object, where `problemBodyIn` looks for them.
+   * Builds the body; the status is still the problem's own. `request_id` is the value of `X-Request-Id`. The body must contain the message, code and
+   * details in an `error` object, where `problemBodyIn` looks for them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
   /** The protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
@@ -40,7 +40,7 @@ export interface Shape {
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** Extracts the problem from a body of such a shape; `undefined` for any other body. */
+/** Extracts the problem from a body of this format. Returns `undefined` for any other body. */
 export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   const shaped = (body as { readonly error?: unknown } | null)?.error
   if (typeof shaped !== "object" || shaped === null) return undefined
@@ -53,7 +53,7 @@ export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
   }
 }
 
-/** The shape of an endpoint's refusals, whichever layer they come from. `undefined` means `{ error, code?, details? }`. */
+/** The format of an endpoint's refusals, regardless of the layer that refuses. `undefined` means `{ error, code?, details? }`. */
 export class RefusalShape extends Context.Reference<RefusalShape>()("tollgate/http/RefusalShape", {
   defaultValue: (): Shape | undefined => undefined
 }) {}

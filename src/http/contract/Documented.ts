@@ -1,6 +1,6 @@
 /**
- * Completes the OpenAPI document with what schemas cannot express: working examples, the headers of metered routes and the required scopes. Contracts
- * annotate their endpoints, and `described` adds the annotations to the document.
+ * Completes the OpenAPI document with information that schemas cannot express: working examples, the headers of metered routes and the required
+ * scopes. Contracts annotate their endpoints, and `described` adds the annotations to the document.
  */
 import { HttpApi } from "@effect/platform"
 import { Context } from "effect"
@@ -19,8 +19,8 @@ export interface ExampleOf {
 }
 
 /**
- * The route is metered. With `charge_known`, the charge is known before the response begins, so a response header carries it. With `says_record`, a
- * header carries the id of the usage record even if the response does not stream.
+ * The route is metered. With `charge_known`, the charge is known before the response begins and is sent in a response header. With `says_record`, a
+ * header states the id of the usage record even if the response does not stream.
  */
 export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
   defaultValue: (): { readonly charge_known: boolean; readonly says_record?: boolean } | undefined => undefined
@@ -29,7 +29,7 @@ export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered
 /** The response is an event stream if the request contains `stream: true`. */
 export class Streams extends Context.Reference<Streams>()("tollgate/http/Streams", { defaultValue: () => false }) {}
 
-/** The content types of the response, if the request can choose among several. */
+/** The content types of the response, if a request can choose between several. */
 export class Produces extends Context.Reference<Produces>()("tollgate/http/Produces", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
@@ -63,7 +63,7 @@ const charge = {
   }
 }
 
-/** The header that carries the usage record's id. Only that record states the charge for a streamed response. */
+/** The header that states the usage record's id. For a streamed response, only this record states the charge. */
 const usage = {
   "X-Usage-Id": {
     description: "The id of the call's usage record; a stream writes the record when it ends",
@@ -71,16 +71,17 @@ const usage = {
   }
 }
 
-/** The header of the routes that models serve. Only those routes can stream. */
+/** The header of the routes that are served by models. Only these routes can stream. */
 const fallback = {
   "X-Fallback-Model": {
-    description: "The percent-encoded name of the model that answered in place of the requested one; absent otherwise",
+    description:
+      "The percent-encoded name of the model that served the call in place of the requested model; absent otherwise",
     schema: { type: "string" },
     required: false
   }
 }
 
-/** The call's rate limit headers. They are absent if no budget limits the unit. */
+/** Returns the call's rate limit headers for the unit. They are absent if no budget limits the unit. */
 const rates = (unit: "Requests" | "Tokens") => ({
   [`X-RateLimit-Limit-${unit}`]: optional(
     `The limit of the call's budget with the fewest ${unit.toLowerCase()} left`,
@@ -96,7 +97,7 @@ const rates = (unit: "Requests" | "Tokens") => ({
   )
 })
 
-/** The call's rate limit headers in Anthropic's protocol. */
+/** Returns the call's rate limit headers in Anthropic's protocol. */
 const anthropicRates = (unit: "Requests" | "Tokens") => ({
   [`Anthropic-RateLimit-${unit}-Limit`]: optional(
     `The limit of the call's budget with the fewest ${unit.toLowerCase()} left`,
@@ -208,8 +209,8 @@ const refusals = ({ parameters, requestBody, responses }: Operation): void => {
 }
 
 /**
- * Adds the refusals that a body can cause before its route reads it, because it is too slow, too large or in an unsupported encoding, or because
- * there is no room for it.
+ * Adds the refusals that a body can cause before its route reads it: the body is too slow, too large or in an unsupported encoding, or there is no
+ * room for it.
  */
 const bodyRefusals = ({ responses }: Operation): void => {
   for (const [status, name] of [
@@ -267,7 +268,7 @@ const exemplify = (operation: Operation, { body, headers = {}, query = {} }: Exa
   }
 }
 
-/** Gives every refusal the shape of the endpoint's protocol. */
+/** Gives every refusal the format of the endpoint's protocol. */
 const reshape = ({ responses }: Operation, { identifier, schema }: Shape, schemas: Record<string, unknown>): void => {
   schemas[identifier] = schema
   for (const [status, response] of Object.entries(responses)) {
@@ -276,7 +277,7 @@ const reshape = ({ responses }: Operation, { identifier, schema }: Shape, schema
   }
 }
 
-/** Adds the scope that an application's token needs. `profile` and `sign_in` require none. */
+/** Adds the scope that an application's token must have. `profile` and `sign_in` require none. */
 const demand = (operation: Operation, scope: string): void => {
   operation.security = operation.security.map((requirement) =>
     Object.fromEntries(

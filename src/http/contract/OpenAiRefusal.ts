@@ -1,7 +1,7 @@
-/** Writes refusals in the shape that OpenAI's clients parse, together with our code and details. */
+/** Builds refusals in the format that OpenAI's clients parse, with our code and details. */
 import type { Shape } from "./Annotations.ts"
 
-/** The protocol's name for a refusal with this status. */
+/** The protocol's error type for each status. */
 const kinds: Readonly<Record<number, string>> = {
   401: "authentication_error",
   402: "insufficient_quota",

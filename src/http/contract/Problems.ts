@@ -1,4 +1,4 @@
-/** Refusals that any route may return. A domain's own refusals are in its `Problems.ts`. */
+/** The refusals that any route may return. A domain's own refusals are in its `Problems.ts`. */
 import { Schema } from "effect"
 import { Busy } from "../../kernel/Busy.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -21,7 +21,7 @@ export class MethodNotAllowed extends Problem<MethodNotAllowed>()("MethodNotAllo
 /** The refusal of a WebSocket handshake on a path that serves only plain requests. */
 export class WebSocketNotServed extends Problem<WebSocketNotServed>()("WebSocketNotServed", {
   status: 426,
-  error: "this path is not served by WebSocket: send a POST request",
+  error: "this path does not serve WebSockets: send a POST request",
   code: "upgrade_required",
   // HTTP requires both headers in a 426 response. The connection is closed, because node stops reading after such a request.
   headers: () => ({ upgrade: "HTTP/1.1", connection: "upgrade, close" })
@@ -45,7 +45,7 @@ export class UnsupportedMediaType extends Problem<UnsupportedMediaType>()("Unsup
   code: "unsupported_media_type"
 }) {}
 
-/** Refuses a request that is authenticated by a cookie but comes from another page. */
+/** Refuses a request that is authenticated by a cookie but was sent by another page. */
 export class CrossOrigin extends Problem<CrossOrigin>()("CrossOrigin", {
   status: 403,
   error: "only the service's own pages may send this request",
@@ -81,7 +81,7 @@ export class RateLimited extends Problem<RateLimited>()("RateLimited", {
   code: "rate_limited"
 }) {}
 
-/** Used only in metrics, because the client is gone. */
+/** Used only in metrics, because the client has disconnected. */
 export class ClientDisconnected extends Problem<ClientDisconnected>()("ClientDisconnected", {
   status: 499,
   error: "the client disconnected before the response",

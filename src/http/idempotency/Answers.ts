@@ -1,8 +1,8 @@
 /**
- * Captures the response for an Idempotency-Key, complete or while it streams, and replays it.
+ * Captures the response for an Idempotency-Key, complete or streamed, and replays it.
  *
- * Responses of one kibibyte or more are compressed, which their stored headers record as `content-encoding: gzip`. A replay decompresses them,
- * because the client may not accept compression. Both steps run on a zlib thread.
+ * Responses of 1 KiB or more are compressed. Their stored headers then contain `content-encoding: gzip`. A replay decompresses them, because the
+ * client may not accept compression. Both steps run on a zlib thread.
  */
 import { Effect } from "effect"
 import { isRateHeader } from "../../books/gate/RateHeaders.ts"
@@ -16,17 +16,17 @@ import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 /** The maximum size of a stored response, in bytes. */
 export const answerBytesMax = 8 * 1024 * 1024
 
-/** The size from which a response is compressed, in bytes. */
+/** The minimum size of a compressed response, in bytes. */
 const compressedMin = 1024
 
-/** The response for a key whose own response was too long, cut off, never stored, or deleted. */
+/** Builds the response for a key whose own response was too long, was cut off, was never stored, or was deleted. */
 export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
   refusal(new IdempotencyAnswerLost({ usage_id }))
 
 /** Converts a problem to a response of the key's route. */
 export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
 
-/** Prepares a response for storage and compresses it if that makes it shorter. */
+/** Prepares a response for storage. It is compressed if that makes it shorter. */
 export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<PackedAnswer> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const plain: PackedAnswer = { status, headers, body: bytes }
@@ -48,7 +48,7 @@ export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<P
 /** Replays the row's stored response. */
 export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Reply.Reply> => {
   const { [encoding]: how, ...stored } = JSON.parse(headers ?? "{}") as Record<string, string>
-  // The rate limits of the first response are out of date.
+  // The rate limits in the first response are out of date.
   const plain = Object.fromEntries(Object.entries(stored).filter(([name]) => !isRateHeader(name)))
   const bytes = Buffer.from(body ?? [])
   const again = (body: Buffer): Reply.Reply => ({
@@ -67,8 +67,8 @@ export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Re
 const encoding = "content-encoding"
 
 /**
- * Stores the response. A complete response is stored before it is sent. A stream is collected as it passes through, and it ends only once it is
- * stored. If the stream breaks off or its client disconnects, it is not stored. `run` runs an effect in the background.
+ * Stores the response. A complete response is stored before it is sent. A stream is collected while it passes through, and it ends only after it has
+ * been stored. A stream that breaks off or loses its client is not stored. `run` runs an effect in the background.
  */
 export const capture = (
   reply: Reply.Reply,

@@ -1,28 +1,28 @@
 /**
- * Idempotency-Keys for metered routes. A request repeated with the same key gets the stored response and costs nothing. Only the HTTP layer knows
- * about keys.
+ * Idempotency-Keys for metered routes. A request repeated with its key gets the stored response and costs nothing. Only the HTTP layer knows about
+ * keys.
  *
  * A request takes its key before the call, and the transaction that admits the call ties the key to it. If the call reached no provider, the key is
- * released. A retry after a refusal is therefore a new attempt, but a retry after a call is not, even if the call cost nothing.
+ * released. A retry after a refusal is therefore a new attempt. A retry after a call is not, even if the call cost nothing.
  *
  * A key without a response is either in use by a request of this process, or abandoned because the process was killed or the response could not be
  * stored. An abandoned key that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds from the job that the
  * call created. If there is no job, the response is `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards.
  *
  * Where the specification is silent:
- * - A key belongs to a tenant, an account and a holder, which is the application of an API key, the OAuth client of a token, or the user's own
- *   sign-ins. An application can neither read another's response nor block its keys. The holder does not change when a token is refreshed or the user
- *   signs in again, so a retry after that is not charged twice. A retry with another application's key is a different call. Keys from earlier
+ * - A key belongs to a tenant, an account and a holder. The holder is the application of an API key, the OAuth client of a token, or the user's own
+ *   sign-ins. An application can neither read another application's response nor block its keys. The holder does not change when a token is refreshed
+ *   or the user signs in again, so a later retry is not charged twice. A retry with another application's key is a different call. Keys from earlier
  *   versions have no holder, and every credential of their account may use them until they are deleted.
- * - Keys are kept for seven days, and longer while their call is open. Responses are stored exactly as sent, and streams as their bytes. A response
- *   that is longer than 8 MiB or was cut off is not stored. The key then gets 409 `idempotency_answer_lost`, and the usage record named in
- *   `details.usage_id` states the charge. A refusal before any provider was reached releases the key, whereas a later failure is replayed.
- * - Up to 10,000 responses are stored per account, with a total of 32 MiB after compression (`idempotency` in the configuration). Beyond that, the
- *   oldest responses are deleted, but not their keys. A replay then gets its response from the job that the call created, or the same 409 if there is
- *   none. No replay makes a second call.
- * - If a response was not stored because the process was killed or the books could not be written, the key gets it from the job that its call
- *   created. If there is no job, it gets 409 `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards, even if the
- *   call was interrupted and cost nothing. No provider is called a second time.
+ * - Keys are stored for seven days, and longer while their call is open. Responses are stored exactly as sent, and streams as their bytes. A response
+ *   that is longer than 8 MiB or was cut off is not stored. The key then gets 409 `idempotency_answer_lost`, and the usage record identified by
+ *   `details.usage_id` states the charge. A refusal before any provider was reached releases the key. A later failure is replayed.
+ * - Up to 10,000 responses are stored per account, with a total of 32 MiB after compression (`idempotency` in the configuration). Beyond either
+ *   limit, the oldest responses are deleted, but not their keys. A replay then gets its response from the job that the call created, or 409
+ *   `idempotency_answer_lost` if there is no job. No replay makes a second call.
+ * - If a response was not stored because the process was killed or the books could not be written, the key gets the response from the job that its
+ *   call created. If there is no job, the key gets 409 `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards, even
+ *   if the call was interrupted and cost nothing. No provider is called a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"
@@ -55,14 +55,14 @@ import { IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from
 
 export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
 
-/** Statements that tie the key to the call, added to the call's claim. */
+/** The statements that tie the key to the call. They are added to the call's claim. */
 export type Beside = NonNullable<Claim["beside"]>
 
 export interface IdempotencyContract {
   /**
    * Runs the call unless the request's key was already used. A request without a key always runs. For a request with a key, the body of up to `limit`
-   * bytes is read first, and the same bytes on the same route count as the same request. `resume` can respond for an earlier call that has no stored
-   * response. `shape` is needed because refusals of the route are stored too.
+   * bytes is read first. Two requests count as the same request if they send the same bytes to the same route. `resume` can respond for an earlier
+   * call that has no stored response. `shape` is the format of the route's refusals, which are stored too.
    */
   readonly onceOf: <E extends ProblemInstance<string>, R>(
     caller: Caller,
@@ -73,7 +73,7 @@ export interface IdempotencyContract {
     resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     shape?: Shape
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
-  /** Does the same for a body that is not held in memory. `fingerprint` identifies the request and is called only if there is a key. */
+  /** Works like `onceOf`, for a body that is not held in memory. `fingerprint` identifies the request and is called only if there is a key. */
   readonly once: <E extends ProblemInstance<string>, R>(
     caller: Caller,
     key: string | undefined,
@@ -82,13 +82,13 @@ export interface IdempotencyContract {
     resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     refusal?: Answers.Refusal
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
-  /** Whether the request has no key or an unused one. */
+  /** Returns whether the request has no key or an unused one. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
-  /** Deletes keys that are older than `lifetime`, if their calls have ended. `layerJobs` runs it. */
+  /** Deletes keys that are older than `lifetime` and whose calls have ended. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** How long a key is kept. It is kept longer while its call is open. */
+/** How long a key is stored. It is stored longer while its call is open. */
 export const lifetime = Duration.days(7)
 
 export const isKey = (key: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(key)
@@ -130,7 +130,7 @@ interface Parts {
   readonly inUse: Set<string>
 }
 
-/** The keys in use, by run, because two deployments of one run serve requests during a reload. */
+/** The keys in use, by run. They are shared because two deployments of one run serve requests during a reload. */
 const inUseOf = new WeakMap<Runs["Type"], Set<string>>()
 
 const keysInUse = (runs: Runs["Type"]): Set<string> => {
@@ -184,7 +184,7 @@ const storePacked = (parts: Parts, key: Key, answer: PackedAnswer): Effect.Effec
   })
 }
 
-/** The response for a key that another request of this process uses. */
+/** Decides the response for a key that another request of this process is using. */
 const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: string) {
   const row = yield* key.find
   if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
@@ -192,7 +192,7 @@ const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: strin
   return yield* Answers.replay(row, row.status)
 })
 
-/** Takes the key. If it was already used, finds the response and whether it still has to be stored. */
+/** Takes the key. If it was already used, finds the response and whether the response must still be stored. */
 const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
   { runs: { hasEnded, run }, sql }: Parts,
   key: Key,
@@ -206,7 +206,7 @@ const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R
   const row = yield* key.find
   if (row === undefined) return yield* inFlight
   const wasAnswered = row.answered_at !== null
-  // Another process is using the key, unless that process has ended and abandoned it.
+  // Another process is using the key, unless that process has ended and abandoned the key.
   const elsewhere = !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
   const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
   if (!wasAnswered && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
@@ -222,7 +222,7 @@ const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R
   return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal, usage_id)), toStore: false }
 })
 
-/** Serves a request that carries a key, up to and including the storage of its response. */
+/** Serves a request that has a key, up to and including the storage of its response. */
 const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
   parts: Parts,
   key: Key,
@@ -243,7 +243,7 @@ const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>
   return yield* exit
 })
 
-/** Releases the key of a call that reached no provider. Otherwise stores the failure. */
+/** Releases the key of a call that reached no provider. Otherwise, stores the failure. */
 const fail = Effect.fnUntraced(function* (
   parts: Parts,
   key: Key,
@@ -252,7 +252,7 @@ const fail = Effect.fnUntraced(function* (
 ) {
   const row = yield* key.find
   const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
-  // A key that cannot be released now is left abandoned. It can be used like a new one, because it is not tied to a call.
+  // A key that cannot be released now remains abandoned. It can be used like a new one, because it is not tied to a call.
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
     return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
   }
@@ -263,7 +263,7 @@ const fail = Effect.fnUntraced(function* (
 
 /**
  * Returns the request's response, or `BooksUnavailable` once its settlement is late. A request with a late settlement continues, and its response is
- * stored for the retry. A client that disconnects interrupts the request, and the result of that is stored as well.
+ * stored for the retry. A client that disconnects interrupts the request, and the interruption's result is stored as well.
  */
 const withinPatience = <E, R>(
   { fibers }: Parts,
@@ -347,7 +347,7 @@ const forget = Effect.fnUntraced(function* ({ keys }: Parts) {
   return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
 })
 
-/** Converts a problem to a refusal in this route's shape, in the form that is stored. */
+/** Converts a problem to a refusal in this route's format, in the form that is stored. */
 export const refusalIn =
   (shape: Shape | undefined, request_id: string): Answers.Refusal =>
   (problem) => {
@@ -356,7 +356,7 @@ export const refusalIn =
   }
 const plainly = refusalIn(undefined, "")
 
-/** The body of a streaming response. */
+/** Returns the body of a streaming response. */
 const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>
   typeof body === "string" || Buffer.isBuffer(body) ? undefined : body
 

@@ -1,4 +1,4 @@
-/** The table of Idempotency-Keys, with a key's owner, its row and every statement that changes it. */
+/** The table of Idempotency-Keys, with a key's owner, its row and every statement that changes the row. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Effect } from "effect"
@@ -17,12 +17,12 @@ export interface Row {
   readonly request_hash: string
   /** The run of the process that is using the key. */
   readonly run: string
-  /** The call that the key was used for; `null` before its admission. */
+  /** The call for which the key was used; `null` before its admission. */
   readonly call: string | null
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
-  /** When the response was stored. If a row contains this value but no status, its response was deleted (`StoredAnswers`). */
+  /** The time at which the response was stored. If a row contains a time but no status, its response was deleted (`StoredAnswers`). */
   readonly answered_at: number | null
 }
 
@@ -41,7 +41,7 @@ export interface PackedAnswer extends StoredAnswer {
 /** The maximum number of old keys deleted in one transaction. */
 const forgottenAtOnce = 500
 
-/** The holder of keys from versions without holders. Every credential of their account may use such keys. */
+/** The holder of keys from versions without holders. Every credential of a key's account may use it. */
 const anyHolder = "any"
 
 interface Parts {
@@ -73,7 +73,7 @@ interface Owner {
   readonly mine: Fragment
 }
 
-/** A request's key. */
+/** Builds a request's key. */
 const keyOf = (parts: Parts, caller: Caller, key: string) => {
   const { account_id, tenant_id } = caller
   const holder = holderOf(caller)
@@ -89,7 +89,7 @@ const keyOf = (parts: Parts, caller: Caller, key: string) => {
   }
 }
 
-/** The statements that find and take a key. */
+/** Builds the statements that find and take a key. */
 const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key, mine }: Owner) => {
   const { run, sql } = parts
   return {
@@ -140,13 +140,13 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
   }
 }
 
-/** The statements for a key that was taken. */
+/** Builds the statements for a key that was taken. */
 const useOf = (parts: Parts, { mine }: Owner) => {
   const { run, sql } = parts
   return {
     /**
      * Ties the key to the call, in the transaction that admits the call. If another process has taken over the key, the call is refused, because that
-     * process may have made it. This happens if this node was frozen and presumed dead.
+     * process may have made it. This can happen if this node was frozen and presumed dead.
      */
     beside: (call: string): ReadonlyArray<Statement> => [
       statement(
@@ -186,11 +186,11 @@ const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
   return open.length === 0 && old.length === forgottenAtOnce
 })
 
-/** Whether a call reached no provider because it was refused before its reservation was known to be written. */
+/** Returns whether a call reached no provider because it was refused before its reservation was known to be written. */
 export const reachedNoProvider = (state: Calls.CallState): boolean =>
   state._tag === "ended" && state.error_type === refusedLate
 
-/** Whether the statement found its row. */
+/** Returns whether the statement found its row. */
 const foundRow = <E extends { readonly _tag: string }>(write: Effect.Effect<unknown, E>) =>
   write.pipe(
     Effect.as(true),

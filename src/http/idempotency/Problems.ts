@@ -4,7 +4,7 @@ import { Problem } from "../../kernel/Problem.ts"
 
 /** The rule for a key. */
 const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
-/** Names the invalid header, as every 400 does. */
+/** Identifies the invalid header, as every 400 does. */
 const details = { field: "Idempotency-Key", rule } as const
 
 export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
@@ -16,7 +16,7 @@ export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("I
 
 export class IdempotencyKeyInvalid extends Problem<IdempotencyKeyInvalid>()("IdempotencyKeyInvalid", {
   status: 400,
-  error: `the header Idempotency-Key takes ${rule}`,
+  error: `the header Idempotency-Key must be ${rule}`,
   code: "idempotency_key_invalid",
   details
 }) {}
@@ -35,7 +35,7 @@ export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("Idempot
 }) {}
 
 /**
- * The call was made, and charged if it had a cost, but its response was never stored or was deleted to make room. `usage_id` names the call's usage
+ * The call was made, and charged if it had a cost. Its response was never stored or was deleted to make room. `usage_id` identifies the call's usage
  * record if there is one.
  */
 export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("IdempotencyAnswerLost", {

@@ -1,9 +1,9 @@
 /**
- * Limits the disk space that an account's stored responses use. Above the limit, the oldest responses are deleted until an eighth of the space is
- * free. Their keys are kept, so a replay is refused instead of making a second call.
+ * Limits the disk space of an account's stored responses. Above the limit, the oldest responses are deleted until an eighth of the space is free.
+ * Their keys remain, so a replay is refused instead of making a second call.
  *
- * A process counts an account's responses in the database when it first stores one, then adds each one that it stores. It counts again after ten
- * minutes, because other nodes also store responses for the account.
+ * A process counts an account's responses in the database when it first stores one, and then adds each response that it stores. It counts them again
+ * after ten minutes, because other nodes also store responses for the account.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Schema } from "effect"
@@ -59,7 +59,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settin
       ([sum]) => sum!
     )
 
-  /** Deletes the account's oldest responses beyond seven eighths of its room. */
+  /** Deletes the account's oldest responses beyond seven eighths of its limit. */
   const trim = (account: string) =>
     Statements.write(
       writer,

@@ -1,7 +1,6 @@
 /**
- * The middleware for all routes of the `HttpApi`. It adds a request id and cross-origin headers to every response, responds to preflights, limits
- * bodies, and turns every failure into `{ error, code? }`, whether it is an unknown path, a wrong method, an unreadable body, an invalid value or an
- * internal error.
+ * The middleware for all routes of the `HttpApi`. It adds a request id and cross-origin headers to every response, responds to preflights and limits
+ * bodies. It turns every failure into `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value or an internal error.
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -82,7 +81,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
-/** The path as the router reads it: the part before `?`, `;` or `#`, with all escapes decoded except those of separators. */
+/** Returns the path as the router reads it: the part before `?`, `;` or `#`, with all escapes decoded except those of separators. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?;#]/, 1)[0]!
   try {
@@ -167,7 +166,7 @@ const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, 
 
 /**
  * Interrupts a pipelined request when its client disconnects. The platform's server does this only for other requests, because the response to a
- * pipelined one has no socket yet.
+ * pipelined request has no socket yet.
  */
 const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
   Effect.withFiberRuntime((fiber) => {
@@ -180,7 +179,7 @@ const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
   ...new Set(routes.map(({ method }) => method))
 ]
 
-/** HTTP defines the WebSocket handshake only for GET. */
+/** Returns whether the request tries to open a WebSocket. HTTP defines the handshake only for GET. */
 const asksForWebSocket = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers["upgrade"] ?? "")
 
@@ -238,8 +237,8 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
 // ---- bodies -------------------------------------------------------------------------------------------------------------------
 
 /**
- * Wraps the request so that its body is read lazily, once its sender is known. A body that is too large or unreadable is refused with a problem. (The
- * platform would close the connection in the first case and report a defect in the second.)
+ * Wraps the request so that its body is read only when it is needed, after its sender is known. A body that is too large or unreadable is refused
+ * with a problem. (In the first case the platform would close the connection, and in the second it would report a defect.)
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,

@@ -1,4 +1,4 @@
-/** The authentication methods of `Security` that need only a request's headers, so they work without the platform's router. */
+/** The authentication methods of `Security`. They need only a request's headers and therefore work without the platform's router. */
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"

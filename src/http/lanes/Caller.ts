@@ -6,21 +6,21 @@ import type { Caller } from "../../kernel/Caller.ts"
 
 export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<CurrentCaller, Caller>() {}
 
-/** The callers of requests in the router's lane, by request source. The log needs them. */
+/** The callers of requests in the router's lane, by request source. The log uses them. */
 const callers = new WeakMap<object, Caller>()
 
-/** The request's caller, if its credential has been accepted. */
+/** Returns the request's caller, if its credential has been accepted. */
 export const callerOf = ({ source }: HttpServerRequest.HttpServerRequest): Caller | undefined =>
   callers.get(source as object)
 
-/** Remembers the current request's caller for `callerOf`. */
+/** Stores the current request's caller for `callerOf`. */
 export const remembered = <E, R>(caller: Effect.Effect<Caller, E, R>) =>
   Effect.zipWith(HttpServerRequest.HttpServerRequest, caller, ({ source }, caller) => {
     callers.set(source as object, caller)
     return caller
   })
 
-/** Keeps only the models that the caller may call. `modelOf` returns a model's name in usage records. */
+/** Returns only the models that the caller may call. `modelOf` returns a model's name in usage records. */
 export const callable = <Row extends { readonly id: string }>(
   rows: ReadonlyArray<Row>,
   modelOf = ({ id }: Row): string => id

@@ -1,6 +1,6 @@
 /**
  * An isolated `HttpApi` application. The platform's builder shares one collection of routes, one of middleware and one of router settings among all
- * `HttpApi`s in a program. Here, each application gets its own.
+ * `HttpApi`s in a program. With `Face`, each application gets its own.
  */
 import { Etag, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
@@ -35,13 +35,13 @@ const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFile
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-    // Paths are exact. A request with an overlong id still reaches its route, which finds no such id.
+    // Paths are exact. A request with an overlong id still reaches its route, and the route finds no matching id.
     caseSensitive: true,
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY
   })
   const context = yield* Effect.context<HttpRouter.HttpRouter.DefaultServices>()
-  // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
+  // @effect-diagnostics-next-line returnEffectInGen:off -- built once, it serves every request
   return Effect.mapInputContext(app, (request: Context.Context<HttpServerRequest.HttpServerRequest>) =>
     Context.merge(context, request)
   )

@@ -1,7 +1,7 @@
 /**
  * The fast lane. Endpoints marked `Fast` in their contract run directly from node's request to node's response, bypassing the platform's router,
- * middleware and tracer. The method, path, credential and handler come from the contract. On servers without the lane, and for paths that do not
- * match exactly (a trailing slash, escapes), the router serves the same endpoints with the same bytes.
+ * middleware and tracer. The method, path, credential and handler come from the contract. The router serves the same endpoints with the same bytes on
+ * servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
  */
 import { HttpApi, HttpServer } from "@effect/platform"
 import type { HttpApp, HttpMiddleware } from "@effect/platform"
@@ -44,7 +44,7 @@ export type Lane = ReadonlyMap<string, RequestListener>
 /** How long a shutdown waits for the upstreams of calls whose clients have disconnected. */
 const drainLimit = Duration.seconds(15)
 
-/** Creates the lane of an `HttpApi` whose handlers are built. It is a defect to mark an endpoint `Fast` that cannot be in a lane. */
+/** Creates the lane of an `HttpApi` whose handlers are built. An endpoint marked `Fast` that cannot be in a lane is a defect. */
 export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
   const { api } = yield* HttpApi.Api
   const handlers = yield* RawHandlers
@@ -147,7 +147,7 @@ class Call {
     return this.route.handler(caller, this.inbound!)
   }
 
-  /** Called once the client has disconnected or has received its response. */
+  /** Interrupts the request if it is not complete. Called once the client has disconnected or received its response. */
   private readonly leave = (): void => {
     if (!this.answered) this.running?.interrupt()
   }
@@ -186,7 +186,7 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes of a server. Services add their own. Without `layerServer`, `add` does nothing. */
+/** The lanes of a server, to which services add their own. Without `layerServer`, `add` does nothing. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}
@@ -199,7 +199,7 @@ export interface LanesContract {
 /**
  * Provides the platform's `HttpServer` on node, like `NodeHttpServer.layer`, and puts the lanes of all mounted services in front of it. Requests in a
  * lane bypass the middleware of the host's application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is built.
- * Requests that arrive in between are held for up to ten seconds, then refused with 503.
+ * Requests that arrive in the meantime are held for up to ten seconds, then refused with 503.
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(

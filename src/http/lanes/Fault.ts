@@ -18,7 +18,7 @@ import {
 
 /**
  * Maps the cause of a failure to the problem for the response: the handler's own problem (even if it is a defect), an unknown path or method, a value
- * that its schema rejects, an unavailable database, or else an internal error. `gone` tells whether the client has disconnected.
+ * that its schema rejects, an unavailable database, or an internal error. `gone` states whether the client has disconnected.
  */
 export const problemOf = (
   cause: Cause.Cause<unknown>,
@@ -28,14 +28,14 @@ export const problemOf = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
   const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
   if (isProblem(error)) return Effect.succeed(error)
-  // The database cannot serve a read right now. Writes do not get here, because the writer refuses them and logs once.
+  // The database cannot serve a read right now. Writes do not get here, because the writer refuses them and logs the fault once.
   if (error instanceof SqlError && isStorageFault(error))
     return Effect.as(Effect.logDebug("the database cannot be read", cause), new BooksUnavailable())
   if (error instanceof PlatformRouteNotFound) {
     return Effect.succeed(methods.length > 0 ? new MethodNotAllowed({ allow: methods }) : new RouteNotFound())
   }
   if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(InvalidRequest.ofIssues(error.issues))
-  // Recursion is as deep as the input is nested.
+  // The recursion is as deep as the input's nesting.
   return error instanceof Error && error.message.includes("Maximum call stack size exceeded")
     ? Effect.succeed(
         new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })

@@ -1,5 +1,5 @@
 /**
- * Raw routes, whose handlers take the caller and the unparsed request and return a `Reply`. A handler is written once, with `raw`. The platform's
+ * Raw routes. Their handlers take the caller and the unparsed request and return a `Reply`. A handler is written once, with `raw`. The platform's
  * router serves it, and so does the fast lane if the contract marks it `Fast`.
  */
 import { HttpApiBuilder } from "@effect/platform"
@@ -18,10 +18,10 @@ type RouterHandler<E> = (input: {
   readonly request: HttpServerRequest.HttpServerRequest
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, CurrentCaller>
 
-/** The raw handler of each router handler created by `raw`. */
+/** The raw handler of each router handler that `raw` created. */
 const behind = new WeakMap<object, RawHandler<unknown>>()
 
-/** Turns a raw handler into one for `handleRaw`. */
+/** Converts a raw handler to one for `handleRaw`. */
 export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
   const routed: RouterHandler<E> = ({ request }) =>
     Effect.flatMap(Effect.all([CurrentCaller, Inbound.ofRequest(request)]), ([caller, inbound]) => {
@@ -39,7 +39,7 @@ export class RawHandlers extends Context.Reference<RawHandlers>()("tollgate/http
   static readonly layer = Layer.sync(RawHandlers, () => new Map<string, RawHandler<unknown>>())
 }
 
-/** An endpoint's name, unique across groups, such as `chat.completion`. */
+/** Returns an endpoint's name, unique across groups, such as `chat.completion`. */
 export const nameOf = (group: string, endpoint: string): string => `${group}.${endpoint}`
 
 /** The part of a group's handlers that this file uses. */

@@ -1,6 +1,6 @@
 /**
  * Logs calls that were refused before the gate could log them, because of an invalid credential, an invalid body or an unknown model. Anyone can
- * cause such lines, so a process writes at most `linesMax` of them per second, followed by the number of lines omitted.
+ * cause log lines of this kind, so a process writes at most `linesMax` of them per second, followed by the number of omitted lines.
  */
 import { Context, Effect, FiberRef, HashMap, Runtime } from "effect"
 import { isLogged, refusedCall } from "../../books/gate/CallLog.ts"
@@ -16,19 +16,19 @@ export interface RefusedCall {
   readonly route: string
   /** The start of the request, from `performance.now()`. */
   readonly began: number
-  /** Known once the credential is accepted. */
+  /** The caller, known once the credential is accepted. */
   readonly caller: Caller | undefined
   readonly problem: ProblemInstance<string>
 }
 
-/** Logs a refused call unless it already has a line. */
+/** Logs a refused call unless the call already has a log line. */
 export type LogRefused = (refused: RefusedCall) => Effect.Effect<void>
 
 export class RefusedCalls extends Context.Reference<RefusedCalls>()("tollgate/http/RefusedCalls", {
   defaultValue: (): LogRefused => make()
 }) {}
 
-/** Whether the problem has a line of its own, or the client has disconnected. */
+/** Returns whether the problem has its own log line or the client has disconnected. */
 const isKnown = (problem: ProblemInstance<string>): boolean =>
   isLogged(problem) || problem instanceof InternalError || problem instanceof ClientDisconnected
 
@@ -36,7 +36,7 @@ export const make = (): LogRefused => {
   let written = 0
   let left_out = 0
 
-  /** Closes the second that began with the first line. */
+  /** Ends the second that began with the first line. */
   const end = (runtime: Runtime.Runtime<never>) => (): void => {
     const count = left_out
     written = 0

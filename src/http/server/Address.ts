@@ -11,7 +11,7 @@ export const portPreset = "8787"
 export const portOf = (text: string): number | undefined =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 
-/** Reads the address from the environment; `undefined` if the port is invalid. */
+/** Reads the address from the environment. Returns `undefined` if the port is invalid. */
 export const addressOf = ({ HOST = hostPreset, PORT = portPreset }: NodeJS.ProcessEnv): Address | undefined => {
   const port = portOf(PORT)
   return port === undefined ? undefined : { host: HOST, port }

@@ -1,9 +1,9 @@
 /**
- * Node's server on its port. It can listen before the service is loaded, and until then it responds to `GET /healthz` and holds all other requests.
- * This module imports only modules that load fast.
+ * Node's server on its port. It can listen before the service is loaded. Until then, it responds to `GET /healthz` and holds all other requests. This
+ * module imports only modules that load fast.
  *
  * Where the specification is silent:
- * - A request that is held for ten seconds is refused with 503, so that its client can try another node.
+ * - A request that has been held for ten seconds is refused with 503, so that its client can try another node.
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
@@ -39,7 +39,7 @@ export const make = (): Listener => {
     connectionsCheckingInterval: 5_000,
     // The body reader enforces a minimum speed (`transport/Incoming`).
     requestTimeout: 0,
-    // Node itself would refuse a request without a Host, in its own format.
+    // Node itself would refuse a request without a `Host` header, in its own format.
     requireHostHeader: false
   })
   endSilent(server)
@@ -71,7 +71,7 @@ const holder =
     hold(held, response, () => server.emit(event, request, response))
   }
 
-/** When the server begins to drain, closes the connections that have not sent a request. */
+/** Closes the connections that have not sent a request when the server begins to drain. */
 const endSilent = (server: Server): void => {
   const silent = new Set<Socket>()
   server.on("connection", (socket) => {
@@ -94,7 +94,7 @@ let prepared: Prepared | undefined
 
 /**
  * Listens before the service is loaded. The service later takes the server with `take`. An error is ignored here, because the service's own attempt
- * reports it.
+ * to listen reports it.
  */
 export const prepare = (address: Address): Promise<void> => {
   const front = (prepared = { ...make(), address })
@@ -112,7 +112,7 @@ export const prepare = (address: Address): Promise<void> => {
   })
 }
 
-/** The prepared server for this address, or a new one that does not listen yet. */
+/** Returns the prepared server for this address, or a new one that does not listen yet. */
 export const take = ({ host, port }: Address): Listener => {
   const front = prepared
   if (front === undefined || front.address.host !== host || front.address.port !== port) return make()

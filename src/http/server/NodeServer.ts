@@ -1,8 +1,9 @@
 /**
- * Runs the service on node's HTTP server (`Listener`), with the fast lane first, the platform's router for everything else, and a lossless shutdown.
+ * Runs the service on node's HTTP server (`Listener`), with the fast lane first, the platform's router for all other requests, and a lossless
+ * shutdown.
  *
  * Where the specification is silent:
- * - Paths are exact and case-sensitive. A request without a `Host` header or with an unknown expectation is served like any other.
+ * - Paths are exact and case-sensitive. A request without a `Host` header or with an unknown expectation is served like any other request.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
@@ -30,7 +31,7 @@ export class Listening extends Context.Tag("tollgate/Listening")<
   { readonly host: string; readonly port: number; readonly url: string }
 >() {}
 
-/** The service cannot listen on the address. */
+/** The error of a service that cannot listen on the address. */
 export interface ListenFailed {
   readonly _tag: "ListenFailed"
   readonly message: string
@@ -45,14 +46,14 @@ export const layer = (options: Address) =>
     Effect.map(Effect.flatMap(Face, listenerOf), (request) => layerServing(options, { request, onReplaced: () => {} }))
   )
 
-/** Serves a face's requests, with the lane first. */
+/** Serves the requests of an application (`Face`), with the lane first. */
 export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
   Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
 
-/** Serves a port's requests. The services behind it can be replaced. */
+/** The requests of a port are served by services that can be replaced. */
 export interface Serving {
   readonly request: RequestListener
-  /** Calls back each time the services are replaced. */
+  /** Calls `then` each time the services are replaced. */
   readonly onReplaced: (then: () => void) => void
 }
 
@@ -71,7 +72,8 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
         request: serve,
         checkContinue: (request, response) => {
           awaitsContinue(request, response)
-          // A pipelined request must wait for the earlier responses. Otherwise node would send its `100 Continue` after its response head.
+          // A pipelined request must wait for the earlier responses. Otherwise, node would send its `100 Continue` in the middle of an earlier
+          // response.
           if (response.socket === null) response.once("socket", () => serve(request, response))
           else serve(request, response)
         },
@@ -107,7 +109,7 @@ const listen = (server: Server, options: Address) =>
 
 /**
  * Stops accepting connections, lets requests in progress finish, and closes each connection once it is idle. Unlike in node, a connection that has
- * not sent anything yet counts as idle, because browsers open such connections in advance.
+ * not sent anything yet counts as idle, because browsers open connections in advance.
  */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
@@ -122,7 +124,7 @@ const close = (server: Server): Effect.Effect<void> =>
     server.emit("draining")
   })
 
-/** Sends a refusal with the common headers in response to bytes that are not an HTTP request. */
+/** Refuses bytes that are not an HTTP request, with the common headers. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   const under = underWay(socket)
   if (!socket.writable || error.code === "ECONNRESET" || under?.headersSent === true) {
@@ -137,7 +139,7 @@ const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   end(socket, refusals[error.code ?? ""]?.() ?? notHttp())
 }
 
-/** The next pending response on a connection. Node exposes it only through this field. */
+/** Returns the next pending response on a connection. Node exposes it only through this field. */
 const underWay = (socket: Socket): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 

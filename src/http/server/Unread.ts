@@ -1,7 +1,7 @@
 /**
  * Closes the connection of a client that does not read its response, because unread bytes use memory and keep the upstream of a stream open. If no
- * byte moves for a while, the call ends as if the client had disconnected (`upstream/wire/ByteStream`). A client may wait for a response, or for a
- * stream's next event, without limit.
+ * byte moves for some time, the call ends as if the client had disconnected (`upstream/wire/ByteStream`). A client may wait without limit for a
+ * response, or for a stream's next event.
  */
 import { Context, Layer, Schema } from "effect"
 import type { Server, ServerResponse } from "node:http"
@@ -34,6 +34,6 @@ export const endUnread = (server: Server, unread_ms: number): void => {
   })
 }
 
-/** Whether a response on the socket is still incomplete. Node exposes this only through this field. */
+/** Returns whether a response on the socket is still incomplete. Node exposes this only through this field. */
 const isAnswering = (socket: Socket): boolean =>
   ((socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? null) !== null

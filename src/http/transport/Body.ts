@@ -1,15 +1,15 @@
-/** Parses the bodies and queries of raw routes with a schema. Refusals read the same as on other routes. */
+/** Parses the bodies and queries of raw routes with a schema. Their refusals are worded like those of other routes. */
 import { Effect, Either, Schema } from "effect"
 import { parse, parseInPieces } from "./Json.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** Parses a JSON body with this schema. */
+/** Creates a parser of JSON bodies with this schema. */
 export const json = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (bytes) => Either.flatMap(parse(bytes), (value) => Either.mapLeft(decode(value), InvalidRequest.ofDecoding))
 }
 
-/** Does the same as `json` for a body that may contain images, without blocking the event loop. */
+/** Works like `json`, for a body that may contain images, without blocking the event loop. */
 export const longJson = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Effect.Effect<A, InvalidRequest>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (bytes) =>
@@ -18,7 +18,7 @@ export const longJson = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) =>
     )
 }
 
-/** Parses a query with this schema. If a name is repeated, the last value wins. */
+/** Creates a parser of queries with this schema. If a name is repeated, the last value wins. */
 export const query = <A, I>(
   schema: Schema.Schema<A, I>
 ): ((params: URLSearchParams) => Either.Either<A, InvalidRequest>) => {

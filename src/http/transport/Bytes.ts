@@ -1,9 +1,9 @@
 /**
- * The process's byte budget for request bodies and complete upstream responses, without which many large or stalled bodies could exhaust memory.
+ * The process's byte budget for request bodies and complete upstream responses. Without it, many large or stalled bodies could exhaust the memory.
  * Uploads stored on disk count as well. A body that arrives too slowly is refused.
  *
  * Some room for a response is reserved before its upstream is called. If there is none, the call is refused. A response that turns out to be long
- * waits for the rest of its room while its upstream is paused. It requests that room in one step, so responses never wait for each other. A response
+ * waits for the remaining room while its upstream is paused. It requests that room in one step, so responses never wait for each other. A response
  * that waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
@@ -12,8 +12,8 @@ import { Seconds } from "../../kernel/Setting.ts"
 
 export const BytesSettings = Schema.Struct({
   /**
-   * The total budget. An eighth of it is reserved for short bodies, so calls continue while long bodies wait. No account may hold more of the rest
-   * than it leaves for the others. Once half of the budget is in use, this also applies to short bodies.
+   * The total budget. An eighth of it is reserved for short bodies, so calls continue while long bodies wait. No account may hold more of the
+   * remaining budget than it leaves for the others. Once half of the budget is in use, this rule also applies to short bodies.
    */
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
@@ -34,14 +34,14 @@ const patience = 30_000
 
 /** The part of the budget that one body or response holds. */
 export interface Share extends Room {
-  /** Releases all bytes. The share cannot take any after that. */
+  /** Releases all bytes. The share cannot take any bytes after that. */
   readonly release: () => void
 }
 
 export interface Budget {
-  /** Whether more than half of the budget is in use. */
+  /** Returns whether more than half of the budget is in use. */
   readonly isTight: () => boolean
-  /** Creates a share for a body sent by this account or network. Bodies without a holder count as one holder's. */
+  /** Creates a share for a body sent by this account or network. All bodies without a holder count as those of a single holder. */
   readonly share: (holder: string | undefined) => Share
   readonly window_ms: number
 }
@@ -49,14 +49,14 @@ export interface Budget {
 export interface Budgets extends Budget {
   /**
    * A separate budget, a sixteenth of the size, for the bodies of routes without a credential. Its holders are networks. No network may hold more
-   * than it leaves for the others, even with short bodies. Otherwise one network could keep all others from signing in.
+   * than it leaves for the others, even with short bodies. Otherwise, one network could keep all others from signing in.
    */
   readonly open: Budget
 }
 
 const presets = Schema.decodeSync(BytesSettings)({})
 
-/** Exported for tests. */
+/** Creates the budgets. It is exported for tests. */
 export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets =>
   Object.assign(new Pool({ total: bytes_total, forLong: bytes_total - bytes_total / 8, shortMax, window_ms }), {
     open: new Pool({ total: bytes_total / 16, forLong: bytes_total / 16, shortMax: 0, window_ms })
@@ -116,7 +116,7 @@ class Pool implements Budget {
     this.waiting = this.waiting.filter((other) => other !== one)
   }
 
-  /** Grants room that was released to the waiting responses. */
+  /** Grants released room to the waiting responses. */
   freed(): void {
     const granted = this.waiting.filter(({ bytes, share }) => share.hold(bytes))
     if (granted.length === 0) return
@@ -125,7 +125,7 @@ class Pool implements Budget {
   }
 }
 
-/** A response that waits for its room. */
+/** A response that is waiting for its room. */
 interface Waiting {
   readonly share: Held
   readonly bytes: number
@@ -174,7 +174,7 @@ class Held implements Share {
     return leave
   }
 
-  /** Holds this many bytes in total, if there is room. */
+  /** Holds this many bytes in total, if there is room. Returns whether there was. */
   hold(bytes: number): boolean {
     const { held } = this
     this.giveBack()
@@ -235,7 +235,7 @@ class Held implements Share {
   }
 }
 
-/** An application without its own layer shares the budget of the process. */
+/** The budgets of an application. An application without its own layer shares the budget of the process. */
 export class Bytes extends Context.Reference<Bytes>()("tollgate/http/Bytes", {
   defaultValue: () => make(presets)
 }) {

@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Whether the response or its connection has ended. */
+/** Returns whether the response or its connection has ended. */
 export const isOver = (response: ServerResponse): boolean =>
   response.closed || response.destroyed || (response.socket === null && response.req.socket.destroyed)
 
@@ -25,7 +25,7 @@ export const whenOver = (response: ServerResponse, then: () => void): void => {
   others.add(over)
 }
 
-/** The callbacks of each connection, which needs only one listener for all its pipelined requests. */
+/** The callbacks of each connection. A connection needs only one listener for all its pipelined requests. */
 const waiting = new WeakMap<Socket, Set<() => void>>()
 
 const waitingOn = (socket: Socket): Set<() => void> => {

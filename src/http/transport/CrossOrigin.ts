@@ -1,15 +1,15 @@
 /** Allows cross-origin access. Any page may send requests with any headers. */
 
 /**
- * Sent with every response, so that a page may read all response headers. Browsers accept the wildcard because cross-origin requests carry no
- * credentials of the browser.
+ * The headers of every response. With them, a page may read all response headers. Browsers accept the wildcard because cross-origin requests contain
+ * none of the browser's credentials.
  */
 export const crossOrigin = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "*"
 } as const
 
-/** The headers that are allowed if a preflight names none. */
+/** The headers that are allowed if a preflight requests none. */
 const preset = "Authorization, Content-Type, Idempotency-Key, X-Title, HTTP-Referer"
 
 /** The maximum number of header names in a preflight. */

@@ -2,7 +2,7 @@
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** The callbacks of each server, which needs only one listener for all of them. */
+/** The callbacks of each server. A server needs only one listener for all of them. */
 const waiting = new WeakMap<Server, Set<() => void>>()
 
 /** Calls back once when the response should end. The returned function cancels the callback. */

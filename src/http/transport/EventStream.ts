@@ -8,7 +8,7 @@ import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 import type { Reply } from "./Reply.ts"
 
-/** How many bytes may be buffered before the client counts as behind. */
+/** The number of buffered bytes above which the client counts as behind. */
 const bufferMax = 64 * 1024
 
 /** How long to wait for a client that is behind. */
@@ -57,8 +57,8 @@ export class EventStream extends Readable {
 }
 
 /**
- * Responds with a stream that `run` writes to in a separate fiber. The stream ends when `run` returns a reason (which the last event states), the
- * client disconnects or the server begins to stop. `closed` is then called once.
+ * Responds with a stream. `run` writes to the stream in a separate fiber. The stream ends when `run` returns a reason (stated in the last event),
+ * when the client disconnects or when the server begins to stop. `closed` is then called once.
  */
 export const served = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -90,7 +90,7 @@ export const served = Effect.fnUntraced(function* (
 
 const endText = (reason: string): string => eventText("end", JSON.stringify({ reason }))
 
-/** The stream as a response. */
+/** Builds the response for a stream. */
 const replyOf = (stream: EventStream): Reply => ({
   status: 200,
   // `x-accel-buffering` asks proxies not to buffer the response.

@@ -1,4 +1,4 @@
-/** The request that raw routes receive, with its headers and its body within a limit. */
+/** The request that raw routes receive, with its headers and its limited body. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -14,27 +14,27 @@ import { PayloadTooLarge } from "../contract/Problems.ts"
 export interface Inbound {
   /**
    * The value of `X-Request-Id`, for the log; `undefined` if log lines already contain it. The fast lane annotates only individual log lines, because
-   * annotating the whole request costs more than authenticating it.
+   * annotating the complete request costs more than authenticating it.
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
-  /** The query string. */
+  /** Returns the parsed query string. */
   readonly query: () => URLSearchParams
   /** Reads the complete body and decodes it. A body of more than `limit` bytes is refused, even if its length was not declared. */
   readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
   /**
    * Reads the decoded body as a stream of up to `limit` bytes, for writing to disk. The stream fails with a `BodyProblem` (`bodyProblemOf`).
-   * Destroying it discards the rest of the body.
+   * Destroying the stream discards the remaining body.
    */
   readonly stream: (limit: number) => Effect.Effect<Readable>
   /** Sets the account or network whose share of the budget is limited. Call this before the body is read. */
   readonly heldBy: (holder: string) => void
   /**
-   * Provides room for a response from the same budget. The room is released when the effect ends, or, for a long response, once the client has
-   * received it.
+   * Provides room for a response from the same budget. The room is released when the effect ends. For a long response, it is released once the client
+   * has received the response.
    */
   readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Whether the body is declared to be long or does not declare its length. */
+  /** Returns whether the body is declared to be long or does not declare its length. */
   readonly isLong: () => boolean
 }
 
@@ -45,7 +45,7 @@ export const ofNode = (
   request_id?: string
 ): Inbound => new NodeInbound(request, response, bytes, request_id)
 
-/** The object also serves as its own body source, because every call creates one. */
+/** The request is also the source of its body, because every call creates one and a second object would cost more. */
 class NodeInbound implements Inbound, Body.Source {
   readonly request_id: string | undefined
   readonly incoming: IncomingMessage
@@ -146,7 +146,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
     }
     let holder: string | undefined
     const released = (share: Share) => Effect.sync(() => share.release())
-    // Web servers do not report the end of a response. The request body therefore counts only while it arrives, and the response until it is
+    // Web servers do not report the end of a response. The request body therefore counts only while it arrives, and the response only until it is
     // returned.
     return {
       request_id: undefined,
@@ -182,7 +182,7 @@ const queryOf = (url = ""): URLSearchParams => {
   return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
 }
 
-/** Returns node's request and response behind a platform request, if there are any. */
+/** Returns the node request and response of a platform request, if there are any. */
 export const nodeOf = (
   request: HttpServerRequest.HttpServerRequest
 ): { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined => {
@@ -192,7 +192,7 @@ export const nodeOf = (
   return { request: source as IncomingMessage, response: resolvedResponse }
 }
 
-/** Whether the client disconnected before its response was complete. */
+/** Returns whether the client disconnected before its response was complete. */
 export const isGone = (request: HttpServerRequest.HttpServerRequest): boolean => {
   const node = nodeOf(request)
   return node === undefined ? (request.source as Partial<Request>).signal?.aborted === true : isOver(node.response)
@@ -222,9 +222,9 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. This avoids a fiber that waits for the
- * body, because suspending and resuming it would take 5 % of a call. For all other bodies, for requests without a credential, and while many bodies
- * are held, it calls back immediately, so that the credential is checked before the body is read.
+ * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. No fiber has to wait for the body, which
+ * saves 5 % of a call. For all other bodies, for requests without a credential, and while many bodies are held, it calls back immediately. The
+ * credential is then checked before the body is read.
  */
 export const afterShortBody = (
   request: IncomingMessage,

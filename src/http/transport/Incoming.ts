@@ -14,7 +14,7 @@ import type { Budget, Share } from "./Bytes.ts"
 import { BodyTooSlow, PayloadTooLarge, UnsupportedEncoding } from "../contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** Why a body was not read completely. */
+/** The reason why a body was not read completely. */
 export type BodyProblem = InvalidRequest | PayloadTooLarge | UnsupportedEncoding | BodyTooSlow | Busy
 
 /** The source of a body, with its share of the budget. */
@@ -25,7 +25,7 @@ export interface Source {
   readonly window_ms: number
   /** Sends `100 Continue` to a client that expects it. */
   readonly proceed: () => void
-  /** Reads and discards the rest. */
+  /** Reads and discards the remaining bytes. */
   readonly discard: () => void
 }
 
@@ -38,7 +38,7 @@ const unreadable = (rule: string) =>
 
 const encodings = new Set(["gzip", "x-gzip", "br", "deflate"])
 
-/** Creates the decoder for an encoding. `deflate` can mean either of two formats, which the first byte tells apart. */
+/** Creates the decoder for an encoding. `deflate` can mean either of two formats; the first byte distinguishes them. */
 const decoderOf = (encoding: string, first: number): Transform => {
   if (encoding === "br") return createBrotliDecompress()
   if (encoding !== "deflate") return createGunzip()
@@ -66,7 +66,7 @@ abstract class Intake {
     this.encoding = encoding === "identity" ? "" : encoding
   }
 
-  /** Takes a chunk. Returns whether it can take another one now. */
+  /** Accepts a chunk. Returns whether it can accept another one now. */
   protected abstract data(chunk: Buffer): boolean
   protected abstract end(): void
   protected abstract failed(problem: BodyProblem): void
@@ -102,7 +102,7 @@ abstract class Intake {
     ;(this.decoder ?? this.source.incoming).resume()
   }
 
-  /** Stops reading, because the rest of the body is not needed. */
+  /** Stops reading, because the remaining body is not needed. */
   stop(): void {
     if (this.over) return
     this.leave()
@@ -138,7 +138,7 @@ abstract class Intake {
   }
 
   private readonly onEnd = () => {
-    // From here on, the bytes received remain valid even if the connection ends.
+    // From here on, the received bytes remain valid even if the connection ends.
     this.source.incoming.off("close", this.onLost)
     clearTimeout(this.timer)
     if (this.decoder === undefined) this.finish()
@@ -154,7 +154,7 @@ abstract class Intake {
   }
 
   private decode(chunk: Buffer): void {
-    // An endless body may decode to nothing.
+    // An endless encoded body may decode to nothing.
     if (this.came > this.limit) return this.fail(new PayloadTooLarge())
     const { incoming } = this.source
     if (this.decoder === undefined) {
@@ -185,13 +185,13 @@ export const whole = (source: Source, limit: number, then: (read: Either.Either<
 
 const blockSize = 64 * 1024
 const smallMax = 1024
-/** A body longer than this is copied into one buffer of its declared length, because joining the chunks at the end is slow. */
+/** The length above which a body is copied into one buffer of its declared length, because joining many chunks at the end is slow. */
 const longMin = 1024 * 1024
 
 class Whole extends Intake {
   private readonly then: (read: Either.Either<Buffer, BodyProblem>) => void
   private readonly pieces: Array<Buffer> = []
-  /** The block that small chunks are copied into, because a million one-byte chunks would take a hundred megabytes. */
+  /** The block into which small chunks are copied, because a million one-byte chunks would take a hundred megabytes. */
   private block: Buffer | undefined
   private from = 0
   private to = 0
@@ -255,7 +255,7 @@ class Whole extends Intake {
   }
 }
 
-/** Removes a byte order mark, which carries no information in UTF-8 and is not allowed at the start of JSON. */
+/** Removes a byte order mark. It carries no information in UTF-8 and is not allowed at the start of JSON. */
 const withoutMark = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
@@ -310,13 +310,13 @@ export const proceed = (request: IncomingMessage): void => {
 
 // ---- unread bytes ---------------------------------------------------------------------------------------------------------
 
-/** The longest unread body to read and discard. This lets a client that is still sending read its response. */
+/** The maximum size of an unread body that is read and discarded. A client that is still sending can then read its response. */
 const discardMax = 64 * 1024 * 1024
 
 /** The callbacks for the end of a body that is being discarded. */
 const discarded = new WeakMap<IncomingMessage, Array<() => void>>()
 
-/** Reads and discards the rest of a body. A client that sends too much or stalls is disconnected. */
+/** Reads and discards the remaining body. A client that sends too much or stalls is disconnected. */
 export const discard = (request: IncomingMessage, { window_ms }: Budget): void => {
   if (discarded.has(request) || request.complete || request.destroyed) return
   const waiting: Array<() => void> = []
@@ -342,7 +342,7 @@ export const discard = (request: IncomingMessage, { window_ms }: Budget): void =
 
 /**
  * Calls back once the response can be sent. If the connection closes after the response, this is when the request has arrived completely or has
- * stopped. Closing the connection while the client is sending would reset it, and the client might never read the response.
+ * stopped. Closing the connection while the client is still sending would reset it, and the client might never read the response.
  */
 export const whenAnswerable = (
   request: IncomingMessage,
@@ -352,7 +352,7 @@ export const whenAnswerable = (
 ): void => {
   if (request.complete || request.destroyed) return then()
   if (asking.delete(request)) {
-    // The client now skips its body, so the server would mistake what it sends next for the body.
+    // The client now skips its body, so the server would mistake the next bytes for the body.
     response.setHeader("connection", "close")
     return then()
   }

@@ -1,4 +1,4 @@
-/** Reads and writes JSON so that numbers keep all their digits and no text blocks the event loop for long. */
+/** Reads and writes JSON. Numbers keep all their digits, and no text blocks the event loop for long. */
 import { Effect, Either } from "effect"
 import { isAscii } from "node:buffer"
 import { randomUUID } from "node:crypto"
@@ -21,7 +21,7 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 /** The limits on JSON text: the number of values and names (counted by their separators) and the nesting depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** Text of up to this length cannot exceed either limit. */
+/** The length up to which text cannot exceed either limit. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
@@ -44,7 +44,7 @@ const atOnce = 1024 * 1024
 /** The approximate length of the chunks in which long strings are read. */
 const pieceOfString = 256 * 1024
 
-/** Does the same as `parse` for a body that may contain long strings, such as images. The event loop runs between their chunks. */
+/** Works like `parse`, for a body that may contain long strings, such as images. The event loop runs between their chunks. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -75,7 +75,7 @@ const longStringsIn = (bytes: Buffer): ReadonlyArray<Span> => {
   return found
 }
 
-/** Reads these strings; `undefined` if one of them is not a valid JSON string. */
+/** Reads these strings. Returns `undefined` if any of them is not a valid JSON string. */
 const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray<Span>) {
   const texts: Array<string> = []
   for (const { from, to } of spans) {
@@ -107,11 +107,11 @@ const textOf = (piece: Buffer): string | undefined => {
 }
 
 /** An escape, or a character that a JSON string must escape. */
-// oxlint-disable-next-line no-control-regex -- those are what is looked for
+// oxlint-disable-next-line no-control-regex -- the expression searches for control characters
 const special = /[\\\0-\x1f]/
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
-/** How many bytes of a character, and of an escape, can be in front of a cut. */
+/** The most bytes of a character, or of an escape, that can precede a cut. */
 const ofCharacter = 3
 const ofEscape = 5
 
@@ -124,7 +124,7 @@ const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
     if (bytes[at] !== backslash) continue
     let first = at
     while (first > from && bytes[first - 1] === backslash) first--
-    // After an odd number of backslashes, this one is itself escaped.
+    // After an odd number of backslashes, this backslash is itself escaped.
     if ((at - first) % 2 === 1) return end
     return at + (bytes[at + 1] === 0x75 ? ofEscape + 1 : 2) > end ? at : end
   }
@@ -197,7 +197,7 @@ export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest
   }
 }
 
-/** Sixteen digits in a row, with or without a point. A double can represent any fifteen. */
+/** Sixteen digits in a row, with or without a decimal point. A double can represent any fifteen. */
 const manyDigits = /\d(?:\.?\d){15}/
 
 const numberOf = (literal: string): number | Decimal => {
@@ -205,7 +205,7 @@ const numberOf = (literal: string): number | Decimal => {
   return digitsOf(literal) === digitsOf(String(number)) ? number : new Decimal(literal)
 }
 
-/** The digits of a number without leading and trailing zeros. `/0+$/` would take quadratic time if there are zeros in the middle. */
+/** Returns the digits of a number without leading and trailing zeros. `/0+$/` would take quadratic time for zeros in the middle. */
 const digitsOf = (literal: string): string => {
   const digits = literal
     .replace(/[eE].*$/, "")
@@ -217,7 +217,7 @@ const digitsOf = (literal: string): string => {
 }
 
 /**
- * Finds a reason to refuse JSON before it is parsed. A few megabytes of `{}` take seconds, whereas one long string of that size takes a few
+ * Finds a reason to refuse JSON before it is parsed. A few megabytes of `{}` take seconds to parse; one long string of that size takes a few
  * milliseconds. The search skips the content of strings and stops at the limit.
  */
 const excessOf = (bytes: Buffer): InvalidRequest | undefined => {

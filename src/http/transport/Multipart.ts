@@ -1,4 +1,4 @@
-/** Multipart forms. Recognizes their content type, reads the names of a part, and parses complete forms. */
+/** Multipart forms: recognizes their content type, reads the names of a part, and parses complete forms. */
 import { Either } from "effect"
 import * as Multipasta from "multipasta"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -9,13 +9,13 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
  */
 const typeLengthMax = 256
 
-/** Whether the content type denotes a form and states a boundary. */
+/** Returns whether the content type denotes a form and states a boundary. */
 export const isForm = (type: string): boolean =>
   type.length <= typeLengthMax &&
   /^\s*multipart\/form-data\s*;/i.test(type) &&
   /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
-/** Reads the names of a part and its file directly from the header, because the parser supports only Latin-1. */
+/** Reads the names of a part and of its file directly from the header, because the parser supports only Latin-1. */
 export const dispositionOf = ({
   headers
 }: Multipasta.PartInfo): { readonly name: string; readonly filename?: string } => {

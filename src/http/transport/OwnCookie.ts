@@ -1,7 +1,7 @@
 /**
- * The name and attributes of a cookie that is a credential or binds one to its browser. If the service is at the root of its host and uses https, the
- * name begins with `__Host-`, which keeps a server on a sibling subdomain from setting the cookie. The prefix requires the path `/`, so a service at
- * a subpath does not use it.
+ * The name and attributes of a cookie that is a credential or binds a credential to its browser. If the service is at the root of its host and uses
+ * https, the name begins with `__Host-`. This prefix keeps a server on a sibling subdomain from setting the cookie. The prefix requires the path `/`,
+ * so a service at a subpath does not use it.
  */
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 
@@ -11,7 +11,10 @@ export interface OwnCookie {
   readonly attributes: string
 }
 
-/** `below` is the cookie's path relative to the service's root, which applies if the name has no prefix. */
+/**
+ * Returns the cookie's name and attributes. `below` is the cookie's path relative to the service's root. It applies if the name does not begin with
+ * `__Host-`.
+ */
 export const ownCookie = (name: string, below: `/${string}`, public_url: string): OwnCookie => {
   const root = pathTo("", public_url)
   const secure = public_url.startsWith("https:")

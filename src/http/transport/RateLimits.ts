@@ -2,9 +2,9 @@
  * Rate limits per address, for routes that need no account. The counters are in memory, so a restart resets them.
  *
  * Where the specification is silent:
- * - Requests are counted in memory, per clock minute, and contact messages also per day (UTC). `X-Forwarded-For` is trusted only if the configuration
- *   enables it.
- * - An address may send 20 contact messages a day (`contact_per_day`); the next one gets 429 `rate_limited`.
+ * - Requests are counted in memory, per clock minute. Contact messages are also counted per day (UTC). `X-Forwarded-For` is trusted only if the
+ *   configuration enables it.
+ * - An address may send 20 contact messages a day (`contact_per_day`). The next message gets 429 `rate_limited`.
  */
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
@@ -31,7 +31,7 @@ export const RateLimitSettings = Schema.Struct({
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),
-  /** Whether to use the last entry of X-Forwarded-For as the caller's address. Enable this only behind your own proxy. */
+  /** Whether the last entry of X-Forwarded-For is the caller's address. Enable this only behind your own proxy. */
   trust_forwarded_for: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 export interface RateLimitSettings extends Schema.Schema.Type<typeof RateLimitSettings> {}
@@ -42,7 +42,7 @@ export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tol
 }) {}
 
 export interface RateLimitsContract {
-  /** Counts a request for its address, and refuses it if the address has sent too many in this minute or day. */
+  /** Counts a request for its address, and refuses it if the address has sent too many requests in this minute or day. */
   readonly take: (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, RateLimited>
 }
 
@@ -54,13 +54,13 @@ const minute = 60_000
 const day = 24 * 60 * minute
 /**
  * The maximum number of counters per period. Beyond it, each new counter replaces the oldest. Counters per network cannot limit a sender with that
- * many networks anyway, and such a sender must not use up the limits of others.
+ * many networks in any case, and this sender must not use up the limits of others.
  */
 const countersMax = 100_000
 
 const periodOf = (name: RateLimitName): number => (name === "contact_per_day" ? day : minute)
 
-/** Counts the requests of each network in the current period. */
+/** Creates a counter of each network's requests in the current period. */
 const counterOf = (length: number) => {
   let current = 0
   let counts = new Map<string, number>()
@@ -94,7 +94,7 @@ const make = Effect.gen(function* () {
   return { take } satisfies RateLimitsContract
 })
 
-/** The network of a request's sender. */
+/** Returns the network of a request's sender. */
 export const senderOf = (
   request: HttpServerRequest.HttpServerRequest,
   { trust_forwarded_for }: Pick<RateLimitSettings, "trust_forwarded_for">
@@ -104,7 +104,7 @@ export const senderOf = (
 }
 
 /**
- * The key under which an address is counted: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many
+ * Returns the key under which an address is counted: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many
  * addresses. A port is dropped, and any other string is used unchanged.
  */
 export const networkOf = (address: string): string => {
@@ -112,7 +112,7 @@ export const networkOf = (address: string): string => {
   const withoutZone = bare.split("%", 1)[0]!
   if (!isIPv6(withoutZone)) return /^(\d+(?:\.\d+){3}):\d+$/.exec(bare)?.[1] ?? bare
   const groups = groupsOf(withoutZone)
-  // An IPv4 address from a dual-stack socket.
+  // This is an IPv4 address from a dual-stack socket.
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
     return groups
       .slice(6)
@@ -125,7 +125,7 @@ export const networkOf = (address: string): string => {
     .join(":")}::/64`
 }
 
-/** The eight groups of an IPv6 address. */
+/** Returns the eight groups of an IPv6 address. */
 const groupsOf = (address: string): ReadonlyArray<number> => {
   // The URL parser rewrites an IPv4 suffix and lower-cases the address.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::")

@@ -1,8 +1,8 @@
-/** Puts the `error` text of a refusal's body into the reason phrase. Clients that expect `error` to be an object show the phrase instead. */
+/** Copies the `error` text of a refusal's body into the reason phrase. Clients that expect `error` to be an object show the phrase instead. */
 
 const lengthMax = 200
 
-/** The phrase for a response with this status and JSON body, or `undefined` for the standard phrase. */
+/** Returns the phrase for a response with this status and JSON body, or `undefined` for the standard phrase. */
 export const reasonOf = (status: number, body: string | Uint8Array): string | undefined => {
   if (status < 400 || body.length > 64 * 1024) return undefined
   try {
@@ -14,7 +14,7 @@ export const reasonOf = (status: number, body: string | Uint8Array): string | un
   }
 }
 
-/** Reduces a string to visible ASCII and single spaces, which a status line allows. */
+/** Reduces a string to visible ASCII and single spaces, the characters that a status line allows. */
 export const phraseOf = (text: string): string | undefined =>
   text
     .slice(0, lengthMax)

@@ -1,4 +1,4 @@
-/** The response of a raw route, with a status, headers, and a body that is complete or streams. */
+/** The response of a raw route: a status, headers, and a complete or streamed body. */
 import { HttpServerResponse } from "@effect/platform"
 import type { ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
@@ -23,7 +23,7 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: write(body)
 })
 
-/** Builds a refusal, in the shape of its endpoint if it has one. */
+/** Builds a refusal, in the format of its endpoint if the endpoint has one. */
 export const ofProblem = (problem: ProblemInstance<string>, request_id: string, shape: Shape | undefined): Reply => {
   const { body, headers, retry_after, status } = problem
   const rates = ratesOfProblem(problem)
@@ -31,14 +31,14 @@ export const ofProblem = (problem: ProblemInstance<string>, request_id: string, 
     ...headers,
     ...(rates !== undefined && { ...rateHeaders(rates), ...shape?.rateHeaders?.(rates) }),
     ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
-    // Close the connection instead of waiting for the rest of a slow body.
+    // Close the connection instead of waiting for the remainder of a slow body.
     ...(status === 408 && { connection: "close" })
   })
 }
 
 const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
 
-/** The reason phrase for a refusal; `undefined` for the standard phrase. */
+/** Returns the reason phrase for a refusal, or `undefined` for the standard phrase. */
 const phraseFor = (status: number, body: string | Buffer): string | undefined =>
   status < 400 ? undefined : reasonOf(status, body)
 
@@ -61,7 +61,7 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
     if (isStream(body)) body.destroy()
     return
   }
-  // An array of alternating names and values, which node accepts, avoids an object per response.
+  // Node accepts an array of alternating names and values, which avoids an object per response.
   const head: Array<string> = []
   for (const name in headers) head.push(name, headers[name]!)
   if (!isStream(body)) head.push("content-length", String(Buffer.byteLength(body)))

@@ -1,4 +1,4 @@
-/** Protects requests that only the service's own pages may send. They are authenticated by a cookie, which a browser sends for any page. */
+/** Protects requests that only the service's own pages may send. They are authenticated by a cookie, and a browser sends that cookie for any page. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
@@ -6,8 +6,8 @@ import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /**
- * Refuses requests from other pages. Browsers reveal where a request comes from in `Sec-Fetch-Site`. Older browsers, and all browsers at an address
- * without TLS, do so in `Origin`. A page cannot set either header.
+ * Refuses requests from other pages. Browsers state the origin of a request in `Sec-Fetch-Site`. Older browsers, and all browsers at an address
+ * without TLS, state it in `Origin`. A page cannot set either header.
  */
 export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Effect<void, CrossOrigin> => {
   const site = headers["sec-fetch-site"]
@@ -18,6 +18,6 @@ export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Eff
   return claimed === new URL(public_url).origin || host === headers["host"] ? Effect.void : new CrossOrigin()
 }
 
-/** Refuses a request without a JSON content type, which a form on another site cannot set. */
+/** Refuses a request without a JSON content type. A form on another site cannot set that content type. */
 export const saysJson = ({ headers }: Request): Effect.Effect<void, UnsupportedMediaType> =>
   /^application\/json *(?:;|$)/i.test(headers["content-type"] ?? "") ? Effect.void : new UnsupportedMediaType()

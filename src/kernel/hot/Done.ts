@@ -1,6 +1,9 @@
-/** Detects effects that are already a value. */
+/** Detects effects that already have a value. */
 import type { Effect, Exit } from "effect"
 
-/** Whether an effect is already a value, which most lookups of a call are. Reading the value directly saves the fiber the steps of yielding it. */
+/**
+ * Returns whether an effect already has a value, as most lookups of a call do. Reading that value directly saves the fiber the steps of yielding the
+ * effect.
+ */
 export const isDone = <A>(effect: Effect.Effect<A, unknown, unknown>): effect is Exit.Success<A, never> =>
   (effect as { readonly _tag?: unknown })._tag === "Success"

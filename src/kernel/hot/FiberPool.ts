@@ -1,5 +1,5 @@
 /**
- * Reusable fibers for jobs that run once per call. A new fiber is cheap. But the runtime keeps root fibers in a `Set`, and the old tables of a busy
+ * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`, and the old tables of a busy
  * `Set` retain entire calls until the next full garbage collection.
  *
  * A job can be interrupted only inside `Effect.interruptible`. An interrupted fiber is not reused.
@@ -10,14 +10,14 @@ import { poolScheduler } from "./PoolScheduler.ts"
 
 export interface FiberPool {
   /**
-   * Runs the job now, on an idle or a new fiber. The job must handle its own failures. The result can interrupt the job; do not use it after the job
-   * has ended, because the fiber may be running another job by then.
+   * Runs the job immediately, on an idle or a new fiber. The job must handle its own failures. The returned object can interrupt the job. Do not use
+   * it after the job has ended, because the fiber may be running another job by then.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
-  /** Counts work on another fiber until `end`, so that `quiet` waits for it too. */
+  /** Counts work on another fiber until `end`, so that `quiet` also waits for that work. */
   readonly begin: () => void
   readonly end: () => void
-  /** Waits until no job runs, for at most `limit`. The wait can be interrupted even in a finalizer. */
+  /** Waits until no job is running, for at most `limit`. The wait can be interrupted even in a finalizer. */
   readonly quiet: (limit: Duration.DurationInput) => Effect.Effect<void>
 }
 
@@ -41,7 +41,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
     for (const tell of onQuiet.splice(0)) tell()
   }
 
-  /** A fiber, and the objects that all its jobs share. */
+  /** A fiber and the objects that all its jobs share. */
   class Worker implements Interruptible {
     fiber: Fiber.RuntimeFiber<void> | undefined
     resume: (job: Effect.Effect<Job>) => void = () => {}
@@ -56,7 +56,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       this.resume = resume
       idle.push(this)
     })
-    /** An interrupted fiber is not reused, because it would interrupt its next job too. */
+    /** Ends a job. An interrupted fiber does not wait for another job, because it would interrupt that job too. */
     private readonly next = (): Effect.Effect<void> => {
       done()
       return idle.length < idleMax && !this.interrupted ? Effect.flatMap(this.wait, this.work) : Effect.void

@@ -61,7 +61,7 @@ export const make = (sql: SqlClient) => ({
   budgets: (id: BudgetId): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE template_id = ${id} ORDER BY tenant_id`),
 
-  /** Reads budgets that lack the last change to their template, or whose template no longer exists. */
+  /** Reads budgets that do not yet reflect the latest change to their template, or whose template no longer exists. */
   behind: (limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT b.* FROM tollgate_budgets_budgets b
       LEFT JOIN tollgate_budgets_templates t ON t.id = b.template_id

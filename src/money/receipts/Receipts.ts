@@ -2,8 +2,8 @@
  * Issues receipts. A receipt proves that a ledger entry is in the log of charges (`books/log`).
  *
  * Where the specification is silent:
- * - A receipt shows the payer's balance, so only the paying tenant can get it. A tenant whose call another tenant paid for cannot.
- * - An API key of the paying tenant can also get it, because a 402 shows the key that balance as well.
+ * - A receipt shows the payer's balance, so only the paying tenant can get it. The tenant that made the call cannot if another tenant paid.
+ * - An API key of the paying tenant can also get it, because a 402 already shows that balance to the key.
  * - The log's entry bundles are not served, because leaves are private. Tiles and checkpoints are public.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -18,7 +18,7 @@ import { EntryNotFound, NotInLog, NothingCharged, PaidByAnother } from "./Proble
 import type { Receipt } from "./Receipt.ts"
 
 export interface ReceiptsContract {
-  /** Returns the receipt for a charge, for the tenant that paid. */
+  /** Returns the receipt for a charge to the tenant that paid it. */
   readonly ofCharge: (asked: {
     readonly caller: Pick<Caller, "tenant_id">
     readonly usage_id: string
@@ -34,7 +34,7 @@ export class Receipts extends Context.Tag("tollgate/receipts/Receipts")<Receipts
   static readonly layer = Layer.suspend(() => Layer.effect(Receipts, make))
 }
 
-/** The number of seconds after which an entry without a receipt probably has one. */
+/** The recommended delay before a retry, in seconds. By then, the entry is usually in the log. */
 const retryAfter = 2
 
 const make = Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { TransferId, TransferStatus } from "./States.ts"
 
-/** A body with correct types that breaks a rule for transfers. `details` states the field and the rule. */
+/** The body has the correct types but breaks a rule for transfers. `details` states the field and the rule. */
 export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid", {
   status: 422,
   error: "the transfer is not valid",
@@ -16,7 +16,7 @@ export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid
 
 export class TransferSelf extends Problem<TransferSelf>()("TransferSelf", {
   status: 422,
-  error: "credits cannot be sent to oneself",
+  error: "you cannot send credits to yourself",
   code: "transfer_self"
 }) {}
 
@@ -41,7 +41,7 @@ export class TransferInsufficientGiftable extends Problem<TransferInsufficientGi
   }
 ) {}
 
-/** The Idempotency-Key of a `create` belongs to another of the tenant's transfers. */
+/** The tenant has already used the `create`'s Idempotency-Key for another transfer. */
 export class TransferKeyReused extends Problem<TransferKeyReused>()("TransferKeyReused", {
   status: 409,
   error: "this key was used for another transfer",
@@ -75,7 +75,7 @@ export class TransferNotPending extends Problem<TransferNotPending>()("TransferN
   details: {}
 }) {}
 
-/** The tenant reached its limit on transfers in 24 hours. Nothing was booked. */
+/** The tenant has reached its limit of transfers in 24 hours. Nothing was booked. */
 export class TooManyTransfers extends Problem<TooManyTransfers>()("TooManyTransfers", {
   status: 429,
   error: "too many transfers in 24 hours; try again later",
@@ -86,14 +86,14 @@ export class TooManyTransfers extends Problem<TooManyTransfers>()("TooManyTransf
 
 export class TransferResendTooSoon extends Problem<TransferResendTooSoon>()("TransferResendTooSoon", {
   status: 429,
-  error: "the invitation was sent again less than 12 hours ago",
+  error: "the invitation was already resent less than 12 hours ago",
   code: "transfer_resend_too_soon",
   /** `retry_after` is the number of seconds until the next resend is allowed. */
   fields: { transfer_id: TransferId, resent_at: Moment },
   details: {}
 }) {}
 
-/** The token is unknown, or a later email replaced it. */
+/** The token is unknown, or a later email has replaced it. */
 export class TransferInviteNotFound extends Problem<TransferInviteNotFound>()("TransferInviteNotFound", {
   status: 404,
   error: "there is no such invitation",

@@ -17,7 +17,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
   .add(
     HttpApiEndpoint.get("budgets", "/v1/operator/budgets")
       .addSuccess(Envelope(OperatorBudgetList))
-      .annotate(OpenApi.Summary, "The operator's budgets, oldest first")
+      .annotate(OpenApi.Summary, "List the operator's budgets, oldest first")
   )
   .add(
     HttpApiEndpoint.post("createBudget", "/v1/operator/budgets")
@@ -30,7 +30,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .annotate(Example, { body: { name: "all, each day", scope: "everyone", limit: { usd: 5000 }, period: "day" } })
       .annotate(
         OpenApi.Summary,
-        "Create a budget for all tenants together or for one tenant, or a template for each tenant on a plan or each new tenant"
+        "Create a budget for all tenants together or for one tenant, or a template for every tenant on a plan or every new tenant"
       )
   )
   .add(
@@ -38,7 +38,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .setPath(ofBudget)
       .addSuccess(Envelope(OperatorBudget))
       .addError(BudgetNotFound)
-      .annotate(OpenApi.Summary, "One of the operator's budgets")
+      .annotate(OpenApi.Summary, "Get one of the operator's budgets")
   )
   .add(
     HttpApiEndpoint.patch("changeBudget", "/v1/operator/budgets/:budget_id")
@@ -47,7 +47,7 @@ export class OperatorBudgetsApi extends HttpApiGroup.make("operatorBudgets")
       .addSuccess(Envelope(OperatorBudget))
       .addError(BudgetNotFound)
       .annotate(Example, { body: { limit: { usd: 6000 } } })
-      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds. Its counts are kept")
+      .annotate(OpenApi.Summary, "Change a budget's name, limit, mode or thresholds, without resetting its counts")
   )
   .add(
     HttpApiEndpoint.del("deleteBudget", "/v1/operator/budgets/:budget_id")

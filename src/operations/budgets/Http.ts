@@ -20,7 +20,7 @@ const audited = (action: string, details: NonNullable<Audit.Act["details"]>) =>
     Audit.entry(operator, { action, subject: id, tenant_id, details }, now)
   ])
 
-/** Describes the limit for an audit log entry. A removed limit is `none`. */
+/** Describes a limit for an audit log entry. A removed limit becomes `none`. */
 const limitIn = (limit: BudgetChange["limit"] = {}): NonNullable<Audit.Act["details"]> =>
   Object.fromEntries(
     Object.entries(limit).flatMap(([unit, value]) =>

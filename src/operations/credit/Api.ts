@@ -22,11 +22,11 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
         Schema.Struct({
           limit,
           after,
-          tenant_id: Schema.optional(TenantId.annotations({ description: "Only the allowance of this tenant" }))
+          tenant_id: Schema.optional(TenantId.annotations({ description: "Return only the allowance of this tenant" }))
         })
       )
       .addSuccess(Envelope(Keyset(Allowance)))
-      .annotate(OpenApi.Summary, "All allowances by tenant, or only that of the tenant `tenant_id`")
+      .annotate(OpenApi.Summary, "List all allowances by tenant, or only the allowance of the tenant `tenant_id`")
   )
   .add(
     HttpApiEndpoint.get("allowance", "/v1/operator/tenants/:tenant_id/allowance")
@@ -45,7 +45,7 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
       .annotate(Example, { body: { amount_usd: 20, period: "month", rollover: { up_to_usd: 10 } } })
       .annotate(
         OpenApi.Summary,
-        "Give a tenant credit each week or month from now on, with its own terms or those of a configured plan"
+        "Give a tenant credit each week or month from now on, on its own terms or those of a configured plan"
       )
   )
   .add(
@@ -55,7 +55,7 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
         Schema.Struct({
           take_back: Schema.optional(
             Schema.BooleanFromString.annotations({
-              description: "Whether to take back the unused part; `false` by default"
+              description: "Whether to also take back the unused credit; `false` by default"
             })
           )
         })
@@ -67,13 +67,13 @@ export class OperatorCreditApi extends HttpApiGroup.make("operatorCredit")
   .add(
     HttpApiEndpoint.get("plans", "/v1/operator/plans")
       .addSuccess(Envelope(Schema.Struct({ plans: Schema.Array(PlanLine) })))
-      .annotate(OpenApi.Summary, "The configured plans, by name")
+      .annotate(OpenApi.Summary, "List the configured plans, by name")
   )
   .add(
     HttpApiEndpoint.get("vouchers", "/v1/operator/vouchers")
       .setUrlParams(Schema.Struct({ limit, before }))
       .addSuccess(Envelope(Keyset(Voucher)))
-      .annotate(OpenApi.Summary, "All vouchers, newest first, without their codes")
+      .annotate(OpenApi.Summary, "List all vouchers, newest first, without their codes")
   )
   .add(
     HttpApiEndpoint.post("createVouchers", "/v1/operator/vouchers")

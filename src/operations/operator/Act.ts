@@ -7,7 +7,7 @@ import { StoredText } from "../../kernel/StoredText.ts"
 import { PasskeyId } from "../../people/passkeys/Passkey.ts"
 import { PersonStatus, TenantStatus } from "./Found.ts"
 
-const lineRule = "1 to 200 characters on one line"
+const lineRule = "must be 1 to 200 characters on one line"
 
 /** One line of text for the ledger, the audit log or people to read. */
 export const Line = StoredText.pipe(
@@ -23,13 +23,13 @@ export const Line = StoredText.pipe(
 export const Reason = Schema.Struct({ reason: Schema.optional(Line) }).annotations({ identifier: "OperatorReason" })
 export interface Reason extends Schema.Schema.Type<typeof Reason> {}
 
-/** Credit for a tenant. `reference` makes the request idempotent: repeating it books nothing. */
+/** Credit for a tenant. `reference` makes the request idempotent: a repeated request books nothing. */
 export const NewCredit = Schema.Struct({
   amount: Amount,
   reference: Line,
-  /** Shown in the tenant's ledger. */
+  /** The description in the tenant's ledger. */
   description: Schema.optional(Line),
-  /** Written to the audit log. */
+  /** The reason in the audit log. */
   reason: Schema.optional(Line)
 }).annotations({ identifier: "OperatorCredit" })
 export interface NewCredit extends Schema.Schema.Type<typeof NewCredit> {}
@@ -44,7 +44,7 @@ export const Credited = Schema.Struct({
 }).annotations({ identifier: "OperatorCredited" })
 export interface Credited extends Schema.Schema.Type<typeof Credited> {}
 
-/** `taken` states how much granted credit was taken back: what was neither spent nor reserved. */
+/** `taken` is the granted credit that was taken back because it was neither spent nor reserved. */
 export const TakenBack = Schema.Struct({ ...Credited.fields, taken: Usd }).annotations({
   identifier: "OperatorTakenBack"
 })
@@ -65,7 +65,7 @@ export const PersonChanged = Schema.Struct({
 }).annotations({ identifier: "OperatorPersonChanged" })
 export interface PersonChanged extends Schema.Schema.Type<typeof PersonChanged> {}
 
-/** `passkeys` tells whether to delete the person's passkeys as well. */
+/** `passkeys` states whether to also delete the person's passkeys. */
 export interface EndingOfSignIns extends Reason {
   readonly passkeys?: boolean | undefined
 }
@@ -80,7 +80,7 @@ export const KeyRevoked = Schema.Struct({ id: ApplicationId, revoked: Schema.Boo
 })
 export interface KeyRevoked extends Schema.Schema.Type<typeof KeyRevoked> {}
 
-/** `passkeys_left` states how many passkeys can still sign the person in. */
+/** `passkeys_left` is the number of passkeys that can still sign the person in. */
 export const SignInsEnded = Schema.Struct({
   account_id: AccountId,
   ended: Schema.Int,

@@ -1,18 +1,18 @@
 /**
  * The operator's actions on tenants and people. Each action commits together with its audit log entry. If the books reject an action, a separate
- * entry records that.
+ * entry records the refusal.
  *
  * Where the specification is silent:
- * - The reference of a grant or purchase is booked once across all tenants. Repeating it with the same tenant and amount returns `done: false`; with
- *   another tenant or amount, it is refused.
- * - Taking back a grant debits the tenant's granted credit (`admin`), never purchased or received credit. It takes only available credit: the balance
- *   never goes below zero, reserved credit is left alone, and whatever cannot be taken is not owed. Its references are separate from those of grants.
+ * - The reference of a grant or purchase is booked once across all tenants. A repeated request with the same tenant and amount returns `done: false`.
+ *   A request with another tenant or amount is refused.
+ * - A take-back debits the tenant's granted credit (`admin`), never purchased or received credit. It takes only available credit: the balance never
+ *   falls below zero, reserved credit stays untouched, and the tenant does not owe the remainder. Its references are separate from those of grants.
  * - A suspended tenant pays for no calls and sends no transfers, because its billing account is `suspended`. It keeps its credit.
- * - Suspending a person ends their sign-ins. Until the person is activated, new sign-ins are refused (403 `account_suspended`) and their keys are
- *   rejected. Their tenants continue to work.
- * - Activation by the operator also ends a suspension by the directory. `changed` tells whether a suspension began or ended.
- * - Ending a person's sign-ins keeps their passkeys unless the operator asks to delete them (`passkeys=true`), because a passkey may be the only way
- *   to sign in. The response states how many remain. A passkey that a thief added in a stolen session works until it is deleted.
+ * - Suspending a person ends their sign-ins. Until an operator activates the person, the service refuses new sign-ins (403 `account_suspended`) and
+ *   rejects their keys. Their tenants continue to work.
+ * - Activation by the operator also ends a suspension by the directory. `changed` states whether a suspension began or ended.
+ * - Ending a person's sign-ins keeps their passkeys unless the request contains `passkeys=true`, because a passkey may be the only way to sign in.
+ *   The response states how many passkeys remain. A passkey that a thief added in a stolen session works until it is deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -50,15 +50,15 @@ import type { BalanceBeyondBooks, ReferenceUsed, TenantClosed, TenantNotFound } 
 
 /** `by` is the operator who acts. Amounts are in nano-USD. */
 export interface OperatorActsContract {
-  /** Gives a tenant credit that it can spend but not send on (`admin`). */
+  /** Gives a tenant credit that it can spend but not transfer (`admin`). */
   readonly grant: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
-  /** Takes back whatever part of a mistaken grant is neither spent nor reserved. */
+  /** Takes back the part of a mistaken grant that is neither spent nor reserved. */
   readonly takeBack: (
     by: Operator,
     tenant: TenantId,
     credit: NewCredit
   ) => Effect.Effect<TakenBack, Exclude<CreditProblem, BalanceBeyondBooks>>
-  /** Books a purchase that was paid outside the service. */
+  /** Records a purchase that was paid outside the service. */
   readonly purchase: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
   readonly setTenant: (
     by: Operator,
@@ -70,7 +70,7 @@ export interface OperatorActsContract {
     by: Operator,
     account: AccountId,
     status: PersonChanged["status"],
-    /** Defaults to the operator. */
+    /** `suspender` defaults to the operator. */
     how: Reason & { readonly suspender?: Suspender }
   ) => Effect.Effect<PersonChanged, AccountNotFound | BooksUnavailable>
   readonly revokeKey: (

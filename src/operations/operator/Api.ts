@@ -61,7 +61,7 @@ const reasonQuery = Schema.Struct({
   reason: Schema.optional(Line.annotations({ description: "The reason, for the audit log" }))
 })
 
-/** The largest invoice that is accepted, in bytes. */
+/** The maximum size of an invoice, in bytes. */
 const invoiceBytesMax = 4 * 1024 * 1024
 
 /** The operator's browser sessions, authenticated by a cookie. Only this service's own pages may call these routes. */
@@ -76,7 +76,7 @@ export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
       .annotate(Example, { body: { code: "{operator_code}" } })
       .annotate(
         OpenApi.Summary,
-        "Get a short-lived access token for the operator's routes, with the code from a link (`tollgate operator`), which also sets a cookie, or with that cookie; 204 with neither"
+        "Get a short-lived access token for the operator's routes, with the code from a link (`tollgate operator`) or with the cookie that the code sets; 204 with neither"
       )
   )
   .add(
@@ -98,7 +98,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("sessions", "/v1/operator/sessions")
       .addSuccess(Envelope(Sessions))
-      .annotate(OpenApi.Summary, "Open links and sessions of operators")
+      .annotate(OpenApi.Summary, "List the open links and sessions of operators")
   )
   .add(
     HttpApiEndpoint.del("endSession", "/v1/operator/sessions/:session_id")
@@ -109,7 +109,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("managementKeys", "/v1/operator/management-keys")
       .addSuccess(Envelope(ManagementKeys))
-      .annotate(OpenApi.Summary, "Active management keys, newest first, without the keys themselves")
+      .annotate(OpenApi.Summary, "List active management keys, newest first, without the keys themselves")
   )
   .add(
     HttpApiEndpoint.post("createManagementKey", "/v1/operator/management-keys")
@@ -132,13 +132,13 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           limit,
           before,
-          operator: Schema.optional(Schema.String.annotations({ description: "Only actions by this operator" })),
-          tenant_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this tenant" })),
-          account_id: Schema.optional(Schema.String.annotations({ description: "Only actions on this person" }))
+          operator: Schema.optional(Schema.String.annotations({ description: "Return only actions by this operator" })),
+          tenant_id: Schema.optional(Schema.String.annotations({ description: "Return only actions on this tenant" })),
+          account_id: Schema.optional(Schema.String.annotations({ description: "Return only actions on this person" }))
         })
       )
       .addSuccess(Envelope(Keyset(AuditEntry)))
-      .annotate(OpenApi.Summary, "What operators did over HTTP and with commands, newest first")
+      .annotate(OpenApi.Summary, "List the actions of operators over HTTP and with commands, newest first")
   )
   .add(
     HttpApiEndpoint.get("search", "/v1/operator/search")
@@ -146,7 +146,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           q: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)).annotations({
             description:
-              "An id, a reference, or the beginning of a name, an address or a key; never send a complete key"
+              "An id, a reference, or the beginning of a name, an address or a key (never send a complete key)"
           }),
           limit
         })
@@ -159,14 +159,14 @@ export class OperatorApi extends HttpApiGroup.make("operator")
     HttpApiEndpoint.get("tenants", "/v1/operator/tenants")
       .setUrlParams(Schema.Struct({ limit, before }))
       .addSuccess(Envelope(Keyset(TenantLine)))
-      .annotate(OpenApi.Summary, "All tenants, newest first")
+      .annotate(OpenApi.Summary, "List all tenants, newest first")
   )
   .add(
     HttpApiEndpoint.get("tenant", "/v1/operator/tenants/:tenant_id")
       .setPath(ofTenant)
       .addSuccess(Envelope(TenantDetail))
       .addError(TenantNotFound)
-      .annotate(OpenApi.Summary, "A tenant with its money, plan, members and keys")
+      .annotate(OpenApi.Summary, "Get a tenant with its money, plan, members and keys")
   )
   .add(
     HttpApiEndpoint.get("ledger", "/v1/operator/tenants/:tenant_id/ledger")
@@ -174,28 +174,28 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setUrlParams(LedgerQuery)
       .addSuccess(Envelope(LedgerPage))
       .addError(TenantNotFound)
-      .annotate(OpenApi.Summary, "A tenant's ledger, newest entry first")
+      .annotate(OpenApi.Summary, "List a tenant's ledger, newest entry first")
   )
   .add(
     HttpApiEndpoint.get("usage", "/v1/operator/tenants/:tenant_id/usage")
       .setPath(ofTenant)
       .setUrlParams(RecordsQuery)
       .addSuccess(Envelope(RecordPage))
-      .annotate(OpenApi.Summary, "A tenant's calls, latest first by default")
+      .annotate(OpenApi.Summary, "List a tenant's calls, latest first by default")
   )
   .add(
     HttpApiEndpoint.get("explain", "/v1/operator/usage/:usage_id/explain")
       .setPath(Schema.Struct({ usage_id: Schema.String }))
       .addSuccess(Envelope(Explanation))
       .addError(UsageNotFound)
-      .annotate(OpenApi.Summary, "A charge, recomputed as shown to the calling tenant")
+      .annotate(OpenApi.Summary, "Explain a charge, as the explanation is shown to the calling tenant")
   )
   .add(
     HttpApiEndpoint.get("person", "/v1/operator/people/:account_id")
       .setPath(ofPerson)
       .addSuccess(Envelope(PersonDetail))
       .addError(AccountNotFound)
-      .annotate(OpenApi.Summary, "A person with their identities, memberships, keys and sign-ins")
+      .annotate(OpenApi.Summary, "Get a person with their identities, memberships, keys and sign-ins")
   )
   .add(
     HttpApiEndpoint.post("grant", "/v1/operator/tenants/:tenant_id/grants")
@@ -206,7 +206,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(ReferenceUsed)
       .addError(BalanceBeyondBooks)
       .annotate(Example, { body: { amount: 5, reference: "case 4711", reason: "for Monday's outage" } })
-      .annotate(OpenApi.Summary, "Give a tenant credit that it can spend but not send on, once per reference")
+      .annotate(OpenApi.Summary, "Give a tenant credit that it can spend but not transfer, once per reference")
   )
   .add(
     HttpApiEndpoint.post("takeBack", "/v1/operator/tenants/:tenant_id/take-backs")
@@ -218,7 +218,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(Example, { body: { amount: 1, reference: "case 4712", reason: "granted to the wrong tenant" } })
       .annotate(
         OpenApi.Summary,
-        "Take back whatever part of a mistaken grant is neither spent nor reserved, once per reference"
+        "Take back the part of a mistaken grant that is neither spent nor reserved, once per reference"
       )
   )
   .add(
@@ -230,7 +230,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(ReferenceUsed)
       .addError(BalanceBeyondBooks)
       .annotate(Example, { body: { amount: 100, reference: "invoice 2026-17" } })
-      .annotate(OpenApi.Summary, "Book a purchase that was paid outside the service, once per reference")
+      .annotate(OpenApi.Summary, "Record a purchase that was paid outside the service, once per reference")
   )
   .add(
     HttpApiEndpoint.post("suspendTenant", "/v1/operator/tenants/:tenant_id/suspend")
@@ -240,10 +240,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(TenantNotFound)
       .addError(TenantClosed)
       .annotate(Example, { body: { reason: "stolen card" } })
-      .annotate(
-        OpenApi.Summary,
-        "Suspend a tenant, which pays for no calls and sends no transfers until it is activated"
-      )
+      .annotate(OpenApi.Summary, "Suspend a tenant; until it is activated, it pays for no calls and sends no transfers")
   )
   .add(
     HttpApiEndpoint.post("activateTenant", "/v1/operator/tenants/:tenant_id/activate")
@@ -264,7 +261,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(Example, { body: { reason: "account taken over" } })
       .annotate(
         OpenApi.Summary,
-        "Suspend a person, which ends their sign-ins; they and their keys are refused until they are activated"
+        "Suspend a person and end their sign-ins; until they are activated, the service refuses them and their keys"
       )
   )
   .add(
@@ -292,7 +289,8 @@ export class OperatorApi extends HttpApiGroup.make("operator")
           ...reasonQuery.fields,
           passkeys: Schema.optional(
             Schema.BooleanFromString.annotations({
-              description: "Whether to delete the person's passkeys too; by default they are kept and can sign in again"
+              description:
+                "Whether to also delete the person's passkeys; by default, the passkeys remain and can sign in again"
             })
           )
         })
@@ -309,7 +307,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setPath(ofPerson)
       .addSuccess(Envelope(Passkeys))
       .addError(AccountNotFound)
-      .annotate(OpenApi.Summary, "A person's passkeys, oldest first")
+      .annotate(OpenApi.Summary, "List a person's passkeys, oldest first")
   )
   .add(
     HttpApiEndpoint.del("deletePasskey", "/v1/operator/people/:account_id/passkeys/:passkey_id")
@@ -318,12 +316,12 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addSuccess(Envelope(PasskeyDeleted))
       .addError(AccountNotFound)
       .addError(PasskeyNotFound)
-      .annotate(OpenApi.Summary, "Delete a person's passkey, which then no longer signs in")
+      .annotate(OpenApi.Summary, "Delete a person's passkey, so that it can no longer sign in")
   )
   .add(
     HttpApiEndpoint.get("upstreams", "/v1/operator/upstreams")
       .addSuccess(Envelope(UpstreamList))
-      .annotate(OpenApi.Summary, "The upstreams' health over the last few minutes, and the models that they serve")
+      .annotate(OpenApi.Summary, "Get the upstreams' health over the last few minutes and the models that they serve")
   )
   .add(
     HttpApiEndpoint.get("costs", "/v1/operator/costs")
@@ -334,7 +332,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         })
       )
       .addSuccess(Envelope(Costs))
-      .annotate(OpenApi.Summary, "Usage and charges over all tenants, by day, provider and model")
+      .annotate(OpenApi.Summary, "Get usage and charges over all tenants, by day, provider and model")
   )
   .add(
     HttpApiEndpoint.post("drift", "/v1/operator/drift")
@@ -342,7 +340,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
         Schema.Struct({
           provider: Schema.optional(
             Schema.String.annotations({
-              description: "Compare only with calls served by this provider"
+              description: "Compare only with calls that this provider served"
             })
           )
         })
@@ -357,28 +355,28 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("flight", "/v1/operator/flight")
       .addSuccess(Envelope(MoneyInFlight))
-      .annotate(OpenApi.Summary, "Reservations and escrow by age, unsettled calls and debts")
+      .annotate(OpenApi.Summary, "Get reservations and escrow by age, unsettled calls and debts")
   )
   .add(
     HttpApiEndpoint.get("reservations", "/v1/operator/reservations")
       .setUrlParams(Schema.Struct({ limit, after }))
       .addSuccess(Envelope(Keyset(ReservationLine)))
-      .annotate(OpenApi.Summary, "Open reservations, oldest first")
+      .annotate(OpenApi.Summary, "List open reservations, oldest first")
   )
   .add(
     HttpApiEndpoint.get("owed", "/v1/operator/owed")
       .addSuccess(Envelope(Owed))
-      .annotate(OpenApi.Summary, "Refunded and disputed amounts that the balances could not cover")
+      .annotate(OpenApi.Summary, "List refunded and disputed amounts that the balances could not cover")
   )
   .add(
     HttpApiEndpoint.get("loops", "/v1/operator/loops")
       .addSuccess(Envelope(Work))
-      .annotate(OpenApi.Summary, "The service's loops, generation jobs and outbox")
+      .annotate(OpenApi.Summary, "Get the state of the service's loops, generation jobs and outbox")
   )
   .add(
     HttpApiEndpoint.get("verifications", "/v1/operator/verify")
       .addSuccess(Envelope(Verifications))
-      .annotate(OpenApi.Summary, "The last verifications of the books, and the progress of one that is running")
+      .annotate(OpenApi.Summary, "Get the last verifications of the books and the progress of a running verification")
   )
   .add(
     HttpApiEndpoint.post("verify", "/v1/operator/verify")
@@ -395,7 +393,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .annotate(NoHead, true)
       .annotate(
         OpenApi.Summary,
-        "Server-sent events: `figures` once a second (calls per second, credit reserved and in escrow, open and unsettled calls, and loops), and " +
+        "Stream server-sent events: `figures` once a second (calls per second, credit reserved and in escrow, open and unsettled calls, and loops), and " +
           "finally `end` with a reason"
       )
   )

@@ -1,5 +1,5 @@
 /**
- * The audit log, which records the operator, action, target, time and result. An entry commits in the action's transaction; a refused action gets a
+ * The audit log. An entry records the operator, action, target, time and result. It commits in the action's transaction; a refused action has a
  * separate entry. Entries never change.
  */
 import { Schema } from "effect"
@@ -10,12 +10,12 @@ import { storable } from "../../storage/database/Text.ts"
 import { Via } from "./Operator.ts"
 import type { Operator } from "./Operator.ts"
 
-/** An action and what it targets. */
+/** An action and its target. */
 export interface Act {
   readonly action: string
   readonly tenant_id?: string | undefined
   readonly account_id?: string | undefined
-  /** The id of a key, session or client, or a reference. */
+  /** A reference, or the id of a key, session or client. */
   readonly subject?: string | undefined
   /** Amounts are in nano-USD here and in decimal USD in the log. */
   readonly details?: Readonly<Record<string, string | number | boolean | bigint | undefined>>
@@ -30,7 +30,7 @@ export const AuditEntry = Schema.Struct({
   via: Via,
   action: Schema.String,
   tenant_id: Schema.NullOr(Schema.String),
-  /** The tenant's current name. Null if the tenant does not exist. */
+  /** The tenant's current name; null if the tenant does not exist. */
   tenant_name: Schema.NullOr(Schema.String),
   account_id: Schema.NullOr(Schema.String),
   subject: Schema.NullOr(Schema.String),

@@ -15,13 +15,13 @@ export interface AuditLogContract {
   readonly page: (asked: AuditAsked) => Effect.Effect<KeysetOf<AuditEntry>>
   /** Records an action that has no transaction. */
   readonly done: (by: Operator, act: Audit.Act) => Effect.Effect<void, BooksUnavailable>
-  /** Records that an action was refused, and why. */
+  /** Records that an action was refused, with the reason. */
   readonly refused: (by: Operator, act: Audit.Act, why: string) => Effect.Effect<void, BooksUnavailable>
 }
 
 export interface AuditAsked {
   readonly limit: number
-  /** The `next` of the previous page. */
+  /** `next` from the previous page. */
   readonly before?: string | undefined
   readonly operator?: string | undefined
   readonly tenant_id?: string | undefined

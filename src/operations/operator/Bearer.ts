@@ -13,11 +13,11 @@ import { OperatorSessions } from "./Sessions.ts"
 const lacking = (needed: ReadonlyArray<Scope> | undefined): InsufficientScope =>
   needed === undefined
     ? new InsufficientScope({
-        message: "management keys may not do this; sign in as an operator (tollgate operator)"
+        message: "management keys may not call this route; sign in as an operator (tollgate operator)"
       })
     : new InsufficientScope({ message: `this management key needs the scope ${needed[0]!}`, scope: needed[0]! })
 
-/** A request with an unknown management key counts against the rate limit of its address, like a token request. */
+/** Creates the middleware. A request with an unknown management key counts against the rate limit of its address, as a request for a token does. */
 const make = Effect.gen(function* () {
   const sessions = yield* OperatorSessions
   const keys = yield* ManagementKeys

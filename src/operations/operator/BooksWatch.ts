@@ -17,7 +17,7 @@ interface Parts {
   readonly log: AuditLogContract
 }
 
-/** Loads the checks, then runs them. */
+/** An effect that loads the checks and returns the effect that runs them. */
 export type LoadChecks = Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, SqlClient>>
 
 export const verifications = ({ sql, verifier }: Parts): Effect.Effect<Verifications> =>

@@ -23,7 +23,7 @@ interface Parts {
   readonly log: AuditLogContract
 }
 
-/** The booking that an earlier request made under a reference. */
+/** The booking of an earlier request with this reference. */
 interface Booked {
   readonly tenant_id: TenantId
   readonly amount: bigint
@@ -65,7 +65,7 @@ export const grant = ({ ledger, log, sql }: Parts): OperatorActsContract["grant"
     )
   })
 
-/** The reference under which a take-back is stored in the table of grants. A grant's reference contains no newline, so the two cannot collide. */
+/** Returns the reference that stores a take-back in the table of grants. A grant's reference contains no newline, so the two cannot collide. */
 const bookedAs = (reference: string): string => `take-back\n${reference}`
 const entryOf = (reference: string): string => `take_back_${reference}`
 
@@ -89,7 +89,7 @@ export const takeBack = ({ ledger, log, sql }: Omit<Parts, "purchases">): Operat
           Effect.flatMap(grantOf(sql, bookedAs(reference)), (booked) =>
             Effect.zipWith(
               answerAgain({ ledger, log }, by, tenant_id, credit, act, booked),
-              // If there is no entry, nothing could be taken.
+              // Without an entry, there was nothing to take.
               amountUnder(sql, account, "admin", entryOf(reference)),
               (answer, taken = 0n) => ({ ...answer, taken })
             )
@@ -141,7 +141,7 @@ const grantOf = (sql: SqlClient, reference: string): Effect.Effect<Booked | unde
     ([row]) => row && { tenant_id: row.tenant_id, amount: fromRow(row.amount) }
   )
 
-/** Handles a reference that is already booked: returns `done: false` for the same tenant and amount, and otherwise refuses. */
+/** Handles a reference that is already recorded: returns `done: false` for the same tenant and amount, and otherwise refuses the request. */
 const answerAgain = Effect.fnUntraced(function* (
   { ledger, log }: Pick<Parts, "ledger" | "log">,
   by: Operator,

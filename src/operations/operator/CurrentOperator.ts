@@ -1,4 +1,4 @@
-/** The operator behind the current request, provided by the middleware in `Security`. */
+/** The operator who sent the current request. The middleware in `Security` provides it. */
 import { Context } from "effect"
 import type { SignedInOperator } from "./Operator.ts"
 

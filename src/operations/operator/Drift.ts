@@ -15,7 +15,10 @@ interface Row {
   readonly quantity: string | null
 }
 
-/** `vendorNameOf` returns the vendor's name for a model. At most `rowsMax` rows are returned, but the totals cover all of them. */
+/**
+ * Returns the comparison. `vendorNameOf` returns the vendor's name for a model. The result contains at most `rowsMax` rows, but the totals cover all
+ * rows.
+ */
 export const driftOf = (
   { bad_lines, bad_lines_total, columns, lines }: Invoice,
   sums: ReadonlyArray<DailySum>,
@@ -52,7 +55,7 @@ const compare = (
   const invoiced = new Set(lines.map(({ model }) => model.toLowerCase()))
   for (const sum of sums) {
     const named = vendorNameOf(sum)
-    // Some vendors bill under our name for the model.
+    // Some vendors bill a model under our name.
     const model = invoiced.has(named.toLowerCase()) || !invoiced.has(sum.model.toLowerCase()) ? named : sum.model
     const day = toDay(sum.day)
     const before = rows.get(keyOf(day, model))

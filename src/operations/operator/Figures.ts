@@ -6,12 +6,12 @@ import { NodeFigures } from "../ops/Node.ts"
 
 export const MoneyInFlight = Schema.Struct({
   at: Moment,
-  /** The node that responds. `unsettled` counts only its calls. Null on SQLite. */
+  /** The responding node; null on SQLite. `unsettled` counts only its calls. */
   node: Schema.NullOr(Schema.String),
   reserved: Usd,
   open_calls: Schema.Int,
   oldest_at: Schema.NullOr(Moment),
-  /** Calls that have ended but whose settlement is not written yet. */
+  /** Calls that have ended but whose settlement is not yet written. */
   unsettled: Schema.Int,
   escrowed: Usd,
   pending_transfers: Schema.Int,
@@ -51,7 +51,9 @@ export const ReservationLine = Schema.Struct({
   provider: Schema.String,
   endpoint: Schema.String,
   run: Schema.String,
-  /** Whether the process that admitted the call is alive, or a job keeps it open. Reservations of dead processes are released within a minute. */
+  /**
+   * Whether the process that admitted the call is alive, or a job keeps the call open. Reservations of dead processes are released within a minute.
+   */
   node_alive: Schema.Boolean
 }).annotations({ identifier: "OperatorReservation" })
 export interface ReservationLine extends Schema.Schema.Type<typeof ReservationLine> {}
@@ -77,11 +79,11 @@ export const Work = Schema.Struct({
       loop: Schema.String,
       running: Schema.Boolean,
       last_turn_at: Schema.NullOr(Moment),
-      /** Null if the loop is waiting to be woken. */
+      /** The time of the next iteration; null if the loop is waiting to be woken. */
       next_turn_at: Schema.NullOr(Moment),
       seconds_since_good: Schema.Number,
       failures: Schema.Int,
-      /** Why the loop is stuck, late, stopped or failing. */
+      /** The reason that the loop is stuck, late, stopped or failing; null if it is healthy. */
       trouble: Schema.NullOr(Schema.String)
     })
   ),
@@ -93,7 +95,7 @@ export const Work = Schema.Struct({
 }).annotations({ identifier: "OperatorWork" })
 export interface Work extends Schema.Schema.Type<typeof Work> {}
 
-/** `entry` and `record` state the last rows read. */
+/** A verification. `entry` and `record` identify the last rows that it read. */
 export const Verification = Schema.Struct({
   at: Moment,
   whole: Schema.Boolean,
@@ -107,20 +109,20 @@ export interface Verification extends Schema.Schema.Type<typeof Verification> {}
 const Finding = Schema.Struct({ check: Schema.String, message: Schema.String })
 
 export const Verifications = Schema.Struct({
-  /** The verification that is running in the process that responds. */
+  /** The verification that is running in the responding process. */
   running: Schema.NullOr(Schema.Struct({ began_at: Moment, whole: Schema.Boolean, rows: Schema.Int, of: Schema.Int })),
   last: Schema.NullOr(Verification),
   last_held: Schema.NullOr(Verification),
   recent: Schema.Array(Verification),
-  /** The largest number of rows that can have been added since the last verification without findings. */
+  /** The maximum number of rows that may have been added since the last verification without findings. */
   behind: Schema.Struct({ entries: Schema.Int, records: Schema.Int }),
-  /** The first findings from the last verification in the process that responds. */
+  /** The first findings of the last verification in the responding process. */
   found: Schema.Array(Finding)
 }).annotations({ identifier: "OperatorVerifications" })
 export interface Verifications extends Schema.Schema.Type<typeof Verifications> {}
 
 export const NewVerification = Schema.Struct({
-  /** True checks all rows; false checks only those added since the last verification without findings. */
+  /** `true` checks all rows; `false` checks only rows added since the last verification without findings. */
   whole: Schema.optionalWith(Schema.Boolean, { default: () => false })
 }).annotations({ identifier: "OperatorNewVerification" })
 
@@ -135,12 +137,12 @@ export interface InvariantChecks extends Schema.Schema.Type<typeof InvariantChec
 
 export const LiveFigures = Schema.Struct({
   at: Moment,
-  /** Calls on all nodes since the previous figures. */
+  /** The calls per second on all nodes since the previous figures. */
   calls_per_second: Schema.Number,
   reserved: Usd,
   open_calls: Schema.Int,
   escrowed: Usd,
-  /** Only calls on the node that responds. */
+  /** The unsettled calls of the responding node. */
   unsettled: Schema.Int,
   loops: Schema.Array(Schema.Struct({ loop: Schema.String, trouble: Schema.NullOr(Schema.String) }))
 }).annotations({ identifier: "OperatorLiveFigures" })

@@ -13,7 +13,7 @@ export const PersonStatus = Schema.Literal("active", "suspended")
 export const TenantLine = Schema.Struct({
   id: TenantId,
   name: Schema.String,
-  /** The first owner's address. Null if there is no owner. */
+  /** The first owner's address; null if there is no owner. */
   owner_email: Schema.NullOr(Schema.String),
   created_at: Moment,
   balance: Usd,
@@ -48,7 +48,7 @@ const key = {
 export const KeyLine = Schema.Struct(key).annotations({ identifier: "OperatorKeyLine" })
 export interface KeyLine extends Schema.Schema.Type<typeof KeyLine> {}
 
-/** An open call. `reserved_usd` is the most that it can cost. */
+/** An open call. `reserved_usd` is its maximum cost. */
 export const OpenCallLine = Schema.Struct({
   id: Schema.String,
   state: Schema.Literal("open"),
@@ -64,11 +64,11 @@ export const OpenCallLine = Schema.Struct({
 export const EndedCallLine = Schema.Struct({
   ...UsageRecord.fields,
   state: Schema.Literal("ended"),
-  /** The vendor's id for the request that served the call, or for the last one that failed. Absent if the vendor named none. */
+  /** The vendor's id for the request that served the call, or for the last failed request. Absent if the vendor returned no id. */
   vendor_request: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The vendors' ids for the failed attempts before it. Absent if there were none. */
+  /** The vendors' ids for the earlier failed attempts. Absent if there were none. */
   vendor_retries: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
-  /** The cost that the vendor reported. Absent if it reported none. */
+  /** The cost that the vendor reported. Absent if the vendor reported none. */
   vendor_cost: Schema.optionalWith(Usd, { exact: true })
 }).annotations({ identifier: "OperatorEndedCall" })
 
@@ -107,7 +107,7 @@ export const Found = Schema.Struct({
 }).annotations({ identifier: "OperatorFound" })
 export interface Found extends Schema.Schema.Type<typeof Found> {}
 
-/** A tenant's credit. `available` is what calls may still reserve. */
+/** A tenant's credit. `available` is the credit that calls may still reserve. */
 const TenantMoney = Schema.Struct({
   balance: Usd,
   giftable: Usd,
@@ -144,7 +144,7 @@ export const PersonDetail = Schema.Struct({
   ),
   memberships: Schema.Array(Membership),
   keys: Schema.Array(KeyLine),
-  /** The newest 100 open sign-ins. `application` tells whether an OAuth application holds the sign-in. */
+  /** The newest 100 open sign-ins. `application` states whether an OAuth application holds the sign-in. */
   sign_ins: Schema.Array(
     Schema.Struct({
       id: Schema.String,

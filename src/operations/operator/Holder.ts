@@ -1,4 +1,4 @@
-/** Finds the holder of a credential for the operator's routes, either a session's token or a management key. */
+/** Finds the holder of a credential for the operator's routes: a session's token or a management key. */
 import { Effect } from "effect"
 import { InvalidToken } from "../../people/credentials/Problems.ts"
 import type { ManagementKeysContract } from "./ManagementKeys.ts"
@@ -7,7 +7,7 @@ import type { OperatorSessionsContract } from "./Sessions.ts"
 export const bearerOf = (authorization: string | undefined): string =>
   /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? ""
 
-/** Returns the operator behind an `Authorization` header, for any route. */
+/** Returns the operator that an `Authorization` header identifies, for any route. */
 export const holderOf =
   ({ operatorOf }: OperatorSessionsContract, keys: ManagementKeysContract) =>
   (authorization: string | undefined) =>

@@ -1,7 +1,7 @@
 /**
- * Reads a vendor's invoice in CSV (RFC 4180). The column names tell which columns hold the day, model and amount. Lines are summed by day and model.
- * Amounts are summed with all their digits and rounded once. A line with unreadable fields is reported and skipped. An unclosed quote makes
- * everything after it unreadable, so the whole invoice is rejected.
+ * Reads a vendor's invoice in CSV (RFC 4180). The column names identify the columns for the day, model and amount. The reader sums lines by day and
+ * model, adds amounts with all their digits and rounds each sum once. It reports and skips a line with unreadable fields. An unclosed quote makes
+ * everything after it unreadable, so the reader rejects the complete invoice.
  */
 import { parse } from "csv-parse"
 import { Readable } from "node:stream"
@@ -21,7 +21,7 @@ export interface InvoiceLine {
   readonly day: string
   readonly model: string
   readonly amount: Nano
-  /** A decimal. Null if the invoice contains no quantities. */
+  /** A decimal number; null if the invoice contains no quantities. */
   readonly quantity: string | null
 }
 
@@ -32,13 +32,13 @@ export interface BadLine {
 
 export interface Invoice {
   readonly columns: Columns
-  /** One line per day and model. */
+  /** The sums, one per day and model. */
   readonly lines: ReadonlyArray<InvoiceLine>
   readonly bad_lines: ReadonlyArray<BadLine>
   readonly bad_lines_total: number
 }
 
-/** The text is not an invoice that can be read. */
+/** The error for a text that is not a readable invoice. */
 export class NoInvoice extends Error {}
 
 export const linesMax = 50_000
@@ -52,7 +52,7 @@ const modelMax = 200
 const places = 24
 const pieceSize = 64 * 1024
 
-/** Vendors' column names, most likely first. Case and separators do not matter. */
+/** The column names that vendors use, most likely first. Case and separators do not matter. */
 const names = {
   day: ["date", "day", "usagedate", "usageday", "billingdate", "startdate", "starttime", "starttimeiso", "timestamp"],
   model: ["model", "modelname", "modelid", "modelslug", "modelpermaslug", "lineitem", "sku", "product"],
@@ -87,7 +87,7 @@ const placeOf = (header: ReadonlyArray<string>, kind: keyof typeof names): numbe
 const required = (header: ReadonlyArray<string>, kind: "day" | "model" | "amount"): number => {
   const place = placeOf(header, kind)
   if (place !== -1) return place
-  throw new NoInvoice(`there is no column for the ${kind}; its name must be one of ${names[kind].join(", ")}`)
+  throw new NoInvoice(`there is no column for the ${kind}; the column's name must be one of ${names[kind].join(", ")}`)
 }
 
 interface Places {
@@ -171,11 +171,11 @@ export const read = async (text: string): Promise<Invoice> => {
     if (error instanceof NoInvoice) throw error
     const { lines } = error as { readonly lines?: number }
     throw new NoInvoice(
-      `line ${lines ?? count + 1} cannot be read as CSV: an unclosed quote, or a line that is too long`
+      `line ${lines ?? count + 1} cannot be read as CSV: a quote is not closed, or a line is too long`
     )
   }
   if (header === undefined || at === undefined)
-    throw new NoInvoice("must contain a header line with column names, and lines below it")
+    throw new NoInvoice("must contain a header line with column names, followed by at least one line")
   return {
     columns: {
       day: header[at.day]!,
@@ -194,12 +194,12 @@ export const read = async (text: string): Promise<Invoice> => {
   }
 }
 
-/** Adds a line to its sum. If the line cannot be read, returns why. */
+/** Adds a line to its sum. If the line cannot be read, returns the reason. */
 const take = (sums: Map<string, Sum>, record: ReadonlyArray<string>, at: Places): string | undefined => {
   const day = dayOf(record[at.day] ?? "")
-  if (day === undefined) return `${shown(record[at.day])} is not a date like 2026-03-01`
+  if (day === undefined) return `${shown(record[at.day])} is not a date such as 2026-03-01`
   const model = record[at.model] ?? ""
-  if (model === "" || model.length > modelMax) return "it names no model"
+  if (model === "" || model.length > modelMax) return "the model is missing"
   const currency = at.currency === -1 ? "" : (record[at.currency] ?? "")
   if (!/^(?:|usd|\$)$/i.test(currency)) return `${shown(currency)} is not USD`
   const amount = numberOf(record[at.amount] ?? "")
@@ -223,13 +223,13 @@ const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/.test(text)) return toDay(Number(text) * 1_000)
   const compact = /^(\d{4})(\d{2})(\d{2})$/.exec(text)
   const plain = compact === null ? text : `${compact[1]}-${compact[2]}-${compact[3]}`
-  // A time without a zone is taken as UTC.
+  // A time without a zone counts as UTC.
   const zoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?$/.test(plain) ? `${plain}Z` : plain
   const instant = instantOf(zoned)
   return instant === undefined ? undefined : toDay(instant)
 }
 
-/** Parses a decimal into units of 10^-`places`. A dollar sign and thousands separators are accepted. */
+/** Parses a decimal into units of 10^-`places`. Accepts a dollar sign and thousands separators. */
 const numberOf = (text: string): bigint | undefined => {
   if (text.length > 60) return undefined
   const plain = text.replace(/^(-?)\$ ?/, "$1")
@@ -240,7 +240,7 @@ const numberOf = (text: string): bigint | undefined => {
 
 const magnitudeOf = (number: bigint): bigint => (number < 0n ? -number : number)
 
-/** 10^15, more than any invoice. */
+/** An upper bound for amounts: 10^15, more than any invoice. */
 const numberMax = 10n ** BigInt(places + 15)
 
 const rounded = (amount: bigint): Nano => {

@@ -1,11 +1,11 @@
-/** Keyset pagination, in which each page starts after the last record of the previous one, so new rows do not shift it. */
+/** Keyset pagination: each page starts after the last record of the previous page, so that new rows do not shift it. */
 import { Schema } from "effect"
 import { positive } from "../../kernel/Page.ts"
 
 const limitMax = 200
 const limitPreset = 50
 
-/** A limit above the maximum is reduced to it. */
+/** A page's limit. A value above the maximum is reduced to the maximum. */
 export const limit = Schema.optionalWith(
   Schema.transform(positive(`Records per page: ${limitPreset} by default, at most ${limitMax}`), Schema.Int, {
     strict: true,
@@ -17,14 +17,14 @@ export const limit = Schema.optionalWith(
 
 export const before = Schema.optional(
   Schema.String.pipe(Schema.maxLength(100)).annotations({
-    description: "The `next` of the previous page; the new page continues after it"
+    description: "`next` from the previous page; the new page continues after it"
   })
 )
 
 /** The cursor for a list in chronological order. */
 export const after = before
 
-/** A page. `next` is null on the last page. */
+/** Creates the schema of a page. `next` is null on the last page. */
 export const Keyset = <A, I, R>(record: Schema.Schema<A, I, R>) =>
   Schema.Struct({ records: Schema.Array(record), next: Schema.NullOr(Schema.String) })
 
@@ -33,7 +33,7 @@ export interface KeysetOf<A> {
   readonly next: string | null
 }
 
-/** Builds the page from `found`, which contains one record more than `limit` if there is a next page. */
+/** Builds a page from `found`. If there is a next page, `found` must contain one record more than `limit`. */
 export const keyset = <A>(found: ReadonlyArray<A>, limit: number, cursorOf: (record: A) => string): KeysetOf<A> => {
   const records = found.slice(0, limit)
   const last = records.at(-1)

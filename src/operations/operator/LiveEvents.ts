@@ -1,4 +1,4 @@
-/** Sends live figures as server-sent events, once a second, as long as the caller's credential is valid. */
+/** Sends live figures as server-sent events once a second, for as long as the caller's credential is valid. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { eventText, served } from "../../http/transport/EventStream.ts"
@@ -11,12 +11,12 @@ import type { OperatorWatchContract } from "./Watch.ts"
 /** The maximum number of listeners per node. */
 export const listenersMax = 16
 
-/** After how many events the credential is checked again. */
+/** The number of events between two checks of the credential. */
 const checkEvery = 5
 
 const encode = Schema.encodeSync(LiveFigures)
 
-/** `holderOf` fails if the credential in the `Authorization` header is invalid. */
+/** Creates the response. `holderOf` must fail if the credential in the `Authorization` header is invalid. */
 export const make = (
   holderOf: (authorization: string | undefined) => Effect.Effect<unknown, unknown>,
   { live }: OperatorWatchContract

@@ -1,12 +1,12 @@
 /**
- * Management keys: credentials with scopes and an expiry, for programs on the operator's routes.
+ * Management keys: credentials with scopes and an expiry, for programs that call the operator's routes.
  *
  * Where the specification is silent:
  * - A management key consists of `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once and stored as a keyed hash.
  * - `read` opens every GET on the operator's routes. Any other scope opens the writes and GETs in its area, and `operate` opens all remaining writes.
  *   No key opens the routes for management keys and operators' sessions, which require an operator's own session.
- * - A key without the required scope gets 403 `insufficient_scope`, which names the scope.
- * - In the audit log, the operator is given as the key's name and first characters, and `via` is `token`.
+ * - A request with a key that lacks the required scope fails with 403 `insufficient_scope`. The error states the scope.
+ * - In the audit log, the operator is the key's name and first characters, and `via` is `token`.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -36,21 +36,21 @@ export interface NewManagementKey extends Schema.Schema.Type<typeof NewManagemen
 const fields = {
   id: Schema.String,
   name: Schema.String,
-  /** The first characters of the key, for recognizing it. */
+  /** The first characters of the key, so that people can recognize it. */
   key_prefix: Schema.String,
   scopes: Schema.Array(Scope),
   created_by: Schema.String,
   created_at: Moment,
-  /** When the key expires. */
+  /** The time at which the key expires. */
   expires_at: Moment,
-  /** When the key was last used, to the minute. */
+  /** The time of the key's last use, to the minute. */
   last_used_at: Schema.NullOr(Moment)
 } as const
 
 export const ManagementKey = Schema.Struct(fields).annotations({ identifier: "ManagementKey" })
 export interface ManagementKey extends Schema.Schema.Type<typeof ManagementKey> {}
 
-/** Only the response to its creation contains the key. */
+/** A new management key. No other response contains the key itself. */
 export const CreatedManagementKey = Schema.Struct({ ...fields, management_key: Schema.String }).annotations({
   identifier: "CreatedManagementKey"
 })
@@ -74,7 +74,7 @@ const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
 ]
 
 /**
- * Returns the scopes that open a route. Any one of them is enough, and a refusal names the first. Returns `undefined` if no management key opens the
+ * Returns the scopes that open a route. Any one of them is enough, and a refusal states the first. Returns `undefined` if no management key opens the
  * route. `path` is the contract's path, with parameter names.
  */
 export const scopesOf = (method: string, path: string): ReadonlyArray<Scope> | undefined => {

@@ -39,7 +39,7 @@ export interface ManagementKeysContract {
 /** The maximum lifetime of a new key. */
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
-/** Another use within this time, in milliseconds, is not written. */
+/** The time within which a further use of a key is not recorded, in milliseconds. */
 const usedEvery = 60_000
 
 export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKeys")<
@@ -50,7 +50,7 @@ export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKey
 }
 
 interface Row extends Omit<ManagementKey, "scopes"> {
-  /** Scopes separated by spaces. */
+  /** The key's scopes, separated by spaces. */
   readonly scopes: string
 }
 
@@ -78,7 +78,7 @@ const creating = ({ prefix, secret, sql, writer }: Parts): ManagementKeysContrac
   Effect.fn("ManagementKeys.create")(function* (by, { expires_at, name, scopes }) {
     const now = yield* Clock.currentTimeMillis
     if (expires_at <= now || expires_at > now + lifetimeMax)
-      return yield* InvalidRequest.of("expires_at", "must be in the future, at most two years from now")
+      return yield* InvalidRequest.of("expires_at", "must be in the future and at most two years from now")
     const management_key = `${prefix}${randomBytes(32).toString("hex")}`
     const row: Row = {
       id: Ids.at("opk", now),
@@ -120,7 +120,7 @@ const ending = ({ sql, writer }: Parts): ManagementKeysContract["end"] =>
     )
   })
 
-/** Looks the keyed hash up in an index, so that comparing it reveals nothing about the key. */
+/** Looks up the keyed hash in an index, so that the comparison's timing reveals nothing about the key. */
 const holding = (
   { secret, sql, writer }: Parts,
   isOne: (text: string) => boolean
@@ -135,7 +135,7 @@ const holding = (
     if (row === undefined) return undefined
     if (row.last_used_at === null || row.last_used_at <= now - usedEvery) {
       const used = statement(sql`UPDATE tollgate_operator_keys SET last_used_at = ${now} WHERE id = ${row.id}`)
-      // A read succeeds even if the books cannot be written.
+      // Ignores a failed write, so that requests which only read succeed while the books cannot be written.
       yield* Effect.ignore(Statements.write(writer, used))
     }
     const { scopes } = keyIn(row)
@@ -150,7 +150,7 @@ const holding = (
     return { operator, scopes }
   })
 
-/** Under a new secret, management keys issued under the old one are invalid. */
+/** The ending of management keys: keys issued under the old secret become invalid. */
 export const managementKeysEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_keys WHERE ended_at IS NULL AND expires_at > ${now}`,

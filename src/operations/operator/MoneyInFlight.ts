@@ -1,4 +1,4 @@
-/** Shows money in flight: reservations and escrow by age, open reservations, and amounts that refunds could not take back. */
+/** Returns money in flight: reservations and escrow by age, open reservations, and amounts that refunds could not take back. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { GateContract } from "../../books/gate/Gate.ts"

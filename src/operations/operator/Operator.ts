@@ -1,7 +1,7 @@
-/** The operator who acts: their name and how they signed in. */
+/** The acting operator: their name and how they signed in. */
 import { Schema } from "effect"
 
-/** `console` is a browser session, `token` a token for scripts, and `command` the command line on the server. */
+/** `console` means a browser session, `token` a token for scripts, and `command` the command line on the server. */
 export const Via = Schema.Literal("console", "token", "command")
 export type Via = typeof Via.Type
 
@@ -14,9 +14,9 @@ export interface Operator {
 export interface SignedInOperator extends Operator {
   readonly session_id: string
   readonly signed_in_at: number
-  /** When the session expires. */
+  /** The time at which the session expires. */
   readonly expires_at: number
-  /** A management key's scopes. Absent for a session, which may do everything. */
+  /** A management key's scopes. Absent for a session, because a session may do everything. */
   readonly scopes?: ReadonlyArray<string> | undefined
 }
 

@@ -10,7 +10,7 @@ export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", 
   details: {}
 }) {}
 
-/** The reference was already booked for another tenant or amount. */
+/** The reference was already used for another tenant or amount. */
 export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
   status: 409,
   error: "this reference was already used for another amount or tenant",
@@ -31,7 +31,7 @@ export class TenantClosed extends Problem<TenantClosed>()("TenantClosed", {
   code: "tenant_closed"
 }) {}
 
-/** The configuration is missing or invalid. The service runs on unchanged. */
+/** The configuration is missing or invalid. The service continues to run unchanged. */
 export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
   status: 422,
   error: "the configuration was refused; nothing has changed",
@@ -41,6 +41,6 @@ export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
 /** Only one verification or check may run at a time. */
 export class AlreadyRunning extends Problem<AlreadyRunning>()("AlreadyRunning", {
   status: 409,
-  error: "one is already running; read its progress",
+  error: "a check is already running; wait for its result",
   code: "already_running"
 }) {}

@@ -4,7 +4,7 @@ import { ReloadRefused } from "./Problems.ts"
 
 export const Reloaded = Schema.Struct({
   changed: Schema.Array(Schema.String).annotations({
-    description: "The top-level entries of the configuration that changed; empty if none did"
+    description: "The changed top-level entries of the configuration; empty if nothing changed"
   })
 }).annotations({ identifier: "Reloaded" })
 export interface Reloaded extends Schema.Schema.Type<typeof Reloaded> {}
@@ -16,7 +16,7 @@ const withoutFile: Effect.Effect<Reloaded, ReloadRefused> = Effect.suspend(
     })
 )
 
-/** Rereads the configuration and replaces the services. If the configuration is invalid, fails without changing anything. */
+/** Rereads the configuration and replaces the services. If the configuration is invalid, the effect fails and changes nothing. */
 export class Reload extends Context.Reference<Reload>()("tollgate/operator/Reload", {
   defaultValue: () => withoutFile
 }) {}

@@ -1,4 +1,4 @@
-/** Searches tenants, people, keys, calls, transfers and payments. An id finds its row; any other text is matched as a prefix. */
+/** Searches tenants, people, keys, calls, transfers and payments. An id finds its row; any other text matches as a prefix. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -29,7 +29,7 @@ const nothing: Lines = { tenants: [], people: [], keys: [], calls: [], transfers
 /** Returns the prefix of an id, or `undefined` if the text is not an id. */
 const prefixOf = (text: string): string | undefined => /^([a-z]{3,4})_[0-9a-z]{22}$/.exec(text)?.[1]
 
-/** Returns at most `limit` of each kind. */
+/** Returns at most `limit` results of each kind. */
 export const search = (parts: SearchParts) =>
   Effect.fn("OperatorDirectory.search")(function* (asked: string, limit: number): Effect.fn.Return<Found> {
     const text = asked.trim()
@@ -44,13 +44,13 @@ export const search = (parts: SearchParts) =>
     return { ...lines, tenant_names: Object.fromEntries(names) }
   })
 
-/** Lists the tenants that the lines found name only by id. */
+/** Returns the tenants that the found lines mention only by id. */
 const tenantsIn = ({ calls, keys, payments, transfers }: Lines): ReadonlyArray<string> => [
   ...[...keys, ...calls, ...payments].map(({ tenant_id }) => tenant_id),
   ...transfers.map(({ sender_tenant_id }) => sender_tenant_id)
 ]
 
-/** Finds a row by its id. Returns `undefined` if the text lacks the prefix of an id that is searched. */
+/** Finds a row by its id. Returns `undefined` if the text does not start with a known prefix of ids. */
 const findById = Effect.fnUntraced(function* (
   parts: SearchParts,
   text: string

@@ -5,7 +5,7 @@ import { RateLimited } from "../../http/contract/Problems.ts"
 import { InsufficientScope, InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 
-/** Checks the operator's token before anything else in the request is read. */
+/** The middleware that checks the operator's token before the rest of the request is read. */
 export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollgate/operator/OperatorToken", {
   provides: CurrentOperator,
   failure: Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope, RateLimited),
@@ -14,8 +14,8 @@ export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollg
       HttpApiSecurity.annotate(
         OpenApi.Description,
         "`Authorization: Bearer …` with a token from an operator's session (`POST /console/operator/session`, or `tollgate operator --token`). " +
-          "It is not a user's token, and a user's token is refused here. A program uses a management key (`POST /v1/operator/management-keys`, or " +
-          "`tollgate operator keys create`), which has scopes and an expiry."
+          "These routes refuse a user's token. A program uses a management key (`POST /v1/operator/management-keys`, or " +
+          "`tollgate operator keys create`), with scopes and an expiry."
       )
     )
   }

@@ -1,8 +1,8 @@
-/** Schemas for the operator's sessions: one-time links, browser sessions, and tokens for scripts. */
+/** Schemas for the operator's sessions: single-use links, browser sessions, and tokens for scripts. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 
-/** The page's request: the code after the `#` of its link, or an empty body if its cookie is enough. */
+/** The console's request: the code after the `#` of its link, or an empty body if the cookie identifies the session. */
 export const SessionRequest = Schema.Struct({
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
 }).annotations({ identifier: "OperatorSessionRequest" })
@@ -26,7 +26,7 @@ export interface Me extends Schema.Schema.Type<typeof Me> {}
 export const Session = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
-  /** `link` means that the code has not been used yet. */
+  /** The kind of session. `link` is a code that has not been used yet. */
   kind: Schema.Literal("link", "browser", "token"),
   created_at: Moment,
   signed_in_at: Schema.NullOr(Moment),

@@ -40,7 +40,7 @@ export const OperatorSessionHttp = HttpApiBuilder.group(
       const text = yield* Effect.orDie(request.text)
       const { code } = yield* read(Buffer.from(text))
       const held = request.cookies[cookie.name]
-      // Answered with 204 rather than an error, because browsers log every error and a first visit has no session yet.
+      // Responds with 204 instead of an error, because browsers log every error and a first visit has no session yet.
       if (code === undefined && (held === undefined || held === ""))
         return HttpServerResponse.empty({ status: 204, headers: noStore })
       const entered = code === undefined ? undefined : yield* sessions.enter(code)

@@ -8,7 +8,7 @@ import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
 
-/** `busy` means status 429, `key` means 401 or 403. */
+/** The kind of a failure. `busy` means status 429, `key` means 401 or 403. */
 const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
@@ -16,7 +16,7 @@ export const UpstreamHealth = Schema.Struct({
   /** The protocols that the upstream speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
-  /** When the cooldown ends. Until then, this upstream is tried last. */
+  /** The end of the cooldown. Until then, this upstream is tried last. */
   cooling_until: Schema.NullOr(Moment),
   /** Requests in the last 15 minutes, by outcome. */
   requests: Schema.Struct({
@@ -31,18 +31,18 @@ export const UpstreamHealth = Schema.Struct({
   last_failure: Schema.NullOr(FailureName),
   /** The last five failures, newest first. */
   last_failures: Schema.Array(Schema.Struct({ at: Moment, kind: FailureName })),
-  /** The time until the response's headers arrived. Quantiles are accurate to 25 %. */
+  /** The time from the request to the response's headers. The quantiles are accurate to 25 %. */
   latency_ms: Schema.NullOr(Schema.Struct({ p50: Schema.Number, p95: Schema.Number })),
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
-/** The upstream to which a call was routed, and why. */
+/** The upstream that a call was routed to, with the reason. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
-  /** The model that the request named. */
+  /** The requested model. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
-  /** Why this upstream was tried first. */
+  /** The reason for trying this upstream first. */
   reason: Schema.Literal(...reasons),
   /** The attempts, oldest first. A fallback's model differs from the requested one. */
   attempts: Schema.Array(
@@ -51,10 +51,10 @@ const RoutingDecision = Schema.Struct({
 }).annotations({ identifier: "OperatorRoutingDecision" })
 
 export const UpstreamList = Schema.Struct({
-  /** The node that reports these exchanges. Null on SQLite. */
+  /** The node that reports these exchanges; null on SQLite. */
   node: Schema.NullOr(Schema.String),
   upstreams: Schema.Array(UpstreamHealth),
-  /** Each model with its upstreams in failover order. `serving` is the first one that is not failing. */
+  /** The models, each with its upstreams in failover order. `serving` is the first upstream that is not failing. */
   models: Schema.Array(
     Schema.Struct({
       model: Schema.String,
@@ -67,11 +67,11 @@ export const UpstreamList = Schema.Struct({
 }).annotations({ identifier: "OperatorUpstreams" })
 export interface UpstreamList extends Schema.Schema.Type<typeof UpstreamList> {}
 
-/** A query parameter that contains a UTC day. */
+/** Creates a query parameter that contains a UTC day. */
 export const dayQuery = (description: string) =>
   Schema.String.pipe(
     Schema.filter((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && parse(text) !== undefined, {
-      message: () => "must be a date like 2026-03-01",
+      message: () => "must be a date such as 2026-03-01",
       jsonSchema: { type: "string", format: "date", description }
     })
   ).annotations({ description })
@@ -79,7 +79,7 @@ export const dayQuery = (description: string) =>
 export const Costs = Schema.Struct({
   from: Day,
   to: Day,
-  /** Sums by day, provider and model. */
+  /** The sums by day, provider and model. */
   rows: Schema.Array(
     Schema.Struct({
       day: Day,
@@ -93,17 +93,17 @@ export const Costs = Schema.Struct({
       charged: Usd,
       /** Costs that the balances could not cover. */
       uncollected: Usd,
-      /** The vendor's price, computed from the model's configured `cost`. Null if none is configured. */
+      /** The vendor's price, computed from the model's configured `cost`; null if none is configured. */
       vendor_cost: Schema.NullOr(Usd)
     })
   ),
-  /** Whether rows were omitted. */
+  /** Whether the response omits rows. */
   truncated: Schema.Boolean
 }).annotations({ identifier: "OperatorCosts" })
 export interface Costs extends Schema.Schema.Type<typeof Costs> {}
 
 export const Drift = Schema.Struct({
-  /** The columns that were used. */
+  /** The names of the columns that were read. */
   columns: Schema.Struct({
     day: Schema.String,
     model: Schema.String,
@@ -123,12 +123,12 @@ export const Drift = Schema.Struct({
       difference: Usd,
       /** The number of our calls. */
       requests: Schema.Int,
-      /** The sum of the invoice's quantities. Null if it contains none. */
+      /** The sum of the invoice's quantities; null if it contains none. */
       quantity: Schema.NullOr(Schema.String)
     })
   ),
   totals: Schema.Struct({ theirs: Usd, ours: Usd, difference: Usd }),
-  /** The first 100 lines that could not be read, and why. */
+  /** The first 100 unreadable lines, with reasons. */
   bad_lines: Schema.Array(Schema.Struct({ line: Schema.Int, why: Schema.String })),
   bad_lines_total: Schema.Int,
   truncated: Schema.Boolean

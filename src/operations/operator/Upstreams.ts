@@ -1,9 +1,9 @@
 /**
- * Shows the operator the upstreams' health as seen by this node, usage over all tenants, and how a vendor's invoice compares with our charges.
+ * Provides the upstreams' health as this node observes it, usage over all tenants, and the comparison of a vendor's invoice with our charges.
  *
  * Where the specification is silent:
  * - An invoice line is compared with the charges on its UTC day for the models that the vendor serves under the line's name. The configuration maps
- *   names; an unmapped name is assumed to be ours. Charges without a line form a separate row, with 0 as the vendor's amount.
+ *   names; the service treats an unmapped name as its own. Charges without a line form a separate row with 0 as the vendor's amount.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Models } from "../../calls/prompts/Model.ts"
@@ -26,7 +26,7 @@ import type { Costs, Drift, UpstreamList } from "./Upstream.ts"
 
 export interface OperatorUpstreamsContract {
   readonly list: Effect.Effect<UpstreamList>
-  /** Returns charges by day, provider and model. `from` and `to` are both included. The default is the last seven days. */
+  /** Returns charges by day, provider and model. The range includes `from` and `to`. It defaults to the last seven days. */
   readonly costs: (days: {
     readonly from?: string | undefined
     readonly to?: string | undefined
@@ -85,7 +85,7 @@ const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   })
 })
 
-/** Rejects a range that ends before it begins or is too long. */
+/** Rejects a range that is too long or ends before it begins. */
 const within = (first: number, last: number): Effect.Effect<void, InvalidRequest> =>
   last < first
     ? InvalidRequest.of("to", "must not be before from")
@@ -111,7 +111,7 @@ const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | n
   }
 }
 
-/** Returns the vendor's name for a model, or our name if the configuration gives none. */
+/** Returns the vendor's name for a model, or our name if the configuration contains none. */
 const vendorNames = (models: ReadonlyArray<Routed>): ((sum: DailySum) => string) => {
   const names = new Map(
     models.flatMap(({ id, routes }) => routes.map(({ model, upstream }) => [`${upstream}\n${id}`, model] as const))
@@ -148,7 +148,7 @@ const drift = (daily: DailyContract, vendorNameOf: (sum: DailySum) => string): O
       return yield* InvalidRequest.of(
         "",
         why === undefined
-          ? "must be an invoice that contains lines"
+          ? "must contain at least one invoice line"
           : `no line can be read; line ${why.line}: ${why.why}`
       )
     }

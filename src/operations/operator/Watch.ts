@@ -1,6 +1,6 @@
 /**
- * Figures for the operator: money in flight by age, open reservations, debts, loops and jobs, verifications, invariants and live figures. Figures
- * that exist per node (unsettled calls, loops, a running verification) come from the node that responds.
+ * Figures for the operator: money in flight by age, open reservations, debts, loops and jobs, verifications, invariants and live figures. The
+ * responding node reports its own unsettled calls, loops and running verification.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -37,7 +37,7 @@ import type { AlreadyRunning } from "./Problems.ts"
 
 export interface OperatorWatchContract {
   readonly flight: Effect.Effect<MoneyInFlight>
-  /** Open reservations, oldest first. */
+  /** Lists open reservations, oldest first. */
   readonly reservations: (asked: {
     readonly limit: number
     readonly after?: string | undefined
@@ -49,12 +49,12 @@ export interface OperatorWatchContract {
   readonly verify: (by: Operator, whole: boolean) => Effect.Effect<Verifications, AlreadyRunning | BooksUnavailable>
   /** Checks the quick invariants now. Only one check at a time runs on this node. */
   readonly invariants: (by: Operator) => Effect.Effect<InvariantChecks, AlreadyRunning | BooksUnavailable>
-  /** Concurrent readers share figures that are up to a second old. */
+  /** Returns live figures. Concurrent readers share figures that are up to a second old. */
   readonly live: Effect.Effect<LiveFigures>
 }
 
 export class OperatorWatch extends Context.Tag("tollgate/operator/Watch")<OperatorWatch, OperatorWatchContract>() {
-  /** `load` loads the invariant checks on first use. */
+  /** Creates the layer. `load` loads the invariant checks on first use. */
   static readonly layer = (load: LoadChecks) => Layer.effect(OperatorWatch, make(load))
 }
 

@@ -8,8 +8,8 @@ import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
 /**
- * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded` means that calls are served but users cannot sign in with
- * the identity providers listed.
+ * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded` means that the service serves calls, but users cannot sign
+ * in with the listed identity providers.
  */
 const Ready = Schema.Struct({
   status: Schema.Literal("ok", "degraded"),
@@ -18,12 +18,16 @@ const Ready = Schema.Struct({
 })
 
 export class OpsApi extends HttpApiGroup.make("ops")
-  .add(HttpApiEndpoint.get("health", "/healthz").addSuccess(Status).annotate(OpenApi.Summary, "The process is alive"))
+  .add(
+    HttpApiEndpoint.get("health", "/healthz")
+      .addSuccess(Status)
+      .annotate(OpenApi.Summary, "Check that the process is alive")
+  )
   .add(
     HttpApiEndpoint.get("ready", "/readyz")
       .addSuccess(Ready)
       .addError(NotReady)
-      .annotate(OpenApi.Summary, "The service can read and durably write, and its loops are running")
+      .annotate(OpenApi.Summary, "Check that the service can read and durably write, and that its loops are running")
   )
   .add(
     HttpApiEndpoint.get("metrics", "/metrics")
@@ -33,6 +37,6 @@ export class OpsApi extends HttpApiGroup.make("ops")
       .addError(RateLimited)
       .annotate(
         OpenApi.Summary,
-        "Metrics in the Prometheus text format; requires the configured bearer token, if there is one"
+        "Get metrics in the Prometheus text format; requires the configured bearer token, if there is one"
       )
   ) {}

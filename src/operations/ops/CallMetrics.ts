@@ -1,6 +1,6 @@
 /**
- * Metrics for settled calls by model and provider: how many there were, their tokens, cost and time. Observing a call takes two map lookups and a few
- * additions. Labeled values are created only when `/metrics` is read. Amounts are summed exactly, in nano-USD.
+ * Metrics for settled calls by model and provider: their number, tokens, cost and time. Observing a call takes two map lookups and a few additions. A
+ * request to `/metrics` creates the labeled values. The sums of amounts are exact, in nano-USD.
  */
 import type { Counter, Registry } from "prom-client"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
@@ -8,7 +8,7 @@ import type { CallOutcome } from "../../books/ledger/rules/Transaction.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** The maximum number of pairs of model and provider with labels of their own. All others count as `other`. */
+/** The maximum number of pairs of model and provider with labels of their own. All others are counted as `other`. */
 export const pairsMax = 500
 const other = "other"
 
@@ -17,7 +17,7 @@ const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
 
 /** The durations of a provider's calls. */
 class Times {
-  /** Calls by the smallest bound that they do not exceed. The last count is for calls above every bound. */
+  /** Calls by the smallest bound that they do not exceed. The last count covers calls above every bound. */
   readonly counts: Array<number> = Array.from({ length: bounds.length + 1 }, () => 0)
   seconds = 0
 
@@ -131,7 +131,7 @@ const histogramOf = (name: string, provider: string, { counts, seconds }: Times)
   ]
 }
 
-/** A metric whose values are created when it is read. The registry uses only a metric's `name` and `get`. */
+/** Creates a metric that computes its values when it is read. The registry uses only a metric's `name` and `get`. */
 const readMetric = (
   registry: Registry,
   name: string,

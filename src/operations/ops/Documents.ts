@@ -1,6 +1,6 @@
-/** Builds `/openapi.json` and `/docs`. Loaded on the first request for either. */
+/** Builds `/openapi.json` and `/docs`. The first request for either document loads this module. */
 import { HttpApi, HttpApiBuilder, OpenApi } from "@effect/platform"
-// Imported by its own path, because the package's index would make the bundle add it to the code that every process loads.
+// Imported by its own path. Through the package's index, the bundle would add this module to the code that every process loads.
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import { Context, Effect, Layer } from "effect"
 import { described } from "../../http/contract/Documented.ts"
@@ -42,7 +42,7 @@ const steered =
     }
     const tag = {
       name: leverTag,
-      description: `Levers that control this sandbox, at an address of their own. ${info.control} lists them`
+      description: `Levers that control this sandbox, at a separate address. ${info.control} lists them`
     }
     return { ...document, paths: { ...document.paths, ...paths }, tags: [tag, ...document.tags] }
   }

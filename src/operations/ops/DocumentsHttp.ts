@@ -1,6 +1,6 @@
 /**
- * Serves `/openapi.json`, `/docs` and the guides. Each one is built on first request, because building them takes longer than startup and the
- * reference page alone is two megabytes.
+ * Serves `/openapi.json`, `/docs` and the guides. Builds each document on first request, because building takes longer than startup, and the
+ * reference page alone has a size of two megabytes.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -12,13 +12,13 @@ import { CurrentSandbox } from "../../kernel/SandboxInfo.ts"
 /** Renders the guides. `docs` is the path of the reference, for links. */
 export interface GuidePages {
   readonly listPage: (docs: string) => string
-  /** Returns `undefined` if no guide has this name. */
+  /** Renders a guide. Returns `undefined` if no guide has this name. */
   readonly guidePage: (name: string, docs: string) => string | undefined
   /** Adds links to the guides to the reference page. */
   readonly withNavigation: (html: string, docs: string) => string
 }
 
-/** The routes that serve a contract's documents. `prefix` is the path at which the service is mounted. */
+/** Returns the routes that serve a contract's documents. `prefix` is the path at which the service is mounted. */
 export const documents = (
   api: HttpApi.HttpApi.AnyWithProps,
   prefix: "" | `/${string}`,
@@ -30,7 +30,7 @@ export const documents = (
       const sandbox = yield* CurrentSandbox
       const base = pathTo(prefix, public_url)
       const docs = `${base === "/" ? "" : base}/docs`
-      // Building is uninterruptible, because the interruption caused by a client that disconnects must not be cached.
+      // Builds uninterruptibly, because a disconnecting client must not leave its interruption in the cache.
       const once = <A>(load: () => Promise<A>) =>
         Effect.map(Effect.cached(Effect.promise(load)), (loaded) => Effect.uninterruptible(loaded))
       const pages = yield* once(loadGuides)

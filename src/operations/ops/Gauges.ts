@@ -4,19 +4,19 @@ import type { Nano } from "../../kernel/Money.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 
 export interface Gauges {
-  /** USD that open calls have reserved, and USD held in escrow for pending transfers. */
+  /** The USD reserved by open calls, and the USD held in escrow for pending transfers. */
   readonly reserved_usd: number
   readonly escrowed_usd: number
-  /** The age of the oldest open call. */
+  /** The age of the oldest open call, in seconds. */
   readonly oldest_unsettled_seconds: number
   readonly open_calls: number
-  /** Time since the last verification without findings. Infinite if there was none. */
+  /** Seconds since the last verification without findings; infinite if there was none. */
   readonly seconds_since_verified: number
   /** The number of findings in the last verification. */
   readonly findings: number
 }
 
-/** The last day for which a vendor's bill was compared. */
+/** The result for the newest day on which a vendor's bill was compared. */
 export interface BillDrift {
   readonly vendor: string
   readonly drift: Nano
@@ -24,7 +24,7 @@ export interface BillDrift {
   readonly coverage: number
 }
 
-/** Reads the last day compared for each vendor's bill, for the metrics. There is none by default. */
+/** The reader of each vendor's newest compared day, for the metrics. The default returns none. */
 export class BillDrifts extends Context.Reference<BillDrifts>()("tollgate/ops/BillDrifts", {
   defaultValue: (): Effect.Effect<ReadonlyArray<BillDrift>> => Effect.succeed([])
 }) {}

@@ -48,7 +48,7 @@ export const OpsHttp = HttpApiBuilder.group(
       )
       .handle("metrics", ({ request }) =>
         access.check(request.headers["authorization"]).pipe(
-          // Limits how often an address may try a token.
+          // Limits the rate of token attempts per address.
           Effect.catchTag("InvalidToken", (problem) => Effect.zipRight(limits.take("metrics", request), problem)),
           Effect.andThen(gauges),
           Effect.andThen(work),

@@ -10,13 +10,13 @@ export interface LoopFigures {
   readonly seconds_since_good: number
   /** The number of failed iterations since startup. */
   readonly failures: number
-  /** Why the loop is unhealthy. `undefined` if it is healthy. */
+  /** The reason that the loop is unhealthy; `undefined` if it is healthy. */
   readonly trouble: string | undefined
   /** Whether an iteration is in progress. */
   readonly running: boolean
-  /** Seconds since the last iteration ended. `undefined` before the first. */
+  /** Seconds since the last iteration ended; `undefined` before the first iteration. */
   readonly seconds_since_turn: number | undefined
-  /** Seconds until the next iteration. `undefined` if the loop is waiting to be woken. */
+  /** Seconds until the next iteration; `undefined` if the loop is waiting to be woken. */
   readonly seconds_until_turn: number | undefined
 }
 
@@ -28,32 +28,32 @@ export interface LoopsContract {
 export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContract>() {
   /** Observes every loop in the layers that receive it. */
   static readonly layer = Layer.suspend(() => {
-    // Process time, because advancing a sandbox's clock must not make a loop late.
+    // Uses the process's time, because an advanced sandbox clock must not make a loop late.
     const loops = make(() => performance.now())
     return Layer.merge(Layer.succeed(Loops, loops), Layer.succeed(LoopObserver, loops.observe))
   })
 }
 
-/** The longest that an iteration may take, and the latest that it may begin, in milliseconds. */
+/** The maximum duration and the maximum delay of an iteration, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
-/** After how many failures in a row a loop counts as failing. */
+/** The number of failures in a row after which a loop counts as failing. */
 const failuresMax = 3
 
 interface State {
-  /** When the current iteration began. */
+  /** The start of the current iteration. */
   began: number | undefined
-  /** When the next iteration begins. `undefined` if the loop is waiting to be woken. */
+  /** The start of the next iteration; `undefined` if the loop is waiting to be woken. */
   due: number | undefined
   stopped: boolean
-  /** When the last iteration ended. */
+  /** The end of the last iteration. */
   over: number | undefined
   good: number
   failures: number
   failedInARow: number
 }
 
-/** `now` counts milliseconds from any origin. */
+/** Creates the observer. `now` returns milliseconds since any fixed point in time. */
 export const make = (now: () => number): LoopsContract => {
   const states = new Map<string, State>()
 

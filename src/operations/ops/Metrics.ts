@@ -1,4 +1,4 @@
-/** Prometheus metrics for requests by route, exchanges with upstreams, settled calls, the state of the books and loops, and the process. */
+/** Prometheus metrics for requests by route, exchanges with upstreams, settled calls, the books, the loops and the process. */
 import { Context, Layer } from "effect"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
 import { callMetrics } from "./CallMetrics.ts"
@@ -15,7 +15,7 @@ export interface MetricsContract {
   readonly setGauges: (gauges: Gauges) => void
   /** Sets the figures for work in progress. `/metrics` calls it just before it responds. */
   readonly setWork: (work: Work) => void
-  /** Sets the gauges for vendors' bills, from the newest day compared for each. */
+  /** Sets the gauges for vendors' bills, from the newest compared day of each vendor. */
   readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
   /** Returns the metrics in the Prometheus text format. `content_type` is their content type. */
   readonly text: () => Promise<string>
@@ -25,9 +25,9 @@ export interface MetricsContract {
 export interface Work {
   readonly unsettled: number
   readonly loops: ReadonlyArray<LoopFigures>
-  /** `undefined` on SQLite, which has no other nodes. */
+  /** The node's figures; `undefined` on SQLite, because there are no other nodes. */
   readonly node: NodeFigures | undefined
-  /** `undefined` on SQLite, where migrations build the indexes. */
+  /** The number of indexes that are not yet built; `undefined` on SQLite, where migrations build them. */
   readonly missing_indexes: number | undefined
 }
 
@@ -36,8 +36,8 @@ export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Metric
 }
 
 /**
- * Counts by two labels, and adds the counts to Prometheus' counter when it is read. That counter builds a label string for every count, which took 1
- * % of a call's time.
+ * Counts by two labels, and adds the counts to Prometheus' counter when the metrics are read. The counter itself builds a label string for every
+ * count, and this took 1 % of a call's time.
  */
 class LabelCounts<Label extends string | number> {
   private readonly counts = new Map<string, Map<Label, number>>()
@@ -73,7 +73,7 @@ const make = (): MetricsContract => {
 const gaugesIn = (registry: Registry) => (name: string, help: string) =>
   new Gauge({ name, help, registers: [registry] })
 
-/** Counts requests and upstream exchanges. This runs on every request, so each count is one map entry. */
+/** Counts requests and upstream exchanges. Each count is one map entry, because this code runs on every request. */
 const requestMetrics = (registry: Registry): Pick<MetricsContract, "observe" | "observeUpstream"> => {
   const requests = new LabelCounts<number>()
   const exchanges = new LabelCounts<string>()
@@ -146,7 +146,7 @@ const workMetrics = (registry: Registry): MetricsContract["setWork"] => {
     setLoops(work.loops)
     if (work.node !== undefined) setNode(work.node)
     if (work.missing_indexes !== undefined) {
-      missing ??= gauge("tollgate_missing_indexes", "Indexes not built yet; pages that use them are slow")
+      missing ??= gauge("tollgate_missing_indexes", "Indexes that are not yet built; pages that use them are slow")
       missing.set(work.missing_indexes)
     }
     unsettled.set(work.unsettled)
@@ -158,12 +158,12 @@ const driftMetrics = (registry: Registry): MetricsContract["setDrifts"] => {
     new Gauge({ name, help, labelNames: ["vendor"] as const, registers: [registry] })
   const drift = gauge(
     "tollgate_reconciliation_drift_usd",
-    "The vendor's bill less the expected cost, on the newest compared day"
+    "The vendor's bill minus the expected cost, for the newest compared day"
   )
-  const billed = gauge("tollgate_reconciliation_billed_usd", "The vendor's bill of the newest compared day")
+  const billed = gauge("tollgate_reconciliation_billed_usd", "The vendor's bill for the newest compared day")
   const coverage = gauge(
     "tollgate_reconciliation_coverage",
-    "The part of the vendor's bill whose calls are known, on the newest compared day"
+    "The part of the vendor's bill with known calls, for the newest compared day"
   )
   return (drifts) => {
     for (const { vendor, ...figures } of drifts) {
@@ -178,12 +178,12 @@ const loopMetrics = (registry: Registry) => {
   const common = { labelNames: ["loop"] as const, registers: [registry] }
   const sinceGood = new Gauge({
     name: "tollgate_loop_seconds_since_success",
-    help: "Time since a turn of the loop last succeeded",
+    help: "Time since the loop's last successful iteration",
     ...common
   })
   const failures = new Counter({
     name: "tollgate_loop_failures_total",
-    help: "Failed turns of the loop",
+    help: "Failed iterations of the loop",
     ...common
   })
   const troubled = new Gauge({
@@ -208,11 +208,11 @@ const nodeMetrics = (registry: Registry) => {
   const register = () => ({
     info: new Gauge({
       name: "tollgate_node_info",
-      help: "1, with the name of this node",
+      help: "Always 1; the label states the name of this node",
       labelNames: ["node"] as const,
       registers: [registry]
     }),
-    leads: gauge("tollgate_node_leads", "1 if this node leads and does the work that runs once for all nodes"),
+    leads: gauge("tollgate_node_leads", "1 if this node is the leader and runs the loops for all nodes"),
     lease: gauge("tollgate_node_lease_seconds", "Seconds until this node's lease lapses; negative if it has lapsed"),
     lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node last renewed its lease"),
     nodes: gauge("tollgate_nodes", "Nodes that hold a lease")

@@ -4,10 +4,13 @@ import type { NodeContract } from "../../storage/engine/Runs.ts"
 
 export const NodeFigures = Schema.Struct({
   name: Schema.String,
-  /** Whether this node leads, and the leader's name (null if there is none). The leader does the work that runs once for all nodes. */
+  /**
+   * Whether this node is the leader, and the leader's name (null if there is none). The leader runs the loops that must run only once among all
+   * nodes.
+   */
   leads: Schema.Boolean,
   leader: Schema.NullOr(Schema.String),
-  /** Seconds until this node's lease lapses, and since it was renewed. */
+  /** Seconds until this node's lease lapses, and seconds since its renewal. */
   lease_seconds: Schema.Number,
   renewed_seconds_ago: Schema.Number,
   /** The number of nodes that hold a lease. */

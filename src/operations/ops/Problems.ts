@@ -1,4 +1,4 @@
-/** The response from a service that is not ready. */
+/** The response of a service that is not ready. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -7,9 +7,9 @@ export class NotReady extends Problem<NotReady>()("NotReady", {
   error: "the service is not ready",
   code: "not_ready",
   fields: {
-    /** Why the database cannot be read or written. */
+    /** The reason that the database cannot be read or written. */
     database: Schema.optional(Schema.String),
-    /** Why this node must not admit calls. */
+    /** The reason that this node must not admit calls. */
     node: Schema.optional(Schema.String),
     /** The problem of each failing loop. */
     loops: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))

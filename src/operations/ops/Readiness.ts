@@ -13,15 +13,15 @@ import type { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 export interface ReadinessContract {
-  /** Anyone may call this, so it probes at most once a second. Concurrent checks share one result. */
+  /** Checks the service. Probes at most once a second, because anyone may call the route. Concurrent checks share one result. */
   readonly check: Effect.Effect<void, NotReady>
-  /** This node's figures. `undefined` on SQLite. */
+  /** Returns this node's figures; `undefined` on SQLite. */
   readonly node: Effect.Effect<NodeFigures | undefined>
 }
 
 /** The timeout of the probe. */
 const probeTimeout = Duration.seconds(2)
-/** How long a result is reused. */
+/** The time for which a result is reused. */
 const resultLifetime = Duration.seconds(1)
 
 export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, ReadinessContract>() {
@@ -43,13 +43,13 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // Forked, because the first caller may disconnect.
+  // Forks the probe, because the first caller may disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
-    Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "it did not respond in time" }),
+    Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "the database did not respond in time" }),
     Effect.as(undefined),
-    Effect.catchTag("BooksUnavailable", () => Effect.succeed("it cannot be written")),
+    Effect.catchTag("BooksUnavailable", () => Effect.succeed("the database cannot be written")),
     Effect.catchAllCause((cause) =>
-      Effect.as(Effect.logError("the readiness probe of the database failed", cause), "it did not respond")
+      Effect.as(Effect.logError("the readiness probe of the database failed", cause), "the database did not respond")
     ),
     Effect.interruptible,
     Effect.forkDaemon,

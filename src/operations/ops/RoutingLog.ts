@@ -1,4 +1,4 @@
-/** This node's latest routing decisions. They are in memory, so a restart clears them. */
+/** This node's latest routing decisions. The log is in memory, so a restart clears it. */
 import { Context, Layer } from "effect"
 import type { Decision } from "../../upstream/routing/Decision.ts"
 

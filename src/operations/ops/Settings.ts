@@ -2,8 +2,8 @@
  * Controls access to `/metrics`, as configured in `metrics`.
  *
  * Where the specification is silent:
- * - Without `metrics`, anyone who can reach the port may read `/metrics`. With `token_env`, it requires that bearer token, and rejects others with
- *   the same texts as routes for user tokens.
+ * - Without `metrics`, anyone who can reach the port may read `/metrics`. With `token_env`, `/metrics` requires the bearer token in that variable,
+ *   and rejects other tokens with the texts that routes for user tokens use.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -11,7 +11,7 @@ import { NonEmpty, secretOf } from "../../kernel/Setting.ts"
 import { InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 
 const Entry = Schema.Struct({
-  /** The environment variable that contains the bearer token of the program that reads `/metrics`. */
+  /** The environment variable with the bearer token that readers of `/metrics` must send. */
   token_env: NonEmpty
 })
 
@@ -24,7 +24,7 @@ export class MetricsAccess extends Context.Tag("tollgate/ops/MetricsAccess")<
 
 const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest()
 
-/** Fails if the environment variable for the token is not set. */
+/** Provides the access rule. Fails if the environment variable for the token is not set. */
 export const layer = ({ metrics }: { readonly metrics?: typeof Entry.Type | undefined }) =>
   Layer.effect(
     MetricsAccess,

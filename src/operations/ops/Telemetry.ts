@@ -2,7 +2,7 @@
  * Exports traces over OTLP.
  *
  * Where the specification is silent:
- * - Traces are off unless `telemetry` in the configuration names a collector.
+ * - Tracing is off unless `telemetry` in the configuration defines a collector.
  */
 import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
 import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
@@ -25,7 +25,7 @@ export const fields = {
   telemetry: Schema.optional(Collector)
 }
 
-/** Fails if the environment variable for the header is not set. */
+/** Provides the exporter. Fails if the environment variable for the header is not set. */
 export const layer = ({ telemetry }: { readonly telemetry?: typeof Collector.Type | undefined }) =>
   telemetry === undefined
     ? Layer.empty

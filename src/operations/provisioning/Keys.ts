@@ -52,7 +52,7 @@ const idOf = ({ externals }: Parts, kind: "person" | "tenant", external_id: stri
       : Effect.succeed(found.id)
   )
 
-/** Finds the tenant that a key belongs to, and the member who holds it. */
+/** Finds the tenant that a key belongs to and the member who holds the key. */
 const holderOf = Effect.fnUntraced(function* (parts: Parts, wanted: KeyWanted) {
   const { person_external_id, tenant_external_id } = wanted
   const account = person_external_id === undefined ? undefined : yield* idOf(parts, "person", person_external_id)
@@ -73,7 +73,7 @@ const holderOf = Effect.fnUntraced(function* (parts: Parts, wanted: KeyWanted) {
 
 // ---- creating and changing ----------------------------------------------------------------------------------------------
 
-/** Reads the key with an external id. Returns `undefined` if there is none or it was revoked elsewhere. */
+/** Reads the key with an external id. Returns `undefined` if there is no such key or if it was revoked elsewhere. */
 const keyOf = Effect.fnUntraced(function* ({ applications, externals, tenancy }: Parts, external_id: string) {
   const found = yield* externals.find("key", external_id)
   const line = found === undefined || found.removed_at !== null ? undefined : yield* tenancy.key(found.id)
@@ -150,7 +150,7 @@ const created = Effect.fnUntraced(function* (
   })
   const key = yield* Effect.catchTag(made, "TooManyApplications", (problem) =>
     Effect.flatMap(parts.externals.find("key", external_id), (other) =>
-      // A concurrent request created it.
+      // A concurrent request created the key.
       Effect.fail(other !== undefined && other.id !== found?.id ? new ExternalIdUsed({ external_id }) : problem)
     )
   )
@@ -189,7 +189,7 @@ const revoke = Effect.fnUntraced(function* (
     )
 })
 
-/** Revokes keys, page by page, until no revocable key is left. Returns how many it revoked. */
+/** Revokes keys, page by page, until no revocable key is left. Returns the number of revoked keys. */
 export const revokeAll = (parts: Parts) =>
   Effect.fnUntraced(function* (by: Operator, page: Effect.Effect<ReadonlyArray<Revocable>>) {
     let revoked = 0

@@ -1,4 +1,4 @@
-/** Writes letters to people whom the operator creates or invites. The service's outbox sends them, so a command needs no mail server. */
+/** Composes emails to people whom the operator creates or invites. The service's outbox sends the emails, so a command needs no mail server. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -51,12 +51,12 @@ const letterOf = (
     `Hello ${plainName(name, "there")},`,
     `you have an account at ${service_name}. This link opens your console once, until ${toDay(expires_at)}:`,
     `${public_url}/console/#link=${code}`,
-    `To get started, create an API key under "Keys" and give it to your program, along with the base URL ${public_url}/v1. In "Playground", you can try a model without a program.`,
-    `If the link has been used or has expired, sign in at ${public_url}/console/ with this address, or request another email.`
+    `To get started, create an API key under "Keys" and enter it in your program, along with the base URL ${public_url}/v1. In "Playground", you can try a model without a program.`,
+    `If the link was used or has expired, sign in at ${public_url}/console/ with this address, or request another email.`
   ].join("\n\n")
 })
 
-/** Stores a letter with its console link. Returns `undefined` if a letter with this key already exists. */
+/** Stores an email with its console link. Returns `undefined` if an email with this key already exists. */
 const mailed = Effect.fnUntraced(function* (
   { info, links, outbox, writer }: Dependencies,
   by: Operator,
@@ -73,7 +73,10 @@ const mailed = Effect.fnUntraced(function* (
   return done ? expires_at : undefined
 })
 
-/** The outbox deletes letters after 30 days. This age limit keeps older accounts from getting their first letter a second time. */
+/**
+ * The maximum age of an account that receives the welcome email. The outbox deletes emails after 30 days, so an older account could otherwise receive
+ * its welcome email twice.
+ */
 const newest = 30 * day
 
 const welcoming = (dependencies: Dependencies): LettersContract["welcome"] =>
@@ -92,7 +95,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     const person = yield* People.make(dependencies)
       .create(by, { email, name })
       .pipe(
-        // This request gives no credit and adds no team member, so these errors cannot occur.
+        // The request gives no credit and adds no team member, so these errors cannot occur.
         Effect.catchTags({
           BalanceBeyondBooks: Effect.die,
           ExternalIdNotFound: Effect.die,
@@ -104,7 +107,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     const key = `welcome/${person.id}/${yield* Ids.make("inv")}`
     const recipient = { account_id: person.id, tenant_id: person.home_tenant_id, email, name: person.name }
     const expires_at = yield* mailed(dependencies, by, key, recipient)
-    if (expires_at === undefined) return yield* Effect.dieMessage(`the letter ${key} exists`)
+    if (expires_at === undefined) return yield* Effect.dieMessage(`the email ${key} exists`)
     return { email, tenant_id: null, created: person.created, expires_at } satisfies InviteSent
   })
 
@@ -130,7 +133,7 @@ const toTenant = Effect.fnUntraced(function* (
     invite: { email, role },
     beside: [Audit.entry(by, act, now)]
   }).pipe(
-    // The owner has just left or lost the role.
+    // The owner has just left the tenant or lost the role.
     Effect.catchTags({
       InsufficientRole: () => new NoHolder({ tenant_id }),
       NotAMember: () => new NoHolder({ tenant_id })

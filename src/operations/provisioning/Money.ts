@@ -1,4 +1,4 @@
-/** Gives credit and allowances to people and tenants that are provisioned. */
+/** Gives credit and allowances to provisioned people and tenants. */
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -13,7 +13,7 @@ import type { Parts } from "./Provisioning.ts"
 
 const description = "granted by the operator"
 
-/** Gives credit once per external id, in the same transaction that records this. */
+/** Gives credit once per external id. The transaction also records that the id has received credit. */
 export const creditOnce = ({ externals, ledger }: Pick<Parts, "externals" | "ledger">) =>
   Effect.fn("Provisioning.creditOnce")(function* (
     by: Operator,

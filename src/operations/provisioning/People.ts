@@ -28,7 +28,7 @@ export const make = (parts: Parts): PeopleContract => ({
 
 const nameIn = (email: string): string => email.slice(0, email.lastIndexOf("@")).slice(0, 100)
 
-/** Returns the account with an address, and creates it if necessary. The operator vouches for the address. */
+/** Returns the account with an address. Creates it if necessary. The operator vouches for the address. */
 export const welcomed = ({ tenants }: Parts, email: string, name = nameIn(email)) =>
   tenants.welcome({ provider: "email", subject: email, email, email_verified: true, name })
 
@@ -42,7 +42,7 @@ const shownOf = (person: Person, external_id: string | null, created: boolean): 
   status: person.suspended_at === null ? "active" : "suspended"
 })
 
-/** Every external id of a person refers to an account, and accounts are never deleted. */
+/** Reads a person. Every external id of a person refers to an account, and accounts are never deleted. */
 const personOf = ({ tenancy }: Parts, id: string) =>
   Effect.flatMap(tenancy.person(id), (person) =>
     person === undefined ? Effect.dieMessage(`there is no account ${id}`) : Effect.succeed(person)
@@ -51,7 +51,7 @@ const personOf = ({ tenancy }: Parts, id: string) =>
 /** Suspends or activates a person. `undefined` leaves the person unchanged. */
 const setSuspended = ({ sql, tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, person: Person, suspended: boolean | undefined) {
-    // Suspends the person even if the directory already has, because the directory can end its own suspension.
+    // Suspends the person even if the directory has already done so, because the directory can end its own suspension.
     if (suspended === undefined || (!suspended && person.suspended_at === null)) return
     const now = yield* Clock.currentTimeMillis
     const account_id = person.id
@@ -142,7 +142,10 @@ const finding = (parts: Parts): PeopleContract["find"] =>
     return shownOf(yield* personOf(parts, id), external_id, false)
   })
 
-/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
+/**
+ * Removes a person. Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next request
+ * completes it.
+ */
 const removing = (parts: Parts): PeopleContract["remove"] =>
   Effect.fn("Provisioning.people.remove")(function* (by, external_id) {
     const id = yield* openOf(parts, external_id)

@@ -3,18 +3,19 @@
  *
  * Where the specification is silent:
  * - A PUT creates the resource if its external id is new, and otherwise updates the fields that differ. A person's address, a tenant's first owner
- *   and a key's tenant cannot change; a different value gets 409 `external_id_used`.
- * - The operator vouches for a person's address, so a later sign-in with the same verified address gets this account.
+ *   and a key's tenant cannot change; a different value is refused with 409 `external_id_used`.
+ * - The operator vouches for a person's address, so a later sign-in with the same verified address opens this account.
  * - `credit_usd` is given only once per external id, by the first request that contains it, even if the person is removed and created again.
  * - An absent field leaves its value unchanged. A key's limits are the exception: each PUT replaces all of them, so an absent limit is removed.
- * - A key is shown only in the response that creates it, never by a later PUT. To get a new one, delete the key and create it again.
+ * - Only the response that creates a key contains the key itself. To replace a key, delete it and create it again.
  * - DELETE of a person suspends them, ends their sign-ins, revokes their keys and deletes their passkeys. DELETE of a tenant suspends it and revokes
- *   its keys. Credit and records are kept. A later PUT with the same external id activates the person or tenant again.
- * - Giving credit or an allowance also requires the scope `grants`. Inviting to a tenant, or naming `team_external_id`, requires `tenants`.
+ *   its keys. Both keep credit and records. A later PUT with the same external id activates the person or tenant again.
+ * - A request that gives credit or an allowance also requires the scope `grants`. A request that invites to a tenant or contains `team_external_id`
+ *   requires `tenants`.
  * - `team_external_id` makes the person a member of that tenant. It does not lift a suspension there, and no request removes a person from a team.
  * - Each POST creates another tenant. A PUT creates only one per external id.
- * - An invitation without a tenant creates the person and mails a link that opens the console once, within seven days. An invitation to a tenant
- *   comes from its first owner, who is named in the letter and on the team's page. A letter never contains an API key.
+ * - An invitation without a tenant creates the person and sends an email with a link that opens the console once, within seven days. An invitation to
+ *   a tenant is sent in the name of its first owner. The email and the team's page state this name. An email never contains an API key.
  */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"
@@ -29,7 +30,9 @@ import { NewOrganisation } from "../../people/tenants/Organisation.ts"
 import { Line } from "../operator/Act.ts"
 import { PersonStatus, TenantStatus } from "../operator/Found.ts"
 
-export const ExternalId = Line.annotations({ description: "The caller's own id, 1 to 200 characters on one line" })
+export const ExternalId = Line.annotations({
+  description: "The caller's own id; must be 1 to 200 characters on one line"
+})
 
 const credit = {
   credit_usd: Schema.optional(Amount),
@@ -39,10 +42,10 @@ const credit = {
 
 export const PersonWanted = Schema.Struct({
   email: Email,
-  /** Defaults to the part of the address before the `@`. */
+  /** The person's name. Defaults to the part of the address before the `@`. */
   name: Schema.optional(NewOrganisation.fields.name),
   suspended: Schema.optional(Schema.Boolean),
-  /** The external id of a tenant that the person becomes a member of. */
+  /** The external id of the tenant that the person joins. */
   team_external_id: Schema.optional(ExternalId),
   ...credit
 }).annotations({ identifier: "PersonWanted" })
@@ -50,7 +53,7 @@ export interface PersonWanted extends Schema.Schema.Type<typeof PersonWanted> {}
 
 export const TenantWanted = Schema.Struct({
   name: NewOrganisation.fields.name,
-  /** The first owner's address. If no account has it, a person is created. */
+  /** The first owner's address. If no account has this address, the request creates the person. */
   owner_email: Email,
   suspended: Schema.optional(Schema.Boolean),
   ...credit
@@ -61,7 +64,7 @@ const { allowed_models, expires_at, name, spending_limit_period, spending_limit_
 
 export const KeyWanted = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
-  /** An alternative to `tenant_id`. */
+  /** The tenant's external id, as an alternative to `tenant_id`. */
   tenant_external_id: Schema.optional(ExternalId),
   /** The holder of the key. Defaults to the tenant's first owner. Without a tenant, the key belongs to the person's home tenant. */
   person_external_id: Schema.optional(ExternalId),
@@ -86,7 +89,7 @@ export const KeyWanted = Schema.Struct({
 export interface KeyWanted extends Schema.Schema.Type<typeof KeyWanted> {}
 
 const made = {
-  /** Null if the person or tenant has no external id. */
+  /** The external id; null if the person or tenant has none. */
   external_id: Schema.NullOr(Schema.String),
   /** Whether this request created the resource. */
   created: Schema.Boolean
@@ -125,14 +128,14 @@ export const ProvisionedKey = Schema.Struct({
   expires_at: Schema.NullOr(Moment),
   allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
   tags: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.String })),
-  /** The key itself. Present only in the response that creates it. */
+  /** The key itself. Only the response that creates the key contains it. */
   api_key: Schema.optional(Schema.String)
 }).annotations({ identifier: "ProvisionedKey" })
 export interface ProvisionedKey extends Schema.Schema.Type<typeof ProvisionedKey> {}
 
 export const InviteWanted = Schema.Struct({
   email: Email,
-  /** The name that a person gets if this request creates them. */
+  /** The person's name if this request creates the person. */
   name: Schema.optional(NewOrganisation.fields.name),
   /** The tenant to join. Without it, the link opens the console in the person's home tenant. */
   tenant_id: Schema.optional(TenantId),
@@ -148,11 +151,11 @@ export interface InviteWanted extends Schema.Schema.Type<typeof InviteWanted> {}
 
 export const InviteSent = Schema.Struct({
   email: Schema.String,
-  /** Null if the invitation is not to a tenant. */
+  /** The tenant; null if the invitation is not to a tenant. */
   tenant_id: Schema.NullOr(TenantId),
   /** Whether this request created the person. */
   created: Schema.Boolean,
-  /** When the link in the letter expires. */
+  /** The time at which the link in the email expires. */
   expires_at: Moment
 }).annotations({ identifier: "OperatorInviteSent" })
 export interface InviteSent extends Schema.Schema.Type<typeof InviteSent> {}

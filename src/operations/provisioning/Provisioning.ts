@@ -1,4 +1,4 @@
-/** Creates, changes and removes people, tenants and keys for the operator. Every request by external id can safely be repeated. */
+/** Creates, changes and removes people, tenants and keys for the operator. A request by external id is safe to repeat. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
@@ -74,7 +74,7 @@ export interface ProvisioningContract {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
   readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
-    /** Creates a tenant without an external id. Each request creates another one. */
+    /** Creates a tenant without an external id. Each request creates another tenant. */
     readonly create: (
       by: Operator,
       wanted: Omit<TenantWanted, "credit_usd">
@@ -88,9 +88,9 @@ export interface ProvisioningContract {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Key>>
   }
   readonly letters: {
-    /** Stores a person's first letter, once. Returns `false` if it was stored before, the account is old, or the person is suspended. */
+    /** Stores a person's welcome email once. Returns `false` if it was stored before, the account is too old, or the person is suspended. */
     readonly welcome: (by: Operator, person: ProvisionedPerson) => Effect.Effect<boolean, BooksUnavailable>
-    /** Invites an address to the service or to a tenant. Each invitation sends another letter. */
+    /** Invites an address to the service or to a tenant. Each invitation sends another email. */
     readonly invite: (
       by: Operator,
       wanted: InviteWanted

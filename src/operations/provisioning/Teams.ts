@@ -11,7 +11,7 @@ import type { Operator } from "../operator/Operator.ts"
 import { ExternalIdNotFound } from "./Problems.ts"
 import type { Parts } from "./Provisioning.ts"
 
-/** Finds the tenant with an external id. Returns `undefined` if none is given. */
+/** Finds the tenant with an external id. Returns `undefined` if no external id is given. */
 export const named = Effect.fnUntraced(function* ({ externals }: Parts, external_id: string | undefined) {
   if (external_id === undefined) return undefined
   const found = yield* externals.find("tenant", external_id)
@@ -31,7 +31,7 @@ export const join = (parts: Parts) =>
     const joins = yield* Joining.statements(parts, { account: account_id, team: tenant_id, role: "member" }, now)
     const entry = Audit.entry(by, { action: "team.join", tenant_id, account_id }, now)
     const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, entry), belonging.changed(account_id))
-    // A concurrent request may have added them.
+    // A concurrent request may have added the person.
     if (joined || (yield* belongs) !== undefined) return
     const { plan, seats } = yield* tenants.plan(tenant_id)
     const members = (yield* tenants.members(tenant_id)).length

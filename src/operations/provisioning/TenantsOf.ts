@@ -97,7 +97,7 @@ const creating = (parts: Parts): TenantsContract["create"] =>
     const made = parts.founding({ account_id, name }, (tenant_id) => [
       Audit.entry(by, { action: "tenant.create", tenant_id, account_id }, now)
     ])
-    // An earlier check found that the owner may own another tenant, so a conflict means that this has changed.
+    // An earlier check allowed the owner another tenant, so a conflict means that the owner has since reached the limit.
     const { id } = yield* Effect.catchTag(made, "Conflict", () => new TooManyTenants())
     yield* setSuspended(parts)(by, yield* shown(parts, id, null, true), suspended)
     yield* Money.allow(parts)(by, id, allowance)

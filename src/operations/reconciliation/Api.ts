@@ -13,15 +13,15 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
     HttpApiEndpoint.get("reconciliations", "/v1/operator/reconciliations")
       .setUrlParams(
         Schema.Struct({
-          vendor: Schema.optional(Schema.String.annotations({ description: "Only this vendor" })),
-          from: Schema.optional(dayQuery("The first day (UTC); by default the first one that was compared")),
-          to: Schema.optional(dayQuery("The last day (UTC); by default the last one that was compared"))
+          vendor: Schema.optional(Schema.String.annotations({ description: "Return only this vendor" })),
+          from: Schema.optional(dayQuery("The first day (UTC); by default the first compared day")),
+          to: Schema.optional(dayQuery("The last day (UTC); by default the last compared day"))
         })
       )
       .addSuccess(Envelope(Reconciliations))
       .annotate(
         OpenApi.Summary,
-        "Vendors' bills beside the metered calls, by vendor and day, newest first, with the causes of their differences"
+        "List the comparisons of vendors' bills with the metered calls by vendor and day, newest first, with the causes of differences"
       )
   )
   .add(
@@ -29,7 +29,7 @@ export class ReconciliationsApi extends HttpApiGroup.make("reconciliations")
       .setPath(Schema.Struct({ vendor: Schema.String, day: dayQuery("The UTC day") }))
       .addSuccess(Envelope(ReconciliationDetail))
       .addError(ReconciliationNotFound)
-      .annotate(OpenApi.Summary, "A vendor's day with its models and differences, the largest first")
+      .annotate(OpenApi.Summary, "Get a vendor's day with its models and differences, the largest first")
   )
   .addError(InvalidRequest)
   .middleware(OperatorToken) {}

@@ -1,4 +1,4 @@
-/** Joins by the vendor's id for each call, so that each difference names its call. */
+/** Joins calls by the vendor's id, so that each difference identifies its call. */
 import { toDay } from "../../kernel/Moment.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { BilledKind, BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
@@ -38,7 +38,7 @@ const attoOf = ({ kinds }: MeteredCall): bigint =>
 
 const tokensOf = (kinds: MeteredCall["kinds"], kind: BilledKind): number => kinds[kind]?.quantity ?? 0
 
-/** Prices the billed tokens at the metered price of each kind. Also tells whether any kind differs. */
+/** Prices the billed tokens at the metered price of each kind. Also returns whether any kind differs. */
 const atOwnPrices = (own: MeteredCall, { kinds }: BilledCall): { readonly atto: bigint; readonly tokens: number } => {
   let atto = 0n
   let tokens = 0
@@ -79,7 +79,7 @@ const compareCall = (own: MeteredCall, billed: BilledCall): ReadonlyArray<Differ
     const { atto, tokens } = atOwnPrices(own, billed)
     const amount = nanoOf(atto)
     const cause: Cause = tokens === 0 ? "kind" : own.cut > 0 && tokens > 0 ? "cut_stream" : "quantity"
-    // A kind that changed gets the vendor's price.
+    // A changed kind is priced at the vendor's price.
     found.push(line(cause, cause === "kind" ? difference : amount, tokens))
     left -= cause === "kind" ? difference : amount
   }
@@ -89,7 +89,7 @@ const compareCall = (own: MeteredCall, billed: BilledCall): ReadonlyArray<Differ
   return [...found, line(cause, left, null, billed.tier ?? null)]
 }
 
-/** A call on the bill that no record names as its last attempt. */
+/** Returns the difference for a billed call that is no record's last attempt. */
 const unknownCall = (billed: BilledCall, retriedBy: MeteredCall | undefined): Difference => ({
   day: billed.day,
   model: billed.model,
@@ -132,7 +132,7 @@ class Sums {
   }
 }
 
-/** Joins by id. A call that both sides know counts on its metered day. Metered calls outside the window are only looked up. */
+/** Joins by id. A call that both sides know counts on its metered day. Metered calls outside the window serve only for lookup. */
 export const joinCalls = (
   calls: ReadonlyArray<MeteredCall>,
   lines: ReadonlyArray<BilledLine>,

@@ -1,14 +1,14 @@
 /**
- * Joins the metered calls with a vendor's bill and finds the cause of each difference. It is pure: two arrays in, differences out. The differences
- * for a day and model add up exactly to the bill less the expected cost.
+ * Joins the metered calls with a vendor's bill and finds the cause of each difference. The functions are pure: they convert two arrays to
+ * differences. The differences for a day and model add up exactly to the bill minus the expected cost.
  *
  * Where the specification is silent:
  * - A call that the vendor lists is joined by the vendor's id. All other lines are joined by day, model and kind of token.
  * - A different time zone is accepted as a cause only if the metered hours, shifted by whole hours, match the vendor's quantities for every day
  *   exactly.
- * - A difference in quantity is priced at the metered price of its kind. What remains is a difference in price, unless the vendor's last digits
+ * - A difference in quantity is priced at the metered price of its kind. The remainder is a difference in price, unless the vendor's last digits
  *   explain it.
- * - If the bill lists no calls, the vendor's number of requests tells unknown calls from failed ones. Failed calls are considered first, then
+ * - If the bill lists no calls, the vendor's number of requests distinguishes unknown calls from failed ones. Failed calls are considered first, then
  *   retries.
  */
 import { day as dayMillis, hour as hourMillis, toDay } from "../../kernel/Moment.ts"
@@ -35,7 +35,7 @@ interface Own {
 interface Charge {
   quantity: number | null
   amount: Nano | null
-  /** The units of the amounts' last digits. */
+  /** The unit of the amounts' last digit. */
   resolution: Nano
   tier: string | undefined
 }
@@ -114,7 +114,7 @@ const shifts = Array.from({ length: 27 }, (_, i) => i - 12)
   .filter((shift) => shift !== 0)
   .toSorted((a, b) => Math.abs(a) - Math.abs(b))
 
-/** Returns how many hours after midnight UTC the vendor's day begins. Returns 0 if the days agree or no shift explains them. */
+/** Returns the number of hours from midnight UTC to the start of the vendor's day. Returns 0 if the days agree or no shift explains them. */
 const shiftOf = (metered: ReadonlyArray<Metered>, theirs: ByDay<Theirs>, window: BillWindow): number => {
   const isCounted = [...theirs.values()].some(({ kinds }) => [...kinds.values()].some(({ quantity }) => quantity))
   if (!isCounted || agrees(ownDays(metered, window, 0), theirs)) return 0
@@ -150,7 +150,7 @@ class Found {
 
 const promptKinds: ReadonlyArray<BilledKind> = ["input", "cached_input", "cache_write", "cache_write_1h"]
 
-/** Returns billed less expected tokens, by kind. A kind without a quantity is absent. */
+/** Returns the billed minus the expected tokens by kind. Omits a kind without a quantity. */
 const quantitiesOf = (own: Own, theirs: Theirs): ReadonlyMap<BilledKind, number> => {
   const counted = new Map<BilledKind, number>()
   const isCounted = [...theirs.kinds.values()].some(({ quantity }) => quantity !== null)
@@ -165,7 +165,7 @@ const quantitiesOf = (own: Own, theirs: Theirs): ReadonlyMap<BilledKind, number>
   return counted
 }
 
-/** Finds why the tokens for a model and day differ. */
+/** Finds the cause of different token counts for a model and day. */
 const causeOfQuantities = (own: Own, theirs: Theirs, counted: ReadonlyMap<BilledKind, number>): Cause => {
   const prompt = promptKinds.map((kind) => counted.get(kind) ?? 0)
   const output = counted.get("output") ?? 0
@@ -201,7 +201,7 @@ const causeOfRest = (rest: Nano, tolerance: Nano, tier: string | undefined, isCo
   return isCounted ? "price" : "unexplained"
 }
 
-/** Compares a day of a model that both sides know. */
+/** Compares a model's day that both sides know. */
 const compare = (found: Found, own: Own, theirs: Theirs): void => {
   const counted = quantitiesOf(own, theirs)
   const cause = causeOfQuantities(own, theirs, counted)
@@ -243,7 +243,7 @@ const differencesOf = (day: string, model: string, own: Own | undefined, theirs:
   return found
 }
 
-/** Makes the sum exact, because kinds are rounded one by one but the total only once. */
+/** Makes the sum exact. This is necessary because each kind is rounded, but the total is rounded only once. */
 const settleRounding = (found: Found, difference: Nano): void => {
   const left = difference - found.sum
   if (left !== 0n) found.add(magnitude(left) <= 16n ? "rounding" : "unexplained", "all", left, null)
@@ -291,7 +291,7 @@ const grouped = <A>(list: ReadonlyArray<A>, keyOf: (one: A) => string): Readonly
 
 /**
  * Joins the metered hours with the bill for these days. `metered` should include the hours of the adjacent days, to allow for other time zones. If
- * the bill lists calls, they are joined by id.
+ * the bill lists calls, joins them by id.
  */
 export const join = (
   metered: ReadonlyArray<Metered>,
@@ -316,5 +316,5 @@ export const join = (
   }
 }
 
-/** How many hours a reader adds before and after the days, to allow for other time zones. */
+/** The time that a reader must add before and after the days to allow for other time zones, in milliseconds. */
 export const marginMillis = dayMillis

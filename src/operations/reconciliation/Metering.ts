@@ -1,8 +1,9 @@
 /**
- * Computes what the vendor should bill for the metered calls: their tokens by kind, at the upstream's configured cost, or else at the model's price.
+ * Computes what the vendor should bill for the metered calls: their tokens by kind, at the upstream's configured cost or, without one, at the model's
+ * price.
  *
  * Where the specification is silent:
- * - A model that has no price here (a tool, or a model that left the configuration) should cost what was charged.
+ * - The expected cost of a model without a price (a tool, or a model removed from the configuration) is the charge.
  * - Audio and image tokens count as input or output tokens.
  */
 import { hour } from "../../kernel/Moment.ts"
@@ -29,7 +30,7 @@ const kindOf: { readonly [Name in TokenDetail]: BilledKind } = {
   completion_image_tokens: "output"
 }
 
-/** The kinds whose line applies, in order, if a kind has none of its own. */
+/** The kinds whose price line applies, in order, to a kind without its own line. */
 const wider: { readonly [Name in TokenDetail]: ReadonlyArray<Quantity> } = {
   cached_audio_tokens: ["cached_tokens", "prompt_tokens"],
   cached_tokens: ["prompt_tokens"],
@@ -77,7 +78,7 @@ const addTo = (kinds: Kinds, kind: BilledKind, quantity: number, price: bigint):
   kinds[kind] = { quantity: before.quantity + quantity, atto: before.atto + BigInt(quantity) * price }
 }
 
-/** Returns a call's tokens by kind, and what they should cost. */
+/** Returns a call's tokens by kind and their expected cost. */
 const expectedOf = (call: VendorCall, lines: ReadonlyArray<PriceLine>): Kinds => {
   const applying = linesAt(lines, call.prompt_tokens)
   const priceOf = (...names: ReadonlyArray<Quantity>): bigint => {
@@ -106,7 +107,7 @@ const expectedOf = (call: VendorCall, lines: ReadonlyArray<PriceLine>): Kinds =>
 const isCut = ({ error_type }: VendorCall): boolean =>
   error_type === "client_disconnected" || error_type === "upstream_error"
 
-/** Converts a call to the form that the join uses. */
+/** Converts a call to the join's input. */
 export const meteredCallOf = (call: VendorCall, served: Served | undefined): MeteredCall => {
   const { at, cost, requests, usage_id } = call
   // A failed call without a cost used nothing, as far as this service knows.

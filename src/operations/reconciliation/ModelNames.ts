@@ -1,4 +1,4 @@
-/** Matches vendors' names for models: `gpt-5` is billed as `gpt-5-2026-03-01`, `openai/gpt-5` or `gpt-5@20260301`. */
+/** Matches vendors' names for models: vendors bill `gpt-5` as `gpt-5-2026-03-01`, `openai/gpt-5` or `gpt-5@20260301`. */
 
 const plain = (name: string): string =>
   name

@@ -1,6 +1,6 @@
 /**
- * Reads a bill page by page. Each page is stored with its cursor, so an interrupted read continues where it stopped. The pages of a window are
- * deleted along with its result, and also after a day, because the bill may have changed by then.
+ * Reads a bill page by page. Stores each page with its cursor, so that an interrupted read continues where it stopped. The pages of a window are
+ * deleted together with its result, or after a day, because the bill may change within a day.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect, Schedule } from "effect"
@@ -23,7 +23,7 @@ export interface PageParts {
   readonly writer: WriterContract
 }
 
-/** The maximum number of pages per report and window. Without it, a vendor that repeats cursors would never end. */
+/** The maximum number of pages per report and window. Without this limit, a read from a vendor that repeats cursors would never end. */
 const pagesMax = 1_000
 const pageBytesMax = 32 * 1024 * 1024
 
@@ -33,7 +33,7 @@ interface PageRow {
   readonly lines: string
 }
 
-/** Amounts are written as strings. */
+/** Converts lines to JSON. Amounts become strings. */
 const written = (lines: ReadonlyArray<BilledLine>): string =>
   JSON.stringify(lines, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value))
 
@@ -69,18 +69,18 @@ const isTransient = (status: number): boolean => status === 429 || status >= 500
 /** Requests one page, with up to five attempts that are one, two, four and eight seconds apart. */
 const asked = (wire: Wire.Wire, vendor: BillingVendor, api: BillingApi, path: string) =>
   wire.exchange({ method: "GET", path, headers: api.headers(vendor.key!) }, { limit: pageBytesMax }).pipe(
-    Effect.mapError(({ reason }) => unavailable(vendor.name, `no answer (${reason})`)),
+    Effect.mapError(({ reason }) => unavailable(vendor.name, `no response (${reason})`)),
     Effect.flatMap((answer) =>
       isTransient(answer.status)
-        ? unavailable(vendor.name, `the vendor answered with status ${answer.status}`)
+        ? unavailable(vendor.name, `the vendor responded with status ${answer.status}`)
         : Effect.succeed(answer)
     ),
     Effect.retry(Schedule.intersect(Schedule.exponential(Duration.seconds(1)), Schedule.recurs(4))),
     Effect.flatMap(({ body, status }) => {
-      if (status !== 200) return unavailable(vendor.name, `the vendor answered with status ${status}`)
+      if (status !== 200) return unavailable(vendor.name, `the vendor responded with status ${status}`)
       const json = readJson(body)
       return json === undefined
-        ? unavailable(vendor.name, "the answer is not a JSON object")
+        ? unavailable(vendor.name, "the response is not a JSON object")
         : Effect.succeed(json.value)
     })
   )
@@ -111,11 +111,12 @@ const reportOf = Effect.fnUntraced(function* (
   let number = known.length
   let cursor = known.at(-1)?.next ?? null
   while (number === 0 || cursor !== null) {
-    if (number >= pagesMax) return yield* unavailable(vendor.name, `more than ${pagesMax} pages`)
+    if (number >= pagesMax) return yield* unavailable(vendor.name, `the report has more than ${pagesMax} pages`)
     const from = cursor
     const body = yield* asked(wire, vendor, api, api.path(report, window, from))
     const page = yield* read(vendor, () => api.read(report, window, from, body))
-    if (page.next !== null && page.next === from) return yield* unavailable(vendor.name, "a page names itself as next")
+    if (page.next !== null && page.next === from)
+      return yield* unavailable(vendor.name, "a page refers to itself as the next page")
     yield* keep(parts, vendor.name, window, report, number, page)
     lines.push(...page.lines)
     cursor = page.next

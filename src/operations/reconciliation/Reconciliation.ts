@@ -10,11 +10,11 @@ export const causes = {
   coverage: "The vendor billed calls that this service does not know.",
   not_billed: "The service has calls that the vendor did not bill.",
   failed_here: "The vendor billed calls that failed here.",
-  cut_stream: "The vendor billed the rest of a stream that was cut here.",
+  cut_stream: "The vendor billed the remainder of a stream that was cut here.",
   retry: "The vendor billed an attempt before the one that served the call.",
   quantity: "The vendor counted more or fewer tokens.",
-  price: "The vendor's price differs from the configured one.",
-  kind: "The vendor billed tokens as another kind: cache, tier or batch.",
+  price: "The vendor's price differs from the configured price.",
+  kind: "The vendor billed tokens as another kind, such as cache, tier or batch.",
   time_zone: "The vendor's day is not a UTC day.",
   rounding: "The vendor rounded.",
   not_usage: "A tax, credit, fee or other charge that no call caused.",
@@ -30,7 +30,7 @@ export const attoInNano = 1_000_000_000n
 export const nanoOf = (atto: bigint): Nano =>
   atto < 0n ? -divideHalfUp(-atto, attoInNano) : divideHalfUp(atto, attoInNano)
 
-/** The tokens of a kind, and what they should cost in 10^-18 USD. */
+/** The tokens of a kind and their expected cost in 10^-18 USD. */
 export interface Expected {
   readonly quantity: number
   readonly atto: bigint
@@ -70,9 +70,9 @@ export interface Difference {
   readonly model: string
   readonly kind: BilledKind
   readonly cause: Cause
-  /** Billed less expected. */
+  /** The billed amount minus the expected amount. */
   readonly amount: Nano
-  /** Billed less expected tokens. Null if the vendor states no quantity. */
+  /** Billed minus expected tokens; null if the vendor states no quantity. */
   readonly quantity: number | null
   readonly note: string | null
   readonly call: string | null
@@ -108,7 +108,7 @@ const sums = {
   expected: Usd,
   /** The charges to tenants for these calls. */
   charged: Usd,
-  /** Billed less expected. */
+  /** The billed amount minus the expected amount. */
   drift: Usd,
   /** The part of the bill whose calls the service knows, from 0 to 1. */
   coverage: Schema.Number,

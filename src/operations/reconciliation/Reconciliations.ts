@@ -1,11 +1,11 @@
 /**
- * Compares vendors' bills with the metered calls, day by day, and stores the result. Comparing a day again replaces its result.
+ * Compares vendors' bills with the metered calls, day by day, and stores the result. A new comparison of a day replaces the earlier result.
  *
  * Where the specification is silent:
  * - Only closed days are compared: the vendor's UTC day must be over, and its bill must have had time to settle.
- * - The loop compares the last three closed days again, because vendors correct bills. It never looks back further than the vendor reports.
+ * - The loop compares the last three closed days again, because vendors correct bills. It never requests days that the vendor no longer reports.
  * - A bill that lists calls is joined by call; any other is joined by day, model and kind of token (`Join`).
- * - Coverage is the part of a bill that does not come from unknown calls.
+ * - Coverage is the part of a bill that known calls account for.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -52,9 +52,9 @@ export interface DaysAsked {
 type Failed = CannotReconcile | BillUnavailable | BooksUnavailable | Conflict
 
 export interface ReconciliationsContract {
-  /** Compares the bill for these days, read from the vendor's API. */
+  /** Reads the bill for these days from the vendor's API and compares it. */
   readonly reconcile: (vendor: string, window: BillWindow) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
-  /** Compares a bill that was given as a file. */
+  /** Compares a bill from a file. */
   readonly reconcileFile: (
     vendor: string,
     window: BillWindow,
@@ -82,7 +82,7 @@ export class Reconciliations extends Context.Tag("tollgate/reconciliation/Reconc
 /** The maximum number of days per comparison. */
 const daysMax = 31
 const listMax = 400
-/** The maximum number of differences stored per vendor and day. The largest are stored, but the sums include all of them. */
+/** The maximum number of differences stored per vendor and day. The service stores the largest differences, but the sums include all of them. */
 const differencesMax = 5_000
 /** The number of closed days that the loop compares again. */
 const daysAgain = 3
@@ -130,9 +130,9 @@ const lastClosed = ({ api }: BillingVendor, now: number): string =>
 const within = (vendor: BillingVendor, { first, last }: BillWindow): Effect.Effect<void, CannotReconcile> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const closed = lastClosed(vendor, now)
-    if (last < first) return new CannotReconcile({ message: `${last} is before ${first}` })
+    if (last < first) return new CannotReconcile({ message: `the last day ${last} is before the first day ${first}` })
     if (parse(last)! - parse(first)! >= daysMax * dayMillis)
-      return new CannotReconcile({ message: `at most ${daysMax} days` })
+      return new CannotReconcile({ message: `a comparison must cover at most ${daysMax} days` })
     if (last > closed)
       return new CannotReconcile({ message: `the bill of ${last} is not closed; the last closed day is ${closed}` })
     return Effect.void
@@ -142,7 +142,7 @@ const reconcile = (parts: Parts): ReconciliationsContract["reconcile"] =>
   Effect.fn("Reconciliations.reconcile")(function* (name, window) {
     const vendor = yield* vendorNamed(parts, name)
     if (vendor.api === undefined)
-      return yield* new CannotReconcile({ message: `the vendor ${name} has no billing API: give its bill as a file` })
+      return yield* new CannotReconcile({ message: `the vendor ${name} has no billing API; pass its bill as a file` })
     yield* within(vendor, window)
     return yield* compared(parts, vendor, window, yield* billOf(parts, vendor, window))
   })
@@ -221,7 +221,7 @@ const byCause = (differences: ReadonlyArray<Difference>): ReconciliationLine["ca
     .toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
 }
 
-/** Returns 1 if nothing was billed. */
+/** Returns the part of the bill whose calls are known, or 1 if nothing was billed. */
 const coverageOf = (billed: Nano, causes: ReconciliationLine["causes"]): number => {
   const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
   return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
@@ -375,7 +375,7 @@ const drifts = ({ sql }: Parts): ReconciliationsContract["drifts"] =>
 
 // ---- the loop -------------------------------------------------------------------------------------------------------------
 
-/** Returns the days to compare now, or `undefined` if the last closed day was compared after it closed. */
+/** Returns the days to compare now. Returns `undefined` if the last closed day was already compared after it closed. */
 const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) {
   const now = yield* Clock.currentTimeMillis
   const last = lastClosed(vendor, now)
@@ -390,7 +390,7 @@ const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) 
   return { first: first < earliest ? earliest : first, last }
 })
 
-/** A vendor that fails does not keep the others from being compared. */
+/** Compares the due days of all vendors. A vendor that fails does not affect the others. */
 const turn = (parts: Parts) =>
   Effect.forEach(
     parts.vendors.filter(({ api }) => api !== undefined),

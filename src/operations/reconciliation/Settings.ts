@@ -1,4 +1,4 @@
-/** Reads which vendors' bills are compared with the metered calls: `reconciliation`. */
+/** Reads `reconciliation` in the configuration: the vendors whose bills are compared with the metered calls. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
@@ -6,19 +6,19 @@ import { billingApiNames, billingApis } from "../../upstream/billing/Vendors.ts"
 import type { BillingApiName } from "../../upstream/billing/Vendors.ts"
 
 const Vendor = Schema.Struct({
-  /** The billing API. Without one, bills are given as files. */
+  /** The billing API. Without an API, bills must be passed as files. */
   api: Schema.optional(Schema.Literal(...billingApiNames)),
-  /** The environment variable that contains the admin key, which the API requires. */
+  /** The environment variable that contains the admin key, required by the API. */
   key_env: Schema.optional(NonEmpty),
   /** The API's address. Defaults to the vendor's own. */
   base_url: Schema.optional(Address),
-  /** The upstreams for which this vendor bills. Defaults to the one with the vendor's name. */
+  /** The upstreams that this vendor bills. Defaults to the upstream with the vendor's name. */
   upstreams: Schema.optional(Schema.Array(NonEmpty)),
-  /** The names of models on the bill, mapped to those in requests to the upstream. Needed only if they are too different to be matched. */
+  /** The names of models on the bill, mapped to those in requests to the upstream. Required only for names that cannot be matched. */
   models: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: NonEmpty }), { default: () => ({}) })
 }).pipe(
   Schema.filter(({ api, key_env }) =>
-    (api === undefined) === (key_env === undefined) ? undefined : "api and key_env are needed together"
+    (api === undefined) === (key_env === undefined) ? undefined : "api and key_env must be set together"
   )
 )
 
@@ -41,7 +41,7 @@ export class BillingVendors extends Context.Reference<BillingVendors>()("tollgat
   defaultValue: (): ReadonlyArray<BillingVendor> => []
 }) {}
 
-/** Fails if the environment variable for an admin key is not set. */
+/** Provides the vendors. Fails if the environment variable for an admin key is not set. */
 export const layer = ({ reconciliation }: { readonly reconciliation: Readonly<Record<string, typeof Vendor.Type>> }) =>
   Layer.effect(
     BillingVendors,

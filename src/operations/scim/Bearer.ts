@@ -20,7 +20,7 @@ const make = Effect.gen(function* () {
     if (authorization === undefined) return yield* new MissingAuthorization()
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
-    // Limits how often an address may try a token.
+    // Limits the rate of token attempts per address.
     yield* limits.take("scim", request)
     return yield* new InvalidToken()
   })

@@ -1,4 +1,4 @@
-/** The responses of SCIM's discovery endpoints, which describe features, resource types and attributes. */
+/** The responses of SCIM's discovery endpoints. They describe features, resource types and attributes. */
 import type { Resource } from "./Resource.ts"
 import { listed } from "./Resource.ts"
 import * as Group from "./Group.ts"
@@ -18,7 +18,7 @@ export const serviceProviderConfig = (base: string): Resource => ({
     {
       type: "oauthbearertoken",
       name: "Bearer",
-      description: "The bearer token that the `scim` entry of the configuration names",
+      description: "The bearer token in the environment variable that the `scim` entry of the configuration specifies",
       primary: true
     }
   ],

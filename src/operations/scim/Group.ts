@@ -1,4 +1,4 @@
-/** A group in the directory, and the changes that requests describe. Everything here is pure. */
+/** A group in the directory, and the changes that requests describe. All functions here are pure. */
 import { Either } from "effect"
 import { InvalidPath, InvalidValue } from "./Problems.ts"
 import { attributeOf, isBody, textIn } from "./Resource.ts"
@@ -83,13 +83,13 @@ const set = (
         return { ...group, display_name: yield* named(op === "remove" ? undefined : value) }
       case "externalid":
         return { ...group, external_id: op === "remove" ? null : ((yield* textIn(path, value)) ?? null) }
-      // Okta repeats the id when it sends a new name.
+      // Okta repeats the id in a request for a new name.
       case "id":
       case "schemas":
         return group
       default:
         return yield* Either.left(
-          new InvalidPath({ message: `a group has no attribute ${path.slice(0, 100)} that can be changed` })
+          new InvalidPath({ message: `the attribute ${path.slice(0, 100)} of a group cannot be changed` })
         )
     }
   })

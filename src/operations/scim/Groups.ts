@@ -71,7 +71,7 @@ const listing = (parts: Parts): GroupsContract["list"] =>
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Writes only the differences, so that concurrent changes to other members are kept. */
+/** Writes only the differences, so that concurrent changes to other members survive. */
 const membersChanged = (
   { sql }: Parts,
   id: string,
@@ -101,7 +101,7 @@ const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArra
   }
 })
 
-/** Updates the teams of people whose groups have changed. It is idempotent, so a request that stopped halfway can be repeated. */
+/** Updates the teams of people whose groups have changed. The update is idempotent, so a request that stopped halfway can be repeated. */
 const applied = Effect.fnUntraced(function* ({ registration, sql }: Parts, accounts: Iterable<string>) {
   for (const account of accounts) {
     const rows = yield* Effect.orDie(

@@ -1,4 +1,4 @@
-/** Handlers for SCIM. Responses carry SCIM's media type. */
+/** Handlers for SCIM. Responses use SCIM's media type. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
@@ -29,7 +29,7 @@ const locationOf = ({ meta }: Resource): string => (meta as { readonly location:
 
 const noContent = HttpServerResponse.empty({ status: 204 })
 
-/** Reads the body whatever its media type, because directories send various ones. */
+/** Reads the body without checking its media type, because directories send various types. */
 const bodyOf = (request: Request): Effect.Effect<Body, InvalidValue> =>
   Effect.flatMap(Effect.orDie(request.text), (text) =>
     Effect.mapError(parse(Buffer.from(text)), () => new InvalidValue({ message: "the body must be a JSON object" }))

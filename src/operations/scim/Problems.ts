@@ -14,7 +14,7 @@ export class NotUnique extends Problem<NotUnique>()("NotUnique", {
   code: "uniqueness"
 }) {}
 
-/** The text names the attribute and its rule. */
+/** The text states the attribute and its rule. */
 export class InvalidValue extends Problem<InvalidValue>()("InvalidValue", {
   status: 400,
   error: "a value is missing or invalid",

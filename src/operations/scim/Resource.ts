@@ -1,4 +1,4 @@
-/** The parts that all SCIM resources share: bodies, lists, filters and PATCH operations. Everything here is pure. */
+/** Parts shared by all SCIM resources: bodies, lists, filters and PATCH operations. All functions here are pure. */
 import { Either, Schema } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"
 import { InvalidFilter, InvalidPath, InvalidValue } from "./Problems.ts"
@@ -8,13 +8,13 @@ export const Resource = Schema.Record({ key: Schema.String, value: Schema.Unknow
 })
 export type Resource = typeof Resource.Type
 
-/** `null` means that the attribute has no value and is omitted. */
+/** A resource's attributes. `null` means that an attribute has no value and is omitted. */
 export type Body = { readonly [attribute: string]: unknown }
 
 export const isBody = (value: unknown): value is Body =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Finds an attribute by name, whatever its case. */
+/** Finds an attribute by name, ignoring case. */
 export const attributeOf = (body: Body, name: string): unknown => {
   const found = Object.keys(body).find((key) => key.toLowerCase() === name.toLowerCase())
   return found === undefined ? undefined : body[found]
@@ -74,7 +74,7 @@ export interface ListQuery {
 
 const mostResults = 200
 
-/** Works out which page of a list is requested. `startIndex` counts from 1. As RFC 7644 requires, a value below the minimum counts as the minimum. */
+/** Returns the start and size of the requested page. `startIndex` counts from 1. As RFC 7644 requires, values below the minimum are raised to it. */
 export const pageIn = ({ count, startIndex }: ListQuery) => {
   const whole = (text: string | undefined, otherwise: number, least: number): number => {
     const number = Number(text ?? otherwise)
@@ -101,7 +101,7 @@ export const listed = ({ resources, start, total }: Listed): Resource => ({
 
 export interface Operation {
   readonly op: "add" | "remove" | "replace"
-  /** `undefined` if the value itself names the attributes. */
+  /** The attribute's path; `undefined` if `value` is an object of attributes. */
   readonly path: string | undefined
   readonly value: unknown
 }
@@ -111,7 +111,7 @@ const opOf = (name: unknown): Operation["op"] | undefined => {
   return op === "add" || op === "remove" || op === "replace" ? op : undefined
 }
 
-/** Reads the operations. Entra capitalizes their names. */
+/** Reads the operations. Ignores the case of `op`, because Entra capitalizes it. */
 export const operationsIn = (body: Body): Either.Either<ReadonlyArray<Operation>, InvalidValue | InvalidPath> => {
   const all = attributeOf(body, "Operations")
   if (!Array.isArray(all) || all.length === 0)
@@ -128,7 +128,9 @@ const operationIn = (one: unknown): Either.Either<Operation, InvalidValue | Inva
   if (path === undefined || path === null || path === "") {
     return op !== "remove" && isBody(value)
       ? Either.right({ op, path: undefined, value })
-      : Either.left(new InvalidPath({ message: "an operation needs a path, or a value with attributes" }))
+      : Either.left(
+          new InvalidPath({ message: "an operation must contain a path, or a value that is an object of attributes" })
+        )
   }
   return typeof path === "string"
     ? Either.right({ op, path, value })

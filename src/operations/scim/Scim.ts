@@ -1,13 +1,13 @@
 /**
- * SCIM 2.0 (RFC 7643 and 7644), with which a company's directory creates, changes and removes people. Its groups add people to teams.
+ * SCIM 2.0 (RFC 7643 and 7644). A company's directory uses it to create, change and remove people. The directory's groups add people to teams.
  *
  * Where the specification is silent:
  * - A user is an account. POST creates the account, or adopts the one that has verified the same address. The user's id is the account's id.
- * - `active: false` and DELETE suspend the person, which ends their sign-ins and blocks their keys. DELETE also revokes the keys and deletes the
- *   passkeys. Credit and records are kept, and a later POST with the same address restores the account. `active: true` ends any suspension, because
- *   the directory decides.
+ * - `active: false` and DELETE suspend the person: their sign-ins end and their keys stop working. DELETE also revokes the keys and deletes the
+ *   passkeys. The account keeps its credit and records, and a later POST with the same address restores it. `active: true` ends any suspension,
+ *   because the directory decides.
  * - A new `userName` or address changes the directory's record. The account keeps its verified address.
- * - Group rules name the provider `scim`. The groups of the directory and those of an identity provider do not remove each other's memberships.
+ * - Group rules must state the provider `scim`. The groups of the directory and those of an identity provider do not remove each other's memberships.
  * - Filters are limited to `eq` on names and ids. Bulk requests, sorting, ETags and password changes are not supported, as `ServiceProviderConfig`
  *   states.
  */

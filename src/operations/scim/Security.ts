@@ -10,7 +10,7 @@ export class ScimToken extends HttpApiMiddleware.Tag<ScimToken>()("tollgate/scim
     scim_token: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
-        "`Authorization: Bearer …` with the value of the environment variable that `scim.token_env` in the configuration names. No other " +
+        "`Authorization: Bearer …` with the value of the environment variable that `scim.token_env` in the configuration specifies. No other " +
           "credential opens these routes, and this credential opens no other routes."
       )
     )

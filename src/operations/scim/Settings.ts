@@ -1,9 +1,9 @@
-/** Reads which directory provisions people: `scim`. */
+/** Reads `scim` in the configuration: the directory that provisions people. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { NonEmpty, secretOf } from "../../kernel/Setting.ts"
 
-/** The directory's name when it appears as a provider in the rules of `registration.groups`. */
+/** The directory's name as a provider in the rules of `registration.groups`. */
 export const directory = "scim"
 
 const Scim = Schema.Struct({
@@ -16,16 +16,16 @@ export const fields = {
   scim: Schema.optional(Scim)
 }
 
-/** The directory's bearer token. `undefined` if there is no directory. */
+/** The directory's bearer token; `undefined` if there is no directory. */
 export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   ScimBearer,
   { readonly token: Redacted.Redacted | undefined }
 >() {
-  /** For a service without a directory. */
+  /** Provides no token, for a service without a directory. */
   static readonly layerNone = Layer.succeed(ScimBearer, { token: undefined })
 }
 
-/** Fails if the environment variable for the token is not set. */
+/** Provides the token. Fails if its environment variable is not set. */
 export const layer = ({ scim }: { readonly scim?: typeof Scim.Type | undefined }) =>
   Layer.effect(
     ScimBearer,

@@ -1,4 +1,4 @@
-/** The format of SCIM's error responses, which RFC 7644, section 3.12 defines. */
+/** The format of SCIM's error responses (RFC 7644, section 3.12). */
 import type { Shape } from "../../http/contract/Annotations.ts"
 
 const urn = "urn:ietf:params:scim:api:messages:2.0:Error"

@@ -1,10 +1,10 @@
 /**
- * A user in the directory, and the changes that requests describe. Everything here is pure.
+ * A user in the directory, and the changes that requests describe. All functions here are pure.
  *
  * Where the specification is silent:
- * - The attributes stored are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
+ * - The stored attributes are `userName`, `externalId`, `name.givenName`, `name.familyName`, `displayName`, one address and `active`. Others are
  *   accepted and ignored, because directories send everything that their mappings contain.
- * - The address stored is the primary one, else the first of type `work`, else the first, else a `userName` that is an address.
+ * - The stored address is the primary one, otherwise the first of type `work`, otherwise the first, otherwise a `userName` that is an address.
  */
 import { Either, Schema } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -51,7 +51,7 @@ export const shown = (user: StoredUser, base: string): Resource => ({
   meta: metaOf("User", `${base}/Users/${user.account_id}`, user)
 })
 
-/** Returns the name that the account gets. */
+/** Returns the name for the account. */
 export const nameOf = ({ display_name, email, family_name, given_name }: User): string =>
   (display_name || `${given_name} ${family_name}`.trim() || email.slice(0, email.lastIndexOf("@"))).slice(0, 100)
 
@@ -96,7 +96,7 @@ export const userIn = (body: Body): Either.Either<User, InvalidValue> =>
 const shortOf = (path: string): string =>
   path.toLowerCase().startsWith(`${schema.toLowerCase()}:`) ? path.slice(schema.length + 1) : path
 
-/** Sets one attribute. Unknown attributes are ignored. */
+/** Sets one attribute. Ignores unknown attributes. */
 const set = (user: User, path: string, value: unknown): Either.Either<User, InvalidValue> =>
   Either.gen(function* () {
     const text = () => textIn(path, value)
@@ -139,7 +139,7 @@ const setAll = (user: User, attributes: Body): Either.Either<User, InvalidValue>
     Either.right(user)
   )
 
-/** Applies the operations to the user. A removed attribute has no value, and a user without `active` is inactive. */
+/** Applies the operations to the user. Removing an attribute clears its value; removing `active` deactivates the user. */
 export const patched = (
   user: User,
   operations: ReadonlyArray<Operation>

@@ -1,4 +1,4 @@
-/** Manages the directory's users. Each is an account that the directory names, activates and deactivates. */
+/** Manages the directory's users. Each user is an account whose name and activation the directory controls. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -38,7 +38,7 @@ const withState = ({ tenants }: Parts, row: Row) =>
     active: !suspended
   }))
 
-/** Returns whether the directory admits the person, whatever the operator has decided. Changes are computed from this state. */
+/** Returns whether the directory admits the person, regardless of the operator's suspension. Changes are computed from this state. */
 const isActivated = ({ tenants }: Parts, account: AccountId) =>
   Effect.map(tenants.suspendersOf(account), (all) => !all.includes("directory"))
 
@@ -157,7 +157,10 @@ const changing = (parts: Parts) =>
     return yield* withState(parts, after)
   })
 
-/** Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next one completes it. */
+/**
+ * Removes a user. Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next request
+ * completes it.
+ */
 const removing = (parts: Parts): UsersContract["remove"] =>
   Effect.fn("Scim.users.remove")(function* (id) {
     const { acts, registration, sql, tenancy, writer } = parts
@@ -166,7 +169,7 @@ const removing = (parts: Parts): UsersContract["remove"] =>
     for (;;) {
       const keys = yield* tenancy.keysOfAccount(account, 200)
       for (const key of keys) {
-        const revoked = acts.revokeKey(by, key.id, { reason: "the directory removed its person" })
+        const revoked = acts.revokeKey(by, key.id, { reason: "the directory removed the person" })
         yield* Effect.catchTag(revoked, "ApplicationNotFound", () => Effect.void)
       }
       if (keys.length < 200) break

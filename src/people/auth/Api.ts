@@ -15,7 +15,9 @@ import {
   IdentityRejected
 } from "../../upstream/identity/Problems.ts"
 
-/** An authorization request. Required parameters are declared optional, because the handler rejects missing ones with the specification's texts. */
+/**
+ * An authorization request. Required parameters are declared optional, so that the handler can reject missing ones with the specification's texts.
+ */
 export const AuthorizationRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
   redirect_uri: Schema.optional(Schema.String),
@@ -28,7 +30,7 @@ export const AuthorizationRequest = Schema.Struct({
 }).annotations({ identifier: "AuthorizationRequest" })
 export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
 
-/** The example in the OpenAPI document. Its challenge comes from RFC 7636. */
+/** The example in the OpenAPI document. Its challenge is the one in RFC 7636. */
 const authorizationExample = {
   client_id: "{oauth_client_id}",
   redirect_uri: "{redirect_uri}",
@@ -51,7 +53,7 @@ export const TokenResponse = Schema.Struct({
   token_type: Schema.Literal("Bearer"),
   expires_in: Schema.Int,
   refresh_token: Schema.String,
-  /** The scope of an application's token, and an ID token if that scope includes `openid`. */
+  /** The scope of an application's token. If it includes `openid`, the response also contains an ID token. */
   scope: Schema.optional(Schema.String),
   id_token: Schema.optional(Schema.String)
 }).annotations({ identifier: "TokenResponse" })
@@ -61,8 +63,8 @@ const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response
 })
 
 /**
- * Required fields are declared optional, because the handler rejects missing ones with the specification's texts. A request with an unsupported grant
- * type need not contain a refresh token. `tenant_id` switches to another of the account's tenants.
+ * Required fields are declared optional, so that the handler can reject missing ones with the specification's texts. A request with an unsupported
+ * grant type need not contain a refresh token. `tenant_id` switches to another of the account's tenants.
  */
 export const RefreshRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
@@ -113,7 +115,7 @@ const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(Example, {
       body: { client_id: "{client_id}", grant_type: "refresh_token", refresh_token: "{refresh_token}" }
     })
-    .annotate(OpenApi.Summary, "Exchange a refresh token, which works once, for a new pair")
+    .annotate(OpenApi.Summary, "Exchange a single-use refresh token for a new pair of tokens")
 
 export class AuthApi extends HttpApiGroup.make("auth")
   .add(signIn("google", "/v1/auth/google"))
@@ -130,12 +132,12 @@ export class AuthApi extends HttpApiGroup.make("auth")
       .addError(InvalidRequest)
       .addError(RateLimited)
       .annotate(Example, { body: { token: "{refresh_token}", token_type: "refresh_token" } })
-      .annotate(OpenApi.Summary, "End the sign-in that a refresh token belongs to")
+      .annotate(OpenApi.Summary, "End the sign-in of a refresh token")
   )
   .add(
     HttpApiEndpoint.get("keys", "/.well-known/jwks.json")
       .addSuccess(Schema.Struct({ keys: Schema.Array(Jwk) }))
-      .annotate(OpenApi.Summary, "The public keys that verify access tokens")
+      .annotate(OpenApi.Summary, "Get the public keys that verify access tokens")
   ) {}
 
 const Consented = Schema.Struct({
@@ -150,10 +152,10 @@ const Consentable = Schema.Struct({
   client_name: Schema.String,
   /** The scope that the application requested. */
   scope: Schema.String,
-  /** The scope that consent would grant, and how to describe it to the user. */
+  /** The scope that consent would grant, and its description for the user. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
-  /** Whether the application is one of the operator's own and may do everything that the user may do. */
+  /** Whether the application is the operator's own and may do everything that the user may do. */
   trusted: Schema.Boolean,
   redirect_uri: Schema.String,
   state: Schema.NullOr(Schema.String)
@@ -164,7 +166,10 @@ const OAuthError = (status: 400 | 401) =>
     HttpApiSchema.annotations({ status, identifier: `OAuthError${status}` })
   )
 
-/** The fields depend on the grant type: `authorization_code`, `refresh_token`, or `urn:ietf:params:oauth:grant-type:device_code`. */
+/**
+ * A request for tokens. Its fields depend on the grant type: `authorization_code`, `refresh_token`, or
+ * `urn:ietf:params:oauth:grant-type:device_code`.
+ */
 const OAuthTokenRequest = Schema.Struct({
   grant_type: Schema.String,
   code: Schema.optional(Schema.String),
@@ -181,7 +186,7 @@ const DeviceRequest = Schema.Struct({
 }).annotations({ identifier: "DeviceRequest" })
 
 const DeviceResponse = Schema.Struct({
-  /** The code with which the application polls the token endpoint. */
+  /** The code that the application sends when it polls the token endpoint. */
   device_code: Schema.String,
   /** The code that the user types on the page at `verification_uri`. `verification_uri_complete` already contains it. */
   user_code: Schema.String,
@@ -199,7 +204,7 @@ const RevocationRequest = Schema.Struct({
   client_id: Schema.String
 }).annotations({ identifier: "RevocationRequest" })
 
-/** An endpoint that reports errors in the OAuth 2.0 format. */
+/** Creates an endpoint that reports errors in the OAuth 2.0 format. */
 const asApplication = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path).addError(OAuthError(400)).addError(OAuthError(401)).addError(RateLimited)
 
@@ -246,18 +251,18 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(Example, { body: { token: "{refresh_token}", client_id: "{oauth_client_id}" } })
       .annotate(
         OpenApi.Summary,
-        "End the sign-in that an application's token belongs to (RFC 7009); an unknown token gets the same response"
+        "End the sign-in of an application's token (RFC 7009); the response to an unknown token is identical"
       )
   )
   .add(
     HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration")
       .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-      .annotate(OpenApi.Summary, "OpenID Connect metadata for client libraries")
+      .annotate(OpenApi.Summary, "Get the OpenID Connect metadata for client libraries")
   )
   .add(
     HttpApiEndpoint.get("authorizationServer", "/.well-known/oauth-authorization-server")
       .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-      .annotate(OpenApi.Summary, "The same metadata at the path that RFC 8414 defines")
+      .annotate(OpenApi.Summary, "Get this metadata at the path that RFC 8414 defines")
   ) {}
 
 const UserInfo = Schema.Struct({
@@ -267,21 +272,21 @@ const UserInfo = Schema.Struct({
   email_verified: Schema.Boolean
 }).annotations({ identifier: "UserInfo" })
 
-/** Shows the user's claims to an application. */
+/** Routes that return the user's claims to an application. */
 export class UserInfoApi extends HttpApiGroup.make("userinfo")
   .add(
     HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "The claims about the access token's user (OpenID Connect)")
+      .annotate(OpenApi.Summary, "Get the claims about the access token's user (OpenID Connect)")
   )
   .add(
     HttpApiEndpoint.post("userinfoPosted", "/v1/auth/oauth/userinfo")
       .addSuccess(UserInfo)
-      .annotate(OpenApi.Summary, "The claims about the access token's user, by POST (OpenID Connect)")
+      .annotate(OpenApi.Summary, "Get the claims about the access token's user, by POST (OpenID Connect)")
   )
   .middleware(ProfileToken) {}
 
-/** Consent with a user token instead of on the browser pages. */
+/** Routes for consent with a user token, instead of on the browser pages. */
 export class ConsentApi extends HttpApiGroup.make("consent")
   .add(
     HttpApiEndpoint.post("code", "/v1/auth/oauth/code")
@@ -292,7 +297,7 @@ export class ConsentApi extends HttpApiGroup.make("consent")
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
       .annotate(Example, { body: authorizationExample })
-      .annotate(OpenApi.Summary, "Consent to a request and get a code, which works once within a minute")
+      .annotate(OpenApi.Summary, "Consent to a request and get a code that works once, within a minute")
   )
   .middleware(SignInToken) {}
 
@@ -306,7 +311,7 @@ export class BrowserApi extends HttpApiGroup.make("browser")
       .annotate(Browsed, true)
       .annotate(
         OpenApi.Summary,
-        "The page where a user signs in and decides; an application opens it with OAuth 2.0 parameters"
+        "Show the page where a user signs in and decides; an application opens it with OAuth 2.0 parameters"
       )
   )
   .add(
@@ -319,7 +324,7 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.get("device", "/oauth/device")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The page where a user types a device's code and decides")
+      .annotate(OpenApi.Summary, "Show the page where a user types a device's code and decides")
   )
   .add(
     HttpApiEndpoint.post("decideDevice", "/oauth/device")
@@ -331,14 +336,14 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.post("signedIn", "/oauth/signed-in")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The address to which an identity provider returns")
+      .annotate(OpenApi.Summary, "Receive a browser that returns from an identity provider")
   )
   .add(
     HttpApiEndpoint.get("returned", "/oauth/signed-in/:provider")
       .setPath(ofProvider)
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "The redirect URI of the code flow, one for each identity provider")
+      .annotate(OpenApi.Summary, "Receive a browser with a code, at the redirect URI of an identity provider")
   )
   .add(
     HttpApiEndpoint.post("requestLink", "/oauth/link")
@@ -350,7 +355,7 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.get("followLink", "/oauth/link")
       .addSuccess(Page)
       .annotate(Browsed, true)
-      .annotate(OpenApi.Summary, "Follow the emailed link, once, in the browser that requested it")
+      .annotate(OpenApi.Summary, "Follow an emailed link once, in the browser that requested it")
   )
   .add(
     HttpApiEndpoint.get("resume", "/oauth/continue")

@@ -1,16 +1,17 @@
 /**
- * The OAuth 2.0 authorization server, with the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Calls with its
+ * The OAuth 2.0 authorization server: the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Calls with its
  * tokens charge the team's pool first.
  *
- * It is not built on `oidc-provider`, for three reasons. That library owns its HTTP server, its cookies and its storage adapter, so it could not
- * write a code, its sign-in and its tokens in one transaction of the single writer. Its grants and sessions would exist alongside this service's
- * sign-ins, scopes and API keys, which end together. And this server needs only a small part of it: the operator's public clients, PKCE with S256,
- * two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test plans.
+ * The server does not use `oidc-provider`, for three reasons. First, that library owns its HTTP server, its cookies and its storage adapter, so it
+ * could not write a code, its sign-in and its tokens in one transaction of the single writer. Second, this service's sign-ins, scopes and API keys
+ * end together, but the library's grants and sessions would exist beside them. Third, the service needs only a small part of the library: the
+ * operator's public clients, PKCE with S256, two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test
+ * plans.
  *
  * Where the specification is silent:
- * - A verified address identifies an account, whichever provider verified it. An unverified address proves nothing.
- * - If an application revokes one of its tokens, the whole sign-in ends, as RFC 7009 allows. An unknown token, or another application's token, gets
- *   the same response, but no sign-in ends.
+ * - A verified address identifies an account, regardless of the provider that verified it. An unverified address proves nothing.
+ * - If an application revokes one of its tokens, its sign-in ends, as RFC 7009 allows. The response to an unknown token, or to another application's
+ *   token, is identical, but no sign-in ends.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -86,7 +87,7 @@ export interface DeviceRequest {
   readonly scope?: string | undefined
 }
 
-/** A device that is waiting for a user's decision. */
+/** A device that is waiting for the user's decision. */
 export interface DeviceConsent {
   readonly client: Client
   /** The scope that the decision grants. */
@@ -106,7 +107,7 @@ export interface AuthorizationContract {
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
-  /** Records the user's consent and returns a code that works once within a minute. The ID token repeats `auth_time` (milliseconds). */
+  /** Records the user's consent and returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
   readonly consent: (
     person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
@@ -115,15 +116,15 @@ export interface AuthorizationContract {
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
   /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
-  /** Finds the device that is waiting with this user code. Returns `undefined` if there is none. */
+  /** Finds the device that is waiting for this user code. Returns `undefined` if no device is waiting. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
-  /** Stores the user's decision. Returns `false` if no device is waiting with this code. */
+  /** Stores the user's decision. Returns `false` if no device is waiting for this code. */
   readonly decideDevice: (
     person: Pick<Caller, "account_id" | "tenant_id">,
     user_code: string,
     decision: "allow" | "deny"
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends the sign-in that an application's access token or refresh token belongs to. */
+  /** Ends the sign-in of an application's access token or refresh token. */
   readonly revoke: (request: {
     readonly token?: string | undefined
     readonly client_id?: string | undefined
@@ -167,7 +168,10 @@ const make = Effect.gen(function* () {
   } satisfies AuthorizationContract
 })
 
-/** Finds the OAuth client that a request names. A missing `client_id` gets 400 `invalid_request`, an unknown one 401 `invalid_client`. */
+/**
+ * Finds the OAuth client with the request's `client_id`. Fails with 400 `invalid_request` if the id is missing, and with 401 `invalid_client` if it
+ * is unknown.
+ */
 const namedClient = (clients: ClientsContract, client_id: string | undefined) =>
   client_id === undefined || client_id === ""
     ? OAuthRefusal.of("invalid_request", "client_id is required")

@@ -1,5 +1,5 @@
 /**
- * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads what access the application requests, and decides. In
+ * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads which access the application requests, and decides. In
  * the device flow, the user first types the device's code.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
@@ -41,27 +41,27 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface BrowserContract {
-  /** `GET /oauth/authorize`: shows the consent page to the signed-in user. */
+  /** Shows the consent page to the signed-in user (`GET /oauth/authorize`). */
   readonly authorize: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/authorize`: processes the user's decision. */
+  /** Processes the user's decision (`POST /oauth/authorize`). */
   readonly decide: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/device`: shows the form for the user code, and then the consent page. */
+  /** Shows the form for the user code, followed by the consent page (`GET /oauth/device`). */
   readonly device: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/device`: processes the user's decision about a device. */
+  /** Processes the user's decision about a device (`POST /oauth/device`). */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
-  /** `GET /console/sign-in/{provider}`: redirects to the provider, which returns to the console with a session. */
+  /** Redirects to the provider, for a return to the console with a session (`GET /console/sign-in/{provider}`). */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `POST /oauth/signed-in`: receives the browser from the provider, with a token for the user in a form. */
+  /** Receives the browser from the provider, with a token for the user in a form (`POST /oauth/signed-in`). */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/signed-in/{provider}`: receives the browser from the provider, with a code in the query. */
+  /** Receives the browser from the provider, with a code in the query (`GET /oauth/signed-in/{provider}`). */
   readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** `GET /console/sign-in/email`: redirects to the address form. */
+  /** Redirects to the address form (`GET /console/sign-in/email`). */
   readonly toLetter: (request: Request) => Effect.Effect<Response>
-  /** `POST /oauth/link`: sends a sign-in link. */
+  /** Sends a sign-in link (`POST /oauth/link`). */
   readonly requestLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/link`: follows the link in a letter, or shows the address form if the request contains no token. */
+  /** Follows the link in an email, or shows the address form if the request contains no token (`GET /oauth/link`). */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** `GET /oauth/continue`: continues with the browser's cookie, which browsers do not send along with the provider's form. */
+  /** Continues with the browser's cookie (`GET /oauth/continue`). Browsers do not send this cookie together with the provider's form. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 
@@ -83,7 +83,7 @@ export interface Dependencies {
   readonly sessions: BrowserSessionsContract
   readonly limits: RateLimitsContract
   readonly info: ServiceFacts
-  /** The path of the OAuth pages, which starts with the path of `public_url`. */
+  /** The path of the OAuth pages. It starts with the path of `public_url`. */
   readonly pages: string
   readonly consolePages: ConsoleReturn.ConsoleReturn
   readonly state: BrowserState.BrowserState

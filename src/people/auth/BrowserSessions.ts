@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - A session expires a week after its last use, and 90 days after the sign-in at the latest. Its access tokens are valid for ten minutes.
- * - A tab that names no tenant gets the tenant that was requested last.
+ * - A tab that requests no particular tenant receives a token for the tenant that was requested last.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -21,15 +21,15 @@ import { familyLifetime, refreshLifetime } from "./RefreshTokens.ts"
 import { Sessions } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
 
-/** The client id that the console's tokens carry. */
+/** The client id in the console's tokens. */
 export const consoleClient = "console"
 
 const accessLifetime = Duration.minutes(10)
 
-/** The cookie that holds a session. */
+/** A session's cookie and its expiry. */
 export interface Held {
   readonly cookie: string
-  /** When the session expires if it is not used again. */
+  /** The time at which the session expires if it is not used again. */
   readonly until: number
 }
 
@@ -54,7 +54,7 @@ export interface BrowserSessionsContract {
     cookie: string | undefined,
     tenant: TenantId | undefined
   ) => Effect.Effect<Access, SessionEnded | NotAMember>
-  /** Creates the code for a one-time console link (`ConsoleLinks`), in one transaction with `beside`. */
+  /** Creates the code for a single-use console link (`ConsoleLinks`), in one transaction with `beside`. */
   readonly invite: (
     person: ConsoleLinks.Person,
     beside: ReadonlyArray<Statement>
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** Returns the requested tenant, the last one, or the first one in which the membership is active. */
+  /** Returns the requested tenant, the tenant requested last, or the first tenant with an active membership. */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

@@ -1,5 +1,5 @@
 /**
- * Carries the OAuth pages' state from one request to the next, in a cookie and in the provider's `state` parameter. The state is sealed and valid for
+ * Passes the OAuth pages' state from one request to the next, in a cookie and in the provider's `state` parameter. The state is sealed and valid for
  * ten minutes.
  */
 import { Clock, Duration, Effect } from "effect"
@@ -23,7 +23,7 @@ interface PendingSignIn {
   readonly nonce: string
   readonly until: number
 }
-/** Sent in the `state` parameter, which the provider returns unchanged. */
+/** Sent in the `state` parameter. The provider returns it unchanged. */
 export interface ProviderState {
   readonly kind: "errand"
   readonly provider: ProviderName
@@ -34,14 +34,14 @@ export interface ProviderState {
   readonly page: string
   readonly until: number
 }
-/** Sent in the URL of `/oauth/continue`; identifies the user that the provider verified. */
+/** Sent in the URL of `/oauth/continue`; identifies the user whom the provider verified. */
 export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string
   readonly room?: "console"
   readonly page: string
 }
-/** Returns when the user signed in, in milliseconds. */
+/** Returns the time of the user's sign-in, in milliseconds. */
 export const signedInAt = ({ until }: SignedIn): number => until - Duration.toMillis(lifetime)
 
 type Sealed = SignedIn | PendingSignIn | ProviderState | VerifiedPerson

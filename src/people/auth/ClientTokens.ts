@@ -12,7 +12,7 @@ export const tokenLifetime = Duration.minutes(30)
 export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   const hashOf = (token: string) => secret.hash("client_token", token)
   return {
-    /** Creates a token for a client, together with the statements that store it and delete expired ones. */
+    /** Creates a token for a client, with the statements that store it and delete expired tokens. */
     issue: (client_id: string, now: number) => {
       const token = `ct_${randomBytes(32).toString("hex")}`
       const expires_at = now + Duration.toMillis(tokenLifetime)
@@ -43,7 +43,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   }
 }
 
-/** Under a new secret, client tokens issued under the old one are invalid. */
+/** The ending of client tokens: tokens issued under the old secret become invalid. */
 export const clientTokensEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,

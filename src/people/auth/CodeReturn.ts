@@ -1,6 +1,6 @@
 /**
- * Receives a browser that returns from a provider's sign-in page with a code. The `state` was sealed here for this provider and is accepted once. The
- * cookie identifies the browser that began the sign-in.
+ * Receives a browser that returns from a provider's sign-in page with a code. The service sealed the `state` for this provider and accepts it once.
+ * The cookie identifies the browser that began the sign-in.
  */
 import { HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
@@ -21,9 +21,14 @@ export const returned = (dependencies: Dependencies, provider: ProviderName): Br
     // Only the browser that began a sign-in may finish it. Otherwise, a link could sign its victim in as another user.
     const pending = yield* state.open("leaving", http.cookies[state.cookieName])
     if (pending?.nonce !== returning.nonce)
-      return failed(dependencies, returning, "other_browser", "This sign-in started in another browser, or has ended.")
+      return failed(
+        dependencies,
+        returning,
+        "other_browser",
+        "This sign-in was started in another browser or has ended."
+      )
     const answer = yield* finish(dependencies, returning, query)
-    // If the sign-in continues, its cookie replaces this one.
+    // If the sign-in continues, its cookie replaces the current cookie.
     return answer.headers["set-cookie"] === undefined
       ? HttpServerResponse.setHeader(answer, "set-cookie", state.clearCookie)
       : answer

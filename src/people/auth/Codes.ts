@@ -1,8 +1,9 @@
 /**
- * Authorization codes. An application gets a code once the user consents, and exchanges it once, within a minute. Codes are stored as hashes.
+ * Authorization codes. An application receives a code when the user consents, and can exchange it once, within a minute. The database stores codes as
+ * hashes.
  *
  * Where the specification is silent:
- * - Up to 100 of an account's authorization codes from the last day are stored, including used ones. One more voids the oldest.
+ * - The service stores up to 100 authorization codes per account from the last day, including used codes. A further code voids the oldest.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -18,9 +19,9 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import { toRow } from "../credentials/Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))
-/** How long a row is kept after its code expires, so that a replay is detected. */
+/** The time for which an expired code's row is kept, so that a replay is detected. */
 const retention = Duration.toMillis(Duration.days(1))
-/** The maximum number of codes stored per account, including used ones. */
+/** The maximum number of codes stored per account, including used codes. */
 const keptMax = 100
 
 export interface Code {
@@ -32,7 +33,7 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
-  /** When the user signed in. Null if unknown. */
+  /** The time of the user's sign-in; null if unknown. */
   readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null
@@ -86,7 +87,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   const discard = (code: Code) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
 
-  /** Finds the sign-in that a code opened. Returns `null` if there is none. */
+  /** Finds the sign-in that a code opened. Returns `null` if the code opened none. */
   const familyOf = ({ hash }: Code): Effect.Effect<string | null> =>
     sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`.pipe(
       Effect.orDie,
@@ -98,7 +99,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
 
 export type Codes = ReturnType<typeof make>
 
-/** Under a new secret, codes issued under the old one are invalid. */
+/** The ending of authorization codes: codes issued under the old secret become invalid. */
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],

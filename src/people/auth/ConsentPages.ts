@@ -1,8 +1,8 @@
 /**
- * The pages of the authorization code flow: the consent page, and the redirect that follows the decision.
+ * The pages of the authorization code flow: the consent page and the redirect after the decision.
  *
  * Where the specification is silent:
- * - `prompt=login` and `max_age` send the user back to the identity provider. Every request needs consent, so `prompt=none` always fails with
+ * - `prompt=login` and `max_age` send the user back to the identity provider. Every request requires consent, so `prompt=none` always fails with
  *   `login_required` or `consent_required`. Request objects are rejected.
  */
 import type { HttpServerResponse } from "@effect/platform"
@@ -91,7 +91,7 @@ export const decide = (dependencies: Dependencies): BrowserContract["decide"] =>
 
 const queryMax = 8_000
 
-/** Redirects an authorization request sent by POST to GET, because browsers send no cookie with a form from another site. */
+/** Redirects an authorization request from POST to GET, because browsers send no cookie with a form from another site. */
 const asGet = ({ pages }: Dependencies, form: URLSearchParams): Response => {
   const query = form.toString()
   return query.length > queryMax
@@ -135,7 +135,7 @@ const checked = <A>(
     onSuccess: then
   })
 
-/** Redirects a refusal to the application's redirect URI if that is registered. Otherwise shows a page. */
+/** Sends a refusal to the application's redirect URI if that URI is registered. Otherwise shows a page. */
 const refused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client_id, redirect_uri, state }: AuthorizationRequest,

@@ -18,7 +18,7 @@ export const checking = (clients: ClientsContract): AuthorizationContract["check
     const client = yield* clients.find(client_id, ["oauth"])
     if (client === undefined) return yield* new ClientIdNotFound()
     if (redirect_uri === undefined || !mayRedirect(client, redirect_uri)) {
-      return yield* InvalidRequest.of("redirect_uri", "must be one that the application registered")
+      return yield* InvalidRequest.of("redirect_uri", "must be a redirect URI that the application registered")
     }
     if (response_type !== "code") return yield* InvalidRequest.of("response_type", "code")
     if (code_challenge_method !== "S256") return yield* InvalidRequest.of("code_challenge_method", "S256")
@@ -35,7 +35,7 @@ export const checking = (clients: ClientsContract): AuthorizationContract["check
 
 const unknownScope = (word: string) =>
   new InvalidScope({
-    message: `scope: ${word.slice(0, 100)} is not known here`,
+    message: `scope: ${word.slice(0, 100)} is unknown`,
     field: "scope",
     rule: `must be one or more of ${scopes.join(", ")}`
   })

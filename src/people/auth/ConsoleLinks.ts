@@ -1,12 +1,12 @@
 /**
- * One-time links that open the console as a given user. An operator's command creates one that is valid for 15 minutes, for deployments without an
- * identity provider. The first letter to a user whom the operator created contains one that is valid for seven days. Codes are stored as hashes, in
- * the table of authorization codes.
+ * Single-use links that open the console as a given user. For deployments without an identity provider, an operator's command creates a link that is
+ * valid for 15 minutes. The first email to a user whom the operator created contains a link that is valid for seven days. The table of authorization
+ * codes stores the links' codes as hashes.
  *
  * Where the specification is silent:
  * - A link is not bound to a browser, because it is printed on a terminal or sent by email and opened elsewhere. The code follows the `#`, so servers
  *   do not log it.
- * - A suspended user's link opens nothing. Suspending a user or ending their sign-ins invalidates their links for good.
+ * - A suspended user's link opens nothing. Suspending a user or ending their sign-ins invalidates their links permanently.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -21,7 +21,7 @@ import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSe
 import { toRow } from "../credentials/Scope.ts"
 
 export const linkLifetime = Duration.minutes(15)
-/** The lifetime of the link in a user's first letter. */
+/** The lifetime of the link in a user's first email. */
 export const letterLinkLifetime = Duration.days(7)
 
 /** The client id in the rows of links. No OAuth client can exchange their codes, because they are hashed for a separate purpose. */
@@ -65,7 +65,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     return { code, expires_at }
   })
 
-  /** Redeems a code. Returns its user, or `undefined` if the code is unknown, used or expired. */
+  /** Redeems a code. Returns the code's user, or `undefined` if the code is unknown, used or expired. */
   const spend = Effect.fn("ConsoleLinks.spend")(function* (
     code: string
   ): Effect.fn.Return<Person | undefined, BooksUnavailable> {

@@ -1,10 +1,10 @@
-/** The last step of console sign-in, which leads to a console page with a session cookie, or back to the sign-in page with a reason. */
+/** The last step of console sign-in. It leads to a console page with a session cookie, or back to the sign-in page with a reason. */
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
 import type { Held } from "./BrowserSessions.ts"
 
-/** Why a sign-in failed, as shown on the console's sign-in page. */
+/** The reason for a failed sign-in, for the console's sign-in page. */
 export type SignInFailure =
   | "expired"
   | "cancelled"
@@ -18,7 +18,7 @@ export type SignInFailure =
 
 const pageMax = 2_000
 
-/** Returns the console page in `to`, relative to `/console/`, with its query. Other addresses and the sign-in page lead to the first page instead. */
+/** Returns the console page in `to`, relative to `/console/`, with its query. Replaces the sign-in page and other addresses with the first page. */
 export const pageIn = (to: string | null): string => {
   const base = "http://console.invalid/console/"
   if (to === null || to.length > pageMax || !URL.canParse(to, base)) return ""
@@ -28,7 +28,7 @@ export const pageIn = (to: string | null): string => {
   return /^sign-in(?:\/|$)/.test(page) ? "" : page + search
 }
 
-/** The console's addresses and its cookie. */
+/** Returns the console's addresses and its cookie. */
 export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
   const root = `${pathTo("", public_url)}/console`
   const { attributes, name } = ownCookie("tollgate_console", "/console", public_url)

@@ -1,12 +1,12 @@
 /**
- * Authenticates requests: it finds the caller behind an `Authorization` header, with the specification's texts and order of precedence.
+ * Authenticates requests: finds the caller that an `Authorization` header identifies, with the specification's texts and order of precedence.
  *
  * Where the specification is silent:
  * - Keys and tokens are cached for at most a minute. A deleted key becomes invalid immediately in this process, and within two seconds on other nodes
  *   over PostgreSQL.
- * - Once a run ends, its key and the keys of all runs below it get 401 like a deleted key, and just as soon.
- * - An expired key gets 401 with the text for an invalid key and the code `api_key_expired`. The expiry is checked on every call.
- * - An empty `Authorization` header counts as missing. A trailing slash makes no difference to the path.
+ * - Once a run ends, its key and the keys of all runs below it are refused with 401, as quickly as a deleted key.
+ * - An expired key is refused with 401, the text for an invalid key and the code `api_key_expired`. Every call checks the expiry.
+ * - An empty `Authorization` header counts as missing. A trailing slash in the path makes no difference.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer } from "effect"
@@ -43,14 +43,14 @@ import type { TokensContract } from "./Tokens.ts"
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey
 
 export interface CredentialsContract {
-  /** Authenticates routes that take only user tokens. An application's token must have the route's scope. */
+  /** Authenticates routes that accept only user tokens. An application's token must contain the route's scope. */
   readonly userToken: (
     authorization: string | undefined,
     demand: Demand
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
-   * Authenticates routes that take user tokens and keys. An application's token must have the scope that the route demands, `calls` by default. The
-   * credential is read as a user token first and then as a key, so an expired user token is refused as a key of invalid format.
+   * Authenticates routes that accept user tokens and keys. An application's token must contain the scope that the route demands, by default `calls`.
+   * Reads the credential as a user token first and then as a key, so an expired user token is refused as a key of invalid format.
    */
   readonly keyOrToken: (
     authorization: string | undefined,
@@ -58,7 +58,7 @@ export interface CredentialsContract {
   ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
   /** Returns the caller of a cached key, or `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** Authenticates routes that take only API keys. */
+  /** Authenticates routes that accept only API keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
@@ -116,7 +116,7 @@ const make = Effect.gen(function* () {
 /** Returns the bearer token in the header, or an empty string for another scheme. */
 const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
 
-/** Tokens contain dots, but keys do not. */
+/** Returns whether the bearer looks like a token. Tokens contain dots, but keys do not. */
 const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
 
 // ---- user tokens --------------------------------------------------------------------------------------------------------
@@ -142,10 +142,10 @@ interface TokenDependencies {
 
 const cachedMax = 50_000
 
-/** Finds the holder of a user token, with a cache. */
+/** Creates a reader that finds the holder of a user token, with a cache. */
 const tokenReader = (dependencies: TokenDependencies) => {
   const { clock } = dependencies
-  /** A plain map instead of Effect's `Cache`, because every call with a token reads it and must not allocate. */
+  /** A plain map, because every call with a token reads it, and reads of Effect's `Cache` allocate. */
   const cache = new Map<string, Cached>()
   return (bearer: string): Effect.Effect<Holder, InvalidToken> =>
     Effect.suspend(() => {
@@ -192,12 +192,12 @@ const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Calle
 
 const lacking = (scope: Demand): InsufficientScope =>
   new InsufficientScope({
-    message: `this application is not allowed to do this; its token needs the scope ${scope}`,
+    message: `this application may not call this route; its token must contain the scope ${scope}`,
     scope
   })
 
 const notSignedIn = Effect.suspend(
-  () => new InsufficientScope({ message: "only the user's own sign-in may do this, not an application" })
+  () => new InsufficientScope({ message: "only the user's own sign-in may call this route, not an application" })
 )
 
 /** Returns whether the bearer has the form of this service's API keys. */

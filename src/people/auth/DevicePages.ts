@@ -43,7 +43,7 @@ const ask = Effect.fnUntraced(function* (
       person: person?.email ?? "",
       allows: described(grant),
       trusted: grant === "all",
-      warning: `Continue only if your own device shows ${user_code} now. If someone sent you this code or a link to this page, do not allow it.`,
+      warning: `Continue only if your own device shows ${user_code} now. If someone sent you this code or a link to this page, do not allow access.`,
       then: "You can close this page afterwards.",
       action: `${pages}/device`,
       fields: { user_code, proof: proofOf(dependencies, cookie) }

@@ -1,15 +1,14 @@
 /**
- * The device flow (RFC 8628). An application without a browser shows a short user code and polls. The user types the code on a page of this service,
- * in any browser, and decides. The next poll gets the tokens, just once. Codes are stored as hashes.
+ * The device flow (RFC 8628). An application without a browser shows a short user code and polls. In any browser, the user enters the code on a
+ * page of this service and allows or denies access. The next poll then returns the tokens, but only once. The database stores codes as hashes.
  *
  * Where the specification is silent:
- * - Only clients registered with `device` may start the device flow. Otherwise, an attacker could show a user a code in the name of an application
- *   that never uses the flow.
- * - Both codes expire after ten minutes. A poll that comes too soon lengthens the interval by five seconds (`slow_down`).
- * - A user code consists of eight consonants, so it spells no word. Case, spaces and dashes do not matter. Only signed-in users can find out whether
- *   a code exists, within the rate limit `authorize`.
- * - Unused codes are deleted ten minutes after they expire, used ones after an hour. The rate limit `authorize` per address bounds how many there
- *   are.
+ * - Only clients registered with `device` may start the device flow. Otherwise, an attacker could obtain a code in the name of an application that
+ *   never uses this flow, and show it to a user.
+ * - Both codes expire after ten minutes. Each poll that arrives too early increases the interval by five seconds (`slow_down`).
+ * - A user code consists of eight consonants, so that it spells no word. Case, spaces and dashes do not matter. Only signed-in users can find out
+ *   whether a code exists, and only within the rate limit `authorize`.
+ * - Unused codes are deleted ten minutes after they expire, and used codes after an hour. The per-address rate limit `authorize` bounds their number.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -28,19 +27,19 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** How long a used code is kept after it expires, so that a replay is detected. */
+/** The time that a used code is kept after it expires, so that a replay is detected. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
-/** How long an unused code is kept after it expires. Until then, its application gets `expired_token`. */
+/** The time that an unused code is kept after it expires. During this time, polls return `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
-/** The initial poll interval, which also grows by this much after each poll that came too soon. */
+/** The initial poll interval, and its increase after each poll that arrives too early. */
 export const pause = Duration.seconds(5)
-/** The tolerance for early polls in milliseconds, because network delays vary. */
+/** The tolerance for early polls, in milliseconds. It allows for variable network delays. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"
 const userCodeLength = 8
 
-/** The application polls with `device_code` and shows `user_code`. */
+/** The codes of a device. The application polls with `device_code` and shows `user_code`. */
 export interface DeviceCodes {
   readonly device_code: string
   readonly user_code: string
@@ -76,13 +75,13 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   const dependencies: Dependencies = { sql, writer, secret }
   return {
     begin: (client_id: string, grant: Grant) => begin(dependencies, client_id, grant),
-    /** Finds the undecided, unexpired device that is waiting with this user code. */
+    /** Finds the undecided, unexpired device that is waiting for this user code. */
     waiting: (user_code: string) => waiting(dependencies, user_code),
-    /** Stores a decision. Returns `false` if no device is waiting with this code. */
+    /** Stores a decision. Returns `false` if no device is waiting for this code. */
     decide: (user_code: string, person: Pick<Caller, "account_id" | "tenant_id">, decision: "allow" | "deny") =>
       decide(dependencies, user_code, person, decision),
     find: (device_code: string) => find(dependencies, device_code),
-    /** Records a poll by an undecided device. Returns whether it came too soon. */
+    /** Records a poll by an undecided device. Returns whether the poll arrived too early. */
     poll: (row: DeviceRow) => poll(dependencies, row),
     /** Marks a code as used by the sign-in `family`. Fails the transaction if the code was already used. */
     spend: ({ hash }: DeviceRow, family: string, now: number): Statement =>
@@ -111,7 +110,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
     const expired = sql`DELETE FROM tollgate_auth_device_codes
       WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
     const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-    // There are about 25 billion user codes, so another device may already have this one. In that case, try again.
+    // There are about 25 billion user codes, so another device may already use this one. In that case, try another code.
     return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
   })
   return attempt
@@ -167,13 +166,13 @@ const bareUserCode = (user_code: string): string => user_code.toUpperCase().repl
 const userCodeHash = (secret: DeploymentSecretContract, user_code: string): string =>
   secret.hash("user_code", bareUserCode(user_code))
 
-/** Formats a user code the way users read it: `BCDF-GHJK`. */
+/** Formats a user code for users: `BCDF-GHJK`. */
 export const shownUserCode = (user_code: string): string => {
   const bare = bareUserCode(user_code).slice(0, userCodeLength)
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 
-/** Under a new secret, codes issued under the old one are invalid. */
+/** Ends device codes when the secret changes: codes issued under the old secret become invalid. */
 export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,

@@ -11,9 +11,9 @@ const reserved: ReadonlySet<string> = new Set(["token", "revoke", "oauth", "emai
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/
 
 const IdentityEntry = Schema.Struct({
-  /** `github` means GitHub's OAuth, which has no issuer. */
+  /** The kind of provider. `github` means GitHub's OAuth, which has no issuer. */
   kind: Schema.optional(Schema.Literal("openid", "github")),
-  /** The OpenID Connect issuer. Its discovery document names its keys and endpoints. */
+  /** The OpenID Connect issuer. Its discovery document lists its keys and endpoints. */
   issuer: Schema.optional(Address),
   /** The client for the code flow, and the environment variable with its secret if the issuer requires one. */
   client_id: Schema.optional(NonEmpty),
@@ -23,11 +23,11 @@ const IdentityEntry = Schema.Struct({
   /** The label on the sign-in button. */
   name: Schema.optional(NonEmpty),
   jwks_uri: Schema.optional(Address),
-  /** Whether addresses count as verified unless the token says otherwise. Microsoft's tokens do not say. */
+  /** Whether addresses count as verified unless the token states otherwise. Microsoft's tokens do not state whether an address is verified. */
   trust_email: Schema.optional(Schema.Boolean),
   /** The scope to request. Defaults to `openid email profile`. */
   scope: Schema.optional(NonEmpty),
-  /** The claim that lists a user's groups. Dots lead into nested claims, as in `realm_access.roles`. */
+  /** The claim that lists a user's groups. Dots separate nested claims, as in `realm_access.roles`. */
   groups_claim: Schema.optional(NonEmpty),
   /** For `github`: the API URL of a self-hosted GitHub. */
   api_url: Schema.optional(Address)
@@ -68,12 +68,12 @@ const issuesOf = (name: string, entry: IdentityEntry): ReadonlyArray<Schema.Filt
       ? [
           issue(
             [name, "client_secret_env"],
-            "must name the environment variable that holds the OAuth application's secret"
+            "must name the environment variable that contains the OAuth application's secret"
           )
         ]
       : []),
     ...(client_secret_env !== undefined && client_id === undefined
-      ? [issue([name, "client_id"], "must be the client that the secret belongs to")]
+      ? [issue([name, "client_id"], "must be the id of the client that the secret belongs to")]
       : [])
   ]
 }

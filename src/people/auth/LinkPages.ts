@@ -1,4 +1,4 @@
-/** The pages for sign-in by email: the address form, the page that follows it, and the page behind the link. */
+/** The pages for sign-in by email: the address form, the page after the form is submitted, and the page that the link opens. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Either, Schema } from "effect"
@@ -26,7 +26,7 @@ export const toForm = ({ pages }: Dependencies, request: Request): Response => {
   return redirect(`${pages}/link?${new URLSearchParams({ room: "console", page })}`)
 }
 
-/** Returns the page to go back to. Only the two OAuth pages that require sign-in are allowed. */
+/** Returns the page to go back to. Allows only the two OAuth pages that require sign-in. */
 const destinationIn = (query: URLSearchParams): Destination => {
   const page = query.get("page")
   if (query.get("room") === "console") return { room: "console", page: ConsoleReturn.pageIn(page) }
@@ -48,7 +48,7 @@ const form = Effect.fnUntraced(function* (dependencies: Dependencies, query: URL
   return yield* withPending(dependencies, html(unusable === undefined ? 200 : 400, body), nonce)
 })
 
-/** `POST /oauth/link`. Only our own form carries a state that matches the browser's cookie. */
+/** Sends a link (`POST /oauth/link`). Only our own form contains a state that matches the browser's cookie. */
 export const request = (dependencies: Dependencies): BrowserContract["requestLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, info, links, state } = dependencies
@@ -73,7 +73,7 @@ export const request = (dependencies: Dependencies): BrowserContract["requestLin
     return HttpServerResponse.setHeader(html(200, body), "set-cookie", held)
   })
 
-/** `GET /oauth/link`: follows a link, or shows the address form if there is no token. */
+/** Follows a link, or shows the address form if there is no token (`GET /oauth/link`). */
 export const follow = (dependencies: Dependencies): BrowserContract["followLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, links, registration } = dependencies
@@ -94,6 +94,6 @@ export const follow = (dependencies: Dependencies): BrowserContract["followLink"
   })
 
 const linkTexts = {
-  expired: "This link is incomplete, expired or already used. Request another.",
-  other_browser: "This link works only in the browser that requested it. Open it there, or request another here."
+  expired: "This link is incomplete, expired or already used. Request another link.",
+  other_browser: "This link works only in the browser that requested it. Open it there, or request another link here."
 }

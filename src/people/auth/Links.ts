@@ -1,10 +1,10 @@
 /**
- * Sign-in links by email. A link works once, within 15 minutes, in the browser that requested it. Link tokens and browser cookies are stored as
- * hashes.
+ * Sign-in links by email. A link works once, within 15 minutes, in the browser that requested it. The database stores link tokens and browser cookies
+ * as hashes.
  *
  * Where the specification is silent:
- * - Every address gets the same response. An address that may not sign in gets no letter.
- * - Five links per hour may be requested for one address, whether or not a letter is sent.
+ * - The response is identical for every address. An address that may not sign in receives no email.
+ * - Up to five links per hour may be requested for one address, whether or not an email is sent.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -24,7 +24,7 @@ import type { RegistrationContract } from "../tenants/Registration.ts"
 export const emailProvider = "email"
 
 export const linkLifetime = Duration.minutes(15)
-/** How long a row counts against its address's limit. */
+/** The time for which a row counts against its address's limit. */
 const counted = Duration.toMillis(Duration.hours(1))
 /** The maximum number of links for one address within that time. */
 const perAddress = 5
@@ -58,7 +58,7 @@ interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  /** Requests a link and returns a cookie for the browser that may follow it. Returns `undefined` if the address is over its limit. */
+  /** Requests a link. Returns a cookie for the browser that may follow it. Returns `undefined` if the address is over its limit. */
   request: requesting(dependencies),
   /** Follows a link. If it cannot be used, returns the reason and leaves the link unspent. */
   follow: following(dependencies)
@@ -94,7 +94,7 @@ const requesting = ({ info, outbox, registration, secret, sql, writer }: Depende
       created_at: now,
       expires_at: now + Duration.toMillis(linkLifetime)
     }
-    // Built for every address, because the response time must not reveal whether a letter is sent.
+    // Built for every address, because the response time must not reveal whether an email is sent.
     const letter = yield* outbox.letter(letterOf(email, token, row.token_hash, info))
     const comes = yield* registration.mayCome(identityOf(email))
     const stored = yield* Statements.tryWrite(
@@ -120,8 +120,8 @@ const letterOf = (email: string, token: string, key: string, { public_url, servi
   text: [
     `This link signs you in to ${service_name}:`,
     `${public_url}/oauth/link?token=${token}`,
-    `It works once, within ${Duration.toMinutes(linkLifetime)} minutes, in the browser that requested it.`,
-    "If you did not request it, ignore this email. Do not forward it."
+    `The link works once, within ${Duration.toMinutes(linkLifetime)} minutes, in the browser that requested it.`,
+    "If you did not request this link, ignore this email. Do not forward it."
   ].join("\n\n")
 })
 
@@ -145,7 +145,7 @@ const following = ({ secret, sql, writer }: Dependencies) =>
     return { identity: identityOf(row.email), destination: JSON.parse(row.destination) as Destination }
   })
 
-/** Under a new secret, links sent under the old one are invalid. */
+/** The ending of sign-in links: links sent under the old secret become invalid. */
 export const linksEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_links WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [

@@ -16,10 +16,10 @@ export const queryOf = ({ url }: Request): URLSearchParams => {
 export const formOf = (request: Request): Effect.Effect<URLSearchParams> =>
   Effect.map(Effect.orDie(request.text), (text) => new URLSearchParams(text))
 
-/** Shown when a decision is submitted without a valid proof. */
+/** The text for a decision that is submitted without a valid proof. */
 export const tooLong = "This page was open for too long. Nothing was allowed."
 
-/** A page that other sites cannot frame and that caches do not store. */
+/** Returns a page that other sites cannot frame and caches do not store. */
 export const html = (status: number, body: string): Response =>
   HttpServerResponse.text(body, {
     status,

@@ -1,4 +1,4 @@
-/** The HTML of the OAuth pages, which use no scripts or external styles. */
+/** The HTML of the OAuth pages. The pages use no scripts and no external styles. */
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
@@ -30,33 +30,33 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
     .map(([name, value]) => `<input type="hidden" name="${escape(name)}" value="${escape(value ?? "")}">`)
     .join("\n")
 
-/** The page with a button for each identity provider. */
+/** Renders the page with a button for each identity provider. */
 export const signIn = (options: {
   readonly service: string
-  /** The application's name. `undefined` in the device flow, where it is not yet known. */
+  /** The application's name; `undefined` in the device flow, where the application is not yet known. */
   readonly client: string | undefined
   readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
 }): string =>
   page(
     `Sign in to ${options.service}`,
     `<h1>Sign in to ${escape(options.service)}</h1>
-<p>${options.client === undefined ? "A device" : `<strong>${escape(options.client)}</strong>`} would like to use your account. Sign in first; you will be asked before anything is
+<p>${options.client === undefined ? "A device" : `<strong>${escape(options.client)}</strong>`} would like to use your account. Sign in first; the next page asks you before anything is
 shared.</p>
 ${options.providers.map(({ name, url }) => `<a class="button" href="${escape(url)}">Continue with ${escape(name)}</a>`).join("\n")}`
   )
 
-/** The consent page. */
+/** Renders the consent page. */
 export const consent = (options: {
   readonly service: string
   readonly client: string
   readonly person: string
-  /** Each string completes the sentence "it can ...". */
+  /** The permissions. Each string completes the sentence "it can ...". */
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
-  /** Tells the user what happens after the decision. */
+  /** A sentence that tells the user about the next step. */
   readonly then: string
-  /** The address to which the form posts. */
+  /** The address that the form is posted to. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
@@ -84,11 +84,11 @@ ${hidden(options.fields)}
 <p class="small">${escape(options.then)} Signing out of the application ends its access.</p>`
   )
 
-/** The form for a device's user code. */
+/** Renders the form for a device's user code. */
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
-  /** The user code that was entered, if no device is waiting with it. */
+  /** The entered user code, if no device is waiting for it. */
   readonly unknown?: string
 }): string =>
   page(
@@ -97,7 +97,7 @@ export const deviceCode = (options: {
       options.unknown === undefined
         ? ""
         : `
-<p role="alert">No device is waiting with the code ${escape(options.unknown)}. It may have expired. Start again on the device.</p>`
+<p role="alert">No device is waiting for the code ${escape(options.unknown)}. It may have expired. Start again on the device.</p>`
     }
 <form method="get" action="${escape(options.action)}">
 <p><label for="user_code">The code that your device or command line shows:</label></p>
@@ -107,12 +107,12 @@ export const deviceCode = (options: {
 </form>`
   )
 
-/** The form for the address of a sign-in link. */
+/** Renders the form for the address of a sign-in link. */
 export const linkForm = (options: {
   readonly service: string
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
-  /** The text that was entered, if it is not an email address. */
+  /** The entered text, if it is not an email address. */
   readonly unusable?: string
 }): string =>
   page(
@@ -125,22 +125,22 @@ export const linkForm = (options: {
     }
 <form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
-<p><label for="email">Your email address. You get a link that signs you in; there is no password.</label></p>
+<p><label for="email">Your email address. We will send you a link that signs you in, so you do not need a password.</label></p>
 <p><input id="email" name="email" type="email" required autofocus autocomplete="email" maxlength="254"></p>
 <button class="yes">Send the link</button>
 </form>`
   )
 
-/** The page after that form is submitted, the same for every address. */
+/** Renders the page that follows `linkForm`. It is the same for every address. */
 export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
   page(
     "Check your email",
     `<h1>Check your email</h1>
 <p>If <strong>${escape(options.email)}</strong> may sign in to ${escape(options.service)}, an email with a link is on its way. Open the link in this
-browser within 15 minutes; it works once.</p>`
+browser within 15 minutes. It works only once.</p>`
   )
 
-/** The last page of the device flow. */
+/** Renders the last page of the device flow. */
 export const decided = (allowed: boolean): string =>
   page(
     allowed ? "Connected" : "Not allowed",
@@ -148,12 +148,12 @@ export const decided = (allowed: boolean): string =>
       ? `<h1>Connected</h1>
 <p>Your device continues automatically. You can close this page.</p>`
       : `<h1>Not allowed</h1>
-<p>The device gets no access. You can close this page.</p>`
+<p>The device has no access. You can close this page.</p>`
   )
 
-/** The page for a failure that the user cannot fix. */
+/** Renders the page for a failure that the user cannot fix. */
 export const wrong = (text: string): string =>
   page(
-    "That did not work",
-    `<h1>That did not work</h1>\n<p>${escape(text)}</p>\n<p>Go back to the application and try again.</p>`
+    "Something went wrong",
+    `<h1>Something went wrong</h1>\n<p>${escape(text)}</p>\n<p>Go back to the application and try again.</p>`
   )

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The text names the service: `Tollgate client ID is required`. */
+/** The text contains the service's name: `Tollgate client ID is required`. */
 export class ClientIdRequired extends Problem<ClientIdRequired>()("ClientIdRequired", {
   status: 400,
   error: "client ID is required",
@@ -27,7 +27,7 @@ export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("Unsup
   details: { field: "grant_type", rule: "refresh_token" }
 }) {}
 
-/** The text names the unknown scope. */
+/** The text states the unknown scope. */
 export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   status: 400,
   error: "scope: unknown scope",
@@ -44,11 +44,11 @@ export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
 
 export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
   status: 401,
-  error: "there is no session in this browser, or it has ended; sign in",
+  error: "this browser has no session, or the session has ended; sign in",
   code: "session_ended"
 }) {}
 
-/** An error from an OAuth endpoint, with a code and status that RFC 6749 defines. */
+/** An error of an OAuth endpoint, with a code and status from RFC 6749. */
 export class OAuthRefusal extends Schema.TaggedError<OAuthRefusal>()("OAuthRefusal", {
   status: Schema.Literal(400, 401),
   error: Schema.String,

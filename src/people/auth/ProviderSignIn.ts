@@ -24,7 +24,7 @@ export const verifierOf = ({ secret }: Pick<Dependencies, "secret">, nonce: stri
 
 // ---- to the provider ----------------------------------------------------------------------------------------------------
 
-/** Returns the URL of the provider's sign-in page. The provider sends the browser back with `returning` as its state. */
+/** Returns the URL of the provider's sign-in page. The provider later returns the browser with `returning` as its state. */
 const signInPage = Effect.fnUntraced(function* (
   { identity, info: { public_url }, secret, state }: Dependencies,
   returning: Pick<ProviderState, "provider" | "nonce" | "room" | "page">,
@@ -43,10 +43,10 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
   return HttpServerResponse.setHeader(response, "set-cookie", state.setCookie(pending))
 })
 
-/** The name of sign-in by email, for its button. */
+/** The label of the button for sign-in by email. */
 export const emailName = "email"
 
-/** Requires a sign-in and then returns the user to `page`. `client` names the application that requests access. */
+/** Requires a sign-in and then returns the user to `page`. `client` is the name of the application that requests access. */
 export const signInFirst = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   page: string,
@@ -84,7 +84,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
 
 // ---- back from the provider ---------------------------------------------------------------------------------------------
 
-/** The response to a failed sign-in. The console shows the reason on a page of its own. */
+/** Returns the response to a failed sign-in. The console shows the reason on its own page. */
 export const failed = (
   { consolePages }: Dependencies,
   returning: Pick<ProviderState, "room" | "page"> | undefined,
@@ -114,7 +114,7 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
-/** Returns why a sign-in failed. The provider's own error takes precedence over ours. */
+/** Returns the reason for a failed sign-in. The provider's own error takes precedence over ours. */
 export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
   const error = form.get("error")
   if (error !== null)
@@ -122,7 +122,7 @@ export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: strin
   return _tag === "IdentityProviderUnavailable" ? "provider_unavailable" : "rejected"
 }
 
-/** The response to a verified user who may not sign in. */
+/** Returns the response to a verified user who may not sign in. */
 export const notWelcome = (
   dependencies: Dependencies,
   returning: Pick<ProviderState, "room" | "page">,
@@ -186,10 +186,10 @@ export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, 
   return who === undefined || cookie === undefined ? undefined : { who, cookie }
 })
 
-/** Computes a form field's value that only our own pages can contain. Without it, another site could submit a decision for the user. */
+/** Computes the value of a form field that only our own pages can contain. Without this field, another site could submit a decision for the user. */
 export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
 
-/** Finds the user who sent the form from one of our pages. */
+/** Finds the user who submitted the form from one of our pages. */
 export const decidedBy = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   http: Request,

@@ -1,4 +1,7 @@
-/** Accepts each `state` that returns from an identity provider only once, across all nodes. Hashes of used states are stored until they expire. */
+/**
+ * Accepts each `state` that returns from an identity provider only once, across all nodes. The database stores the hashes of used states until they
+ * expire.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"

@@ -1,8 +1,8 @@
 /**
- * The security middleware, which authenticates each request on the router and in the fast lane.
+ * The security middleware. It authenticates each request on the router and in the fast lane.
  *
  * Where the specification is silent:
- * - The tenant in the path is checked right after authentication, before the body and query are read.
+ * - The middleware checks the tenant in the path right after authentication, before the body and query are read.
  */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import type { Context, Redacted } from "effect"
@@ -23,7 +23,7 @@ const headed = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): He
 }))
 const authorizationIn = (request: Headed): string | undefined => request.header("authorization")
 
-/** Without an `Authorization` header, `x-api-key` counts as a bearer token. */
+/** Returns the `Authorization` header. Without this header, treats `x-api-key` as a bearer token. */
 const eitherIn = (request: Headed): string | undefined => {
   const authorization = authorizationIn(request)
   const key = request.header("x-api-key")
@@ -91,7 +91,7 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Authentication,
     Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
-      /** Most keys are cached, and a cached key needs no effect. */
+      /** Returns the caller of a cached key without an effect, because most keys are cached. */
       const soon = (authorization: string | undefined) => {
         const caller = rememberedKey(authorization)
         return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)

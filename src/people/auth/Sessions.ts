@@ -1,11 +1,11 @@
 /**
- * Sign-ins and their tokens. A refresh token works once and is then replaced. If a token is used again, it was copied, so the sign-in and all its
- * tokens are invalidated.
+ * Sign-ins and their tokens. A refresh token works once and is then replaced. A second use means that the token was copied, so it ends the
+ * sign-in and invalidates all its tokens.
  *
  * Where the specification is silent:
- * - If two concurrent refreshes use the same token, the second counts as theft and the whole sign-in ends.
- * - An account may have 1,000 sign-ins. One more ends the oldest, along with the API keys that it created. A sign-in older than 91 days does not
- *   count. It is deleted at the account's next sign-in unless a key depends on it.
+ * - If two concurrent refreshes use the same token, the second counts as theft and the sign-in ends.
+ * - An account may have 1,000 sign-ins. A further sign-in ends the oldest, along with the API keys that it created. A sign-in older than 91 days does
+ *   not count. The account's next sign-in deletes it unless a key depends on it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -49,7 +49,7 @@ export interface SignIn {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** True for an application's sign-in, whose calls charge the team's pool first. */
+  /** `true` for an application's sign-in. Calls of this sign-in charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
@@ -58,28 +58,28 @@ export interface SignIn {
 export interface OpenSignIn {
   readonly id: string
   readonly client_id: string
-  /** Whether an application holds it, through the code flow or the device flow. */
+  /** Whether an application holds the sign-in, through the code flow or the device flow. */
   readonly application: boolean
   readonly signed_in_at: number
 }
 
-/** A sign-in is identified by the id of its token family. */
+/** The id of a sign-in is the id of its token family. */
 export interface SessionsContract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair, BooksUnavailable>
-  /** Opens a sign-in in one transaction with `beside`, which receives its id. Returns `undefined` if `beside` failed. */
+  /** Opens a sign-in in the same transaction as `beside`. `beside` receives the sign-in's id. Returns `undefined` if `beside` failed. */
   readonly openBeside: (
     signIn: SignIn,
     beside: (family: string) => Statement
   ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
-  /** Opens a sign-in without a refresh token and returns its id. The code that holds it must limit its lifetime. */
+  /** Opens a sign-in without a refresh token and returns its id. The caller must limit its lifetime. */
   readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
   /** Ends one of the account's sign-ins. Its access tokens become invalid immediately in this process, and within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
   /** Lists up to 100 of the account's sign-ins that can still be refreshed, newest first. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
   /**
-   * Ends all of an account's sign-ins, open codes and console links, in one transaction with `beside`, which receives the number of sign-ins. Returns
-   * that number.
+   * Ends all of an account's sign-ins, open codes and console links in the same transaction as `beside`. `beside` receives the number of sign-ins.
+   * Returns that number.
    */
   readonly endAll: (
     account: AccountId,
@@ -87,7 +87,7 @@ export interface SessionsContract {
   ) => Effect.Effect<number, BooksUnavailable>
   /** Returns the statements that end all of an account's sign-ins, open codes and console links, for another room's transaction. */
   readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
-  /** Whether a sign-in has not ended. */
+  /** Returns whether a sign-in is still open. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
   /** Exchanges a refresh token for a new pair. `tenant_id` switches to another of the account's tenants. */
   readonly refresh: (request: {
@@ -95,14 +95,14 @@ export interface SessionsContract {
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in that a refresh token belongs to. An unknown token, or one of a client other than `client_id`, has no effect. */
+  /** Ends the sign-in of a refresh token. Does nothing if the token is unknown or belongs to a client other than `client_id`. */
   readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
 /** The maximum number of sign-ins per account, apart from those that hold its API keys. */
 const openMax = 1_000
 
-/** After this time, no token of a sign-in is valid: its last refresh token and the access tokens from it have expired. */
+/** The time after which no token of a sign-in is valid, because its last refresh token and that token's access tokens have expired. */
 const idleAfter = Duration.sum(familyLifetime, Duration.days(1))
 
 export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
@@ -131,7 +131,7 @@ const make = Effect.gen(function* () {
   const openBeside = openingBeside(dependencies)
   const end = endingOne(dependencies)
   return {
-    // With no statement in `beside`, nothing can fail.
+    // Without a statement in `beside`, nothing can fail.
     open: (signIn) =>
       Effect.map(
         openBeside(signIn, () => []),
@@ -171,12 +171,12 @@ const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
     ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 }
 
-/** Selects the account's sign-ins that no token or API key needs any more. */
+/** Selects the account's sign-ins that no token or API key depends on any longer. */
 const idle = (sql: SqlClient, account: AccountId, now: number): Fragment =>
   sql`${ofAccount(sql, account)} AND signed_in_at <= ${now - Duration.toMillis(idleAfter)}
     AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
 
-/** Writes a new sign-in and ends those that it displaces. Returns whether the statements in `beside` succeeded. */
+/** Writes a new sign-in and ends the sign-ins that it displaces. Returns whether the statements in `beside` succeeded. */
 const write = Effect.fnUntraced(function* (
   { belonging, sql, writer }: Dependencies,
   signIn: SignIn,
@@ -248,7 +248,7 @@ const refreshing = (
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new NotAMember({ tenant_id })
     const { stored, token } = refreshTokens.replace(refresh_token, found, tenant_id, now)
     if (!(yield* Statements.tryWrite(writer, ...stored))) {
-      // The second of two concurrent requests with one token also counts as a copy.
+      // The second of two concurrent requests with the same token also counts as theft.
       yield* end(account_id, family_id)
       return yield* new InvalidGrant()
     }
@@ -292,7 +292,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
     return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
   }, Effect.orDie)
 
-/** Under a new secret, refresh tokens issued under the old one are invalid, so all sign-ins end. */
+/** Ends all sign-ins when the secret changes, because refresh tokens issued under the old secret become invalid. */
 export const sessionsEnd: Ending = {
   // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL

@@ -8,7 +8,9 @@ import { EmailSignIn } from "./EmailSignIn.ts"
 import * as IdentityEntries from "./IdentityEntries.ts"
 
 const RedirectAddress = Schema.String.pipe(
-  Schema.filter(isRedirectAddress, { message: () => "must be a URI without a fragment, and not javascript: or file:" })
+  Schema.filter(isRedirectAddress, {
+    message: () => "must be a URI without a fragment and must not use javascript: or file:"
+  })
 )
 
 const ClientEntry = Schema.Struct({ client_id: NonEmpty, name: NonEmpty })
@@ -22,9 +24,9 @@ const OAuthClient = readAs(
   Schema.Struct({
     ...ClientEntry.fields,
     redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
-    /** Whether it is the operator's own application, which may do everything that the user may do. Its consent page says so. */
+    /** Whether the client is the operator's own application and may do everything that the user may do. The consent page states this. */
     trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    /** Whether it may use the device flow, in which the user reads a code on one device and approves it in a browser on another. */
+    /** Whether the client may use the device flow. In this flow, the user reads a code on one device and approves it in a browser on another. */
     device: Schema.optionalWith(Schema.Boolean, { default: () => false })
   }).pipe(
     Schema.filter(({ device, redirect_uris }) =>
@@ -39,7 +41,7 @@ const OAuthClient = readAs(
 export const fields = {
   /** Applications that sign users in with a provider's token. */
   clients: clientsOf("app"),
-  /** Applications that use OAuth, with their redirect URIs and whether they may use the device flow. */
+  /** Applications that use OAuth, with their redirect URIs and permission for the device flow. */
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
   /** Websites that send contact-form messages to the operator. */
   web_clients: clientsOf("web"),
@@ -57,7 +59,7 @@ export interface SignInSettings {
   readonly email_sign_in?: boolean
 }
 
-/** Fails if the environment variable for a client secret is not set. */
+/** Provides the clients and the identity providers. Fails if the environment variable for a client secret is not set. */
 export const layer = ({ clients, email_sign_in = false, identity, oauth_clients, web_clients }: SignInSettings) =>
   Layer.mergeAll(
     Layer.succeed(EmailSignIn, email_sign_in),

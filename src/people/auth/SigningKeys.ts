@@ -1,9 +1,9 @@
 /**
- * The ES256 keys that sign tokens. The newest key signs. All keys are published, so that anyone can verify a token and a rotation signs no one out.
- * Private keys are stored sealed.
+ * The ES256 keys that sign tokens. The newest key signs. The service publishes all keys, so that anyone can verify a token and a rotation signs out
+ * no one. The database stores private keys sealed.
  *
  * Where the specification is silent:
- * - A token is valid if one of our keys signed it, so `public_url` may change without signing users out. Signing keys rotate automatically. An
+ * - A token is valid if one of our keys signed it, so `public_url` may change without signing out users. Signing keys rotate automatically. An
  *   earlier key remains published until its last token has expired, and is then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -28,15 +28,15 @@ export interface SigningKey {
 }
 
 export interface SigningKeysContract {
-  /** The key that signs now. */
+  /** Returns the key that currently signs. */
   readonly current: () => SigningKey
   /** Returns the public key with this id, even one that another process has just created. */
   readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined>
-  /** The public keys to publish in `/.well-known/jwks.json`. */
+  /** Returns the public keys to publish in `/.well-known/jwks.json`. */
   readonly published: () => ReadonlyArray<JWK>
   /**
-   * Creates a new key in one transaction with `beside`. It signs from then on, on all nodes. Earlier keys remain published as long as they have valid
-   * tokens.
+   * Creates a new key in one transaction with `beside`. From then on, all nodes sign with it. Earlier keys remain published as long as they have
+   * valid tokens.
    */
   readonly rotate: (beside?: ReadonlyArray<Statement>) => Effect.Effect<SigningKey, BooksUnavailable>
   /** Loads keys that other processes created. */
@@ -63,15 +63,15 @@ interface Row {
 export const rotation = Duration.days(30)
 const turnPause = Duration.hours(1)
 
-/** The minimum time between two reloads that unknown keys cause. */
+/** The minimum time between two reloads caused by unknown keys. */
 const reloadPause = Duration.seconds(1)
 
 const topic = "signing keys"
 
-/** The longest time for which a token can be valid. */
+/** The maximum lifetime of a token. */
 export const signedLifetime = Duration.hours(1)
 
-/** How long an earlier key is kept: two iterations of another process, because the first may fail, plus the lifetime of a token. */
+/** The time for which an earlier key is kept: two iterations of another process, because the first may fail, plus the lifetime of a token. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {
@@ -80,7 +80,7 @@ interface Dependencies {
   readonly secret: DeploymentSecretContract
 }
 
-/** The keys in the database, in the form that this process uses. */
+/** The keys from the database, in the form that this process uses. */
 interface KeySet {
   readonly current: SigningKey
   readonly created_at: number
@@ -135,7 +135,7 @@ const stored = (sql: SqlClient) =>
   Effect.orDie(sql<Row>`SELECT kid, public, sealed, created_at FROM tollgate_auth_signing_keys
     ORDER BY created_at DESC, kid`)
 
-/** Stores a new key. If several processes try at once, only the first succeeds, because `newest` is then out of date for the others. */
+/** Stores a new key. If several processes try concurrently, only the first succeeds, because `newest` is out of date for the others. */
 const generate = Effect.fnUntraced(function* (
   { secret, sql, writer }: Dependencies,
   newest: string | undefined,
@@ -183,7 +183,7 @@ const retire = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, kids:
   yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", kids.join(" "))
 })
 
-/** A string sealed with the deployment's secret, from which a different secret can be detected. `undefined` if nothing is sealed yet. */
+/** Reads a string sealed with the deployment's secret, so that a different secret can be detected. Returns `undefined` if nothing is sealed yet. */
 export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> = Effect.flatMap(
   SqlClient,
   (sql) => sql<Pick<Row, "sealed">>`SELECT sealed FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1`
@@ -192,7 +192,7 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
   Effect.orDie
 )
 
-/** A new secret cannot open the old private keys, so the next start creates a new key. */
+/** The ending of signing keys: they are deleted, because a new secret cannot open them. The next start creates a new key. */
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],

@@ -17,7 +17,7 @@ export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
 const invalidGrant = () => OAuthRefusal.of("invalid_grant", "the code or token is invalid, expired or already used")
 
-/** Finds the OAuth client that a request names. A missing or unknown client gets 401 `invalid_client`. */
+/** Finds the OAuth client with the request's `client_id`. Fails with 401 `invalid_client` if the client is missing or unknown. */
 export const knownClient = Effect.fnUntraced(function* (clients: ClientsContract, client_id: string | undefined) {
   const client = client_id === undefined || client_id === "" ? undefined : yield* clients.find(client_id, ["oauth"])
   return client ?? (yield* OAuthRefusal.of("invalid_client", "no such client", 401))
@@ -78,16 +78,16 @@ const byCode = Effect.fnUntraced(function* (
   if (row.used_at === null) {
     const tokens = isValid ? yield* open(dependencies, row, (family) => codes.spend(row, family, now)) : undefined
     if (tokens !== undefined) return tokens
-    // An invalid request spends the code too.
+    // An invalid request also spends the code.
     if (!isValid && (yield* codes.discard(row))) return yield* invalidGrant()
   }
-  // The code was already used, so it may have been copied. End the sign-in that it opened.
+  // The code was already used, so it may have been copied. Ends the sign-in that it opened.
   const family = yield* codes.familyOf(row)
   if (family !== null) yield* sessions.end(row.account_id, family)
   return yield* invalidGrant()
 })
 
-/** RFC 7636: the challenge is the SHA-256 of the verifier. */
+/** Checks the verifier. The challenge must be the SHA-256 of the verifier (RFC 7636). */
 const isVerifier = (verifier: string, challenge: string): boolean => {
   if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false
   const made = Buffer.from(createHash("sha256").update(verifier).digest("base64url"))
@@ -109,7 +109,7 @@ const byDevice = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const { account_id, decision, family_id, tenant_id } = row
   if (row.used_at !== null) {
-    // The code was already used, so it may have been copied. End the sign-in that it opened.
+    // The code was already used, so it may have been copied. Ends the sign-in that it opened.
     if (account_id !== null && family_id !== null) yield* sessions.end(account_id, family_id)
     return yield* invalidGrant()
   }
@@ -121,7 +121,7 @@ const byDevice = Effect.fnUntraced(function* (
   }
   const code = { account_id, tenant_id, client_id, scope: row.scope, nonce: null, auth_time: null }
   const tokens = yield* open(dependencies, code, (family) => devices.spend(row, family, now))
-  // If there are none, a concurrent request got the tokens.
+  // If there are no tokens, a concurrent request received them.
   return tokens ?? (yield* invalidGrant())
 })
 

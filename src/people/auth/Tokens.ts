@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs for one account in one tenant, valid for an hour and verified with the published keys. ID tokens tell an application which user
- * signed in; they are not access tokens.
+ * Access tokens: JWTs for one account in one tenant, valid for an hour and verified with the published keys. An ID token tells an application which
+ * user signed in; it is not an access token.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
@@ -17,19 +17,19 @@ export interface AccessToken {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
-  /** The token's sign-in. When it ends, the token becomes invalid. */
+  /** The token's sign-in. When the sign-in ends, the token becomes invalid. */
   readonly family: string
-  /** True for an application's token, whose calls charge the team's pool first. */
+  /** `true` for an application's token. Calls with this token charge the team's pool first. */
   readonly team_first: boolean
   readonly grant: Grant
 }
 
-/** Claims about the user that the application gets. */
+/** The claims about the user that an application receives. */
 export interface IdToken {
   readonly account_id: AccountId
   readonly client_id: string
   readonly nonce: string | null
-  /** When the user signed in, in milliseconds. Null if unknown. */
+  /** The time of the user's sign-in, in milliseconds; null if unknown. */
   readonly auth_time: number | null
   readonly email: string
   readonly email_verified: boolean
@@ -42,7 +42,7 @@ export interface VerifiedToken extends AccessToken {
 }
 
 export interface TokensContract {
-  /** `lifetime` defaults to `accessLifetime`. */
+  /** Signs an access token. `lifetime` defaults to `accessLifetime`. */
   readonly sign: (token: AccessToken, lifetime?: Duration.Duration) => Effect.Effect<string>
   readonly signId: (token: IdToken) => Effect.Effect<string>
   readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>
@@ -50,7 +50,7 @@ export interface TokensContract {
 
 export const accessLifetime = signedLifetime
 
-/** The `typ` header that tells access tokens from ID tokens (RFC 9068). */
+/** The `typ` header that distinguishes access tokens from ID tokens (RFC 9068). */
 const accessType = "at+jwt"
 
 export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, TokensContract>() {
@@ -61,7 +61,7 @@ const toSeconds = (millis: number): number => Math.floor(millis / 1000)
 
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
-  // The `iss` claim. Verification relies on our keys instead, so changing `public_url` signs out no one.
+  // The `iss` claim. Verification relies on our keys instead, so that a change of `public_url` signs out no one.
   const { public_url: issuer } = yield* ServiceInfo
 
   const signed = Effect.fnUntraced(function* (

@@ -1,4 +1,4 @@
-/** Routes for a website's contact form: a token for a browser that is not signed in, and the one message that the token admits. */
+/** Routes for a website's contact form: a token for a browser that is not signed in, and the single message that the token admits. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../../http/contract/Documented.ts"

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - The response with a client token is a bare object. The response to a contact message is an envelope, as in the specification's examples.
- * - A message is deleted after 180 days (`contact_kept_days`).
+ * - The service deletes a message after 180 days (`contact_kept_days`).
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -31,7 +31,7 @@ export interface ContactsContract {
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
   /** Finds the website that a valid token belongs to. */
   readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
-  /** Stores the message, mails it to the operator, and spends the token. */
+  /** Stores the message, emails it to the operator and spends the token. */
   readonly write: (request: {
     readonly token: HeldClientTokenFacts
     readonly message: ContactMessage
@@ -91,12 +91,12 @@ const make = Effect.gen(function* () {
   return { token, find, write } satisfies ContactsContract
 })
 
-/** Writes the letter that forwards a message to the operator. */
+/** Composes the email that forwards a message to the operator. */
 const letterOf = (service_name: string, operator: string, id: string, message: ContactMessage) => ({
   key: `contact/${id}`,
   to: operator,
   subject: `${service_name}: ${plainName(message.inquiryType, "a message")}`,
-  text: `${plainName(message.name, "Someone")} <${message.email}> writes:\n\n${message.message}\n\nSubscribes to news: ${message.subscribe ? "yes" : "no"}`
+  text: `${plainName(message.name, "Someone")} <${message.email}> writes:\n\n${message.message}\n\nSubscribe to news: ${message.subscribe ? "yes" : "no"}`
 })
 
 /** Deletes a few messages from before this time. */

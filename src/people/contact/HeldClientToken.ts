@@ -1,4 +1,4 @@
-/** A request's valid client token. */
+/** The valid client token of the current request. */
 import { Context } from "effect"
 
 export interface HeldClientTokenFacts {

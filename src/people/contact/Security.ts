@@ -6,7 +6,7 @@ import { RateLimited } from "../../http/contract/Problems.ts"
 import { HeldClientToken } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
-/** A client token, checked before the body is read. */
+/** The middleware that checks a client token before the body is read. */
 export class ClientTokenOf extends HttpApiMiddleware.Tag<ClientTokenOf>()("tollgate/contact/ClientTokenOf", {
   provides: HeldClientToken,
   failure: Schema.Union(MissingAuthorization, InvalidClientToken, RateLimited),

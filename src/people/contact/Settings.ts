@@ -2,14 +2,14 @@
 import { Context, Layer, Schema } from "effect"
 import { Count, NonEmpty } from "../../kernel/Setting.ts"
 
-/** Where the operator gets messages. Without an address, messages are only stored. */
+/** The address that receives messages for the operator. Without an address, the service only stores messages. */
 export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/contact/ContactEmail", {
   defaultValue: (): string | undefined => undefined
 }) {}
 
 const keptDaysPreset = 180
 
-/** A message is deleted after this many days. */
+/** The number of days after which a message is deleted. */
 export class ContactKeptDays extends Context.Reference<ContactKeptDays>()("tollgate/contact/ContactKeptDays", {
   defaultValue: (): number => keptDaysPreset
 }) {}

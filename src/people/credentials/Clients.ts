@@ -1,10 +1,10 @@
 /**
- * OAuth clients, applications and websites that the operator registered, in the configuration or with a command, which stores them in the database.
- * There is no dynamic registration.
+ * OAuth clients, applications and websites that the operator registered in the configuration, or in the database with a command. There is no dynamic
+ * registration.
  *
  * Where the specification is silent:
  * - OAuth clients and application sign-ins from an earlier version are not trusted. They keep the scope that their consent page showed. Access tokens
- *   from an earlier version name no sign-in, so they are rejected, and clients refresh them.
+ *   from an earlier version contain no sign-in, so the service rejects them, and clients refresh them.
  * - OAuth clients are public and use PKCE with S256. A redirect URI must match exactly, except for the port of a loopback address. Consent pages
  *   store their state in a sealed cookie for ten minutes.
  */
@@ -18,7 +18,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Families from "./Families.ts"
 
-/** `app` signs users in with a provider's token and `oauth` with OAuth. `web` is a website's contact form. */
+/** The kind of client. `app` signs users in with a provider's token and `oauth` with OAuth. `web` is a website's contact form. */
 export type ClientKind = "app" | "oauth" | "web"
 
 export interface Client {
@@ -27,7 +27,7 @@ export interface Client {
   readonly name: string
   /** The redirect URIs of the code flow. */
   readonly redirect_uris: ReadonlyArray<string>
-  /** Whether it is one of the operator's own `oauth` clients, which may do everything that a sign-in may do. */
+  /** Whether the client is one of the operator's own `oauth` clients and may do everything that a sign-in may do. */
   readonly trusted?: boolean | undefined
   /** Whether the `oauth` client may use the device flow. */
   readonly device?: boolean | undefined
@@ -43,7 +43,7 @@ export interface ClientsContract {
   /** Finds a client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
-  /** Registers a client in one transaction with `beside`, which receives its id. */
+  /** Registers a client in one transaction with `beside`. `beside` receives the client's id. */
   readonly create: (
     client: Omit<Client, "client_id">,
     beside?: (client_id: string) => ReadonlyArray<Statement>
@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    // Its refresh tokens become invalid immediately, its access tokens within a minute.
+    // Refresh tokens become invalid immediately, access tokens within a minute.
     const signIns = Families.ending(sql, sql`client_id = ${client_id}`)
     return yield* Statements.tryWrite(writer, statement(ended, 1), ...signIns, ...beside)
   })
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
   return { find, list, create, revoke } satisfies ClientsContract
 })
 
-/** Returns whether an address may be registered. It must not be a script or a file, nor contain a fragment. */
+/** Returns whether an address may be registered. An address must not be a script or a file, and must not contain a fragment. */
 export const isRedirectAddress = (text: string): boolean =>
   URL.canParse(text) &&
   new URL(text).hash === "" &&
@@ -136,13 +136,13 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Returns whether the client registered the redirect URI. The strings must be equal except for the port of a loopback address, which a native
- * application cannot know in advance (RFC 8252). They are compared unparsed, because a browser may parse them differently.
+ * Returns whether the client registered the redirect URI. The strings must be equal except for the port of a loopback address, because a native
+ * application cannot know it in advance (RFC 8252). Compares the strings unparsed, because a browser may parse them differently.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))
 
-/** Matches the host, an optional port, and the unparsed rest. */
+/** Matches the host, an optional port, and the unparsed remainder. */
 const loopback = /^(http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]))(?::(\d{1,5}))?((?:[/?][^]*)?)$/
 
 const isSameLoopback = (registered: string, address: string): boolean => {

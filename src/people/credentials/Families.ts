@@ -18,12 +18,10 @@ export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement
   statement(sql`DELETE FROM tollgate_auth_families WHERE ${which}`)
 ]
 
-/**
- * Ends an account's sign-ins, and those still pending: application codes, device codes and console links. Passkeys and linked identities are kept.
- */
+/** Ends an account's sign-ins and its pending ones: application codes, device codes and console links. Keeps passkeys and linked identities. */
 export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
-  // The device is told that access was denied.
+  // The device's next poll reports that access was denied.
   statement(
     sql`UPDATE tollgate_auth_device_codes SET decision = 'deny' WHERE account_id = ${account} AND used_at IS NULL`
   ),

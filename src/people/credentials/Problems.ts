@@ -11,8 +11,8 @@ export class MissingAuthorization extends Problem<MissingAuthorization>()("Missi
 }) {}
 
 /**
- * On a route for user tokens, the credential is not a valid one. The specification has a single text for this, so `WWW-Authenticate` tells whether
- * the credential was an API key.
+ * On a route for user tokens, the credential is not a valid user token. The specification defines a single text for this case, so `WWW-Authenticate`
+ * states whether the credential was an API key.
  */
 export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
   status: 401,
@@ -23,10 +23,10 @@ export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
 }) {}
 
 const notForKeys =
-  'Bearer error="invalid_token", error_description="This route is for people who are signed in; an API key cannot use it. ' +
+  'Bearer error="invalid_token", error_description="This route is for signed-in people; an API key cannot call it. ' +
   'Send the access token of a sign-in."'
 
-/** The credential is neither a user token nor three segments joined by dashes. Expired user tokens end up here too. */
+/** The credential is neither a user token nor three segments joined by dashes. Expired user tokens also fail with this error. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
   status: 401,
   error: "invalid API key format"
@@ -42,19 +42,19 @@ export class ExpiredKey extends Problem<ExpiredKey>()("ExpiredKey", {
   fields: { expired_at: Moment }
 }) {}
 
-/** The key has another prefix. The text names the service: `API key is not a Tollgate key`. */
+/** The key has another prefix. The text contains the service's name: `API key is not a Tollgate key`. */
 export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
   status: 401,
   error: "API key is not a key of this service",
   like: /^API key is not a /
 }) {}
 
-/** An application's token lacks a scope, which `WWW-Authenticate` names. */
+/** An application's token lacks a scope. `WWW-Authenticate` states the scope. */
 export class InsufficientScope extends Problem<InsufficientScope>()("InsufficientScope", {
   status: 403,
-  error: "the application that holds this token may not do this",
+  error: "the application that holds this token may not call this route",
   code: "insufficient_scope",
-  /** The missing scope. `undefined` if applications may not call the route. */
+  /** The missing scope; `undefined` if applications may not call the route. */
   fields: { scope: Schema.optional(Schema.String) },
   details: {},
   headers: ({ scope }) => ({

@@ -1,12 +1,13 @@
 /**
- * OAuth scopes, which an application requests, the consent page describes, and routes require. A token from a user's own sign-in may do everything.
+ * OAuth scopes. An application requests them, the consent page describes them, and routes require them. A token from a user's own sign-in may do
+ * everything.
  *
  * Where the specification is silent:
- * - An application always gets `profile`, `email` and `calls`. It gets `openid`, and an ID token, if it requests `openid` or nothing at all. The
- *   token contains its sign-in (`sid`) and its scope. A route demands its scope through its security middleware (`people/credentials/Security`).
+ * - An application always receives `profile`, `email` and `calls`. It receives `openid` and an ID token if it requests `openid` or no scope at all.
+ *   The token contains its sign-in (`sid`) and its scope. A route demands its scope through its security middleware (`people/credentials/Security`).
  *   Notifications, other people's accounts and plans require `organization`, the ledger requires `billing`, and team usage requires `calls`.
  * - Budgets and runs belong to keys. An application that views or ends runs needs `keys`, because a run is created with a key and never with the
- *   application's token. API keys and the keys of runs reach their own runs without a scope.
+ *   application's token. API keys and the keys of runs may access their own runs without a scope.
  */
 
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
@@ -18,13 +19,13 @@ export type Grant = "all" | ReadonlyArray<Scope>
 /** The scope that a route requires of a user token. `sign_in` excludes applications. */
 export type Demand = Exclude<Scope, "openid" | "email"> | "sign_in"
 
-/** The scopes that every application gets. */
+/** The scopes that every application receives. */
 const always: ReadonlySet<Scope> = new Set(["profile", "email", "calls"])
 
 const isScope = (text: string): text is Scope => (scopes as ReadonlyArray<string>).includes(text)
 
 /**
- * Returns the grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application gets a refresh
+ * Returns the grant for a requested `scope`, or its first unknown word. `offline_access` adds nothing, because every application receives a refresh
  * token.
  */
 export const grantOf = (scope: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
@@ -68,11 +69,11 @@ const descriptions: ReadonlyArray<{ readonly scope: Scope; readonly words: Reado
   {
     scope: "billing",
     words: [
-      "read your ledger, change your billing settings, payment methods, auto-reload and who pays for your calls, and buy credit with a stored payment method"
+      "read your ledger; change your billing settings, your payment methods, auto-reload and the payer of your calls; buy credit with a stored payment method"
     ]
   },
   {
     scope: "organization",
-    words: ["view and change your teams, including members, invitations and plans; read your notifications"]
+    words: ["view and change your teams, including their members, invitations and plans; read your notifications"]
   }
 ]

@@ -1,6 +1,6 @@
 /**
- * Security middleware for contracts. Each one provides the `CurrentCaller`; `people/auth/SecurityHttp` implements them. Every middleware for user
- * tokens names the scope that an application's token needs.
+ * Security middleware for contracts. Each middleware provides the `CurrentCaller`; `people/auth/SecurityHttp` implements it. Every middleware for
+ * user tokens states the scope that an application's token must contain.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -26,13 +26,13 @@ const bearer = (format: string, description: string) =>
 
 const asToken = bearer(
   "JWT",
-  "a user's access token, either from the user's own sign-in (`POST /v1/auth/google`), which may do everything, or from an application " +
-    "(`POST /v1/auth/oauth/token`), which needs the scope of the operation. Valid for an hour."
+  "a user's access token, valid for an hour. A token from the user's own sign-in (`POST /v1/auth/google`) may do everything. A token from an application " +
+    "(`POST /v1/auth/oauth/token`) must contain the scope of the operation."
 )
 const asKey = bearer(
   "<prefix>-prod-<64 hex digits>",
   "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Valid until it is deleted, or until its `expires_at`. " +
-    "Also the key of a run (`POST /v1/runs`), which has `run` in place of `prod`."
+    "The key of a run (`POST /v1/runs`) is also accepted; it contains `run` in place of `prod`."
 )
 const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token, an API key or the key of a run.")
 
@@ -87,7 +87,7 @@ export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billi
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** For `usage` and `usage/rollup`, which have their own text for a tenant mismatch. */
+/** For `usage` and `usage/rollup`. These routes have their own text for a tenant mismatch. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,
@@ -110,7 +110,7 @@ export class KeyOrToken extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
-/** K/U for things that belong to keys, where an application's token needs the scope `keys`. */
+/** K/U for objects that belong to keys. An application's token must contain the scope `keys`. */
 export class KeyOrTokenOfKeys extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenOfKeys>()("tollgate/http/KeyOrTokenOfKeys", {
     provides: CurrentCaller,
@@ -120,7 +120,7 @@ export class KeyOrTokenOfKeys extends Object.assign(
   { demand: "keys" as const }
 ) {}
 
-/** K/U, or `x-api-key`, which clients of Anthropic's protocol send. */
+/** K/U, or the header `x-api-key` that clients of Anthropic's protocol send. */
 // @effect-diagnostics-next-line leakingRequirements:off -- authentication reads the headers of the request
 export class KeyOrTokenEitherHeader extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {

@@ -1,4 +1,4 @@
-/** Sends letters from the outbox to the mail server and stores what happened. */
+/** Sends emails from the outbox to the mail server and stores the outcomes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Duration, Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -18,17 +18,17 @@ export interface Row {
 }
 
 /**
- * The outcome of an attempt. `failed` means that the server rejected the letter permanently. `unknown` means that the letter may have been sent; it
- * is not sent again.
+ * The outcome of an attempt. `failed` means that the server rejected the email permanently. `unknown` means that the email may have been sent; it is
+ * not sent again.
  */
 export type Fate = "sent" | "failed" | "unknown" | "waiting"
 
 /** The pause after each attempt, in milliseconds. The last one repeats. */
 const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
-/** A letter fails if it has not been sent within this time. */
+/** The time within which an email must be sent; after that, it fails. */
 export const lifetime = Duration.toMillis(Duration.days(3))
 
-/** Returns the Message-ID for a letter's key. */
+/** Returns the Message-ID for an email's key. */
 export const messageId = (key: string, domain: string): string =>
   `${createHash("sha256").update(key).digest("hex").slice(0, 32)}@${domain}`
 
@@ -45,9 +45,9 @@ export const servesAlone = (sql: SqlClient): boolean => sql.onDialectOrElse({ pg
 const record = (writer: WriterContract, text: Parameters<typeof statement>[0]) =>
   untilWritten<void, never, never>(Statements.write(writer, statement(text)))
 
-// ---- ending a letter ----------------------------------------------------------------------------------------------------
+// ---- ending an email ----------------------------------------------------------------------------------------------------
 
-/** Whether the row of a finished letter is kept, so that its key cannot be reused. */
+/** Whether the row of a finished email is kept, so that its key cannot be reused. */
 type Retention = "kept" | "deleted"
 
 const end = Effect.fnUntraced(function* (
@@ -87,12 +87,12 @@ const wordsOf = (cause: Cause.Cause<unknown>): string => {
   return (error instanceof Error ? error.message : String(error)).slice(0, 500)
 }
 
-// ---- sending a letter ---------------------------------------------------------------------------------------------------
+// ---- sending an email ---------------------------------------------------------------------------------------------------
 
 const contentOf = (secret: DeploymentSecretContract, { sealed }: Row) =>
   Effect.map(secret.unseal(sealed), (text) => JSON.parse(text) as { readonly subject: string; readonly text: string })
 
-/** Sends a letter to the server once. Its row must have the status `sending`. */
+/** Sends an email to the server once. Its row must have the status `sending`. */
 export const attempt = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   port: MailContract,
@@ -101,7 +101,7 @@ export const attempt = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Fate> {
   const content = yield* Effect.exit(contentOf(dependencies.secret, row))
   if (content._tag === "Failure") {
-    return yield* end(dependencies, row, "failed", `it cannot be read: ${wordsOf(content.cause)}`, retention)
+    return yield* end(dependencies, row, "failed", `the email cannot be read: ${wordsOf(content.cause)}`, retention)
   }
   const failed = ({ how, reason }: MailFailed) =>
     how === "later"
@@ -116,10 +116,10 @@ export const attempt = Effect.fnUntraced(function* (
   })
 })
 
-/** Claims a letter for an attempt. Returns `false` if another node has claimed it. */
+/** Claims an email for an attempt. Returns `false` if another node has claimed it. */
 const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
-  // If an earlier write may have succeeded, the row that it left is ours. With several nodes, it may belong to another node.
+  // If the outcome of an earlier write is unknown, the row that it may have left is ours. With several nodes, the row may belong to another node.
   const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting
@@ -142,7 +142,7 @@ const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number
   )
 }
 
-/** Sends a due letter. Returns `undefined` if another node is sending it. */
+/** Sends a due email. Returns `undefined` if another node is sending it. */
 export const deliver = Effect.fn("Outbox.deliver")(function* (
   dependencies: Dependencies,
   port: MailContract,
@@ -150,12 +150,12 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
 ): Effect.fn.Return<Fate | undefined> {
   const now = yield* Clock.currentTimeMillis
   if (now - row.created_at > lifetime)
-    return yield* end(dependencies, row, "failed", "it could not be sent for days", "kept")
-  // Claim it before the first byte is sent, because after a crash no process knows whether the letter was sent.
+    return yield* end(dependencies, row, "failed", "the email could not be sent for days", "kept")
+  // Claims the email before the first byte is sent, because after a crash no process knows whether the email was sent.
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 
-/** Gives up on letters whose process died while sending them, if the attempt began before `before`. */
+/** Gives up on emails whose process died while sending them, if the attempt began before `before`. */
 export const endInterrupted = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, before: number) {
   const interrupted = sql`status = 'sending' AND due_at <= ${before}`
   const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${interrupted} LIMIT 1`)

@@ -1,11 +1,11 @@
 /**
- * The letters that users send to themselves, and how names appear in letters to others.
+ * The emails that users send to themselves, and the form of names in emails to others.
  *
  * Where the specification is silent:
- * - Invitations, transfers and resends count against the letter limits (`letter_limits`) of the account that causes them, in the transaction that
- *   stores the letter. A resend beyond the limits is refused for every recipient. A letter to oneself is paid for and does not count.
- * - Links, and dots within words, are removed from names in letters. The message of a gift is not changed.
- * - Links in letters begin with the configured `public_url`, which defaults to the address on which the service listens.
+ * - Invitations, transfers and resends count against the email limits (`letter_limits`) of the account that causes them, in the transaction that
+ *   stores the email. A resend beyond the limits is refused for every recipient. An email to oneself is charged and does not count.
+ * - Emails show names without links and without dots within words. The message of a gift is unchanged.
+ * - Links in emails begin with the configured `public_url`. It defaults to the address on which the service listens.
  */
 import { Schema } from "effect"
 
@@ -28,7 +28,7 @@ export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id
 
 const nameMax = 100
 
-/** Prepares a name for a letter: one line, without text that a mail program would turn into a link. Returns `otherwise` if nothing is left. */
+/** Prepares a name for an email: one line, without text that a mail program would turn into a link. Returns `otherwise` if nothing is left. */
 export const plainName = (name: string, otherwise: string): string => {
   const plain = name
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")

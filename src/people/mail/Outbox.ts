@@ -1,15 +1,15 @@
 /**
- * The outbox, which stores a letter in the transaction that causes it and sends it after the commit.
+ * The outbox. It stores an email in the transaction that causes it, and sends the email after the commit.
  *
  * Where the specification is silent:
- * - A letter is never sent twice under one key. If the connection or the process ended during an attempt, the letter may have been sent, so it is not
- *   sent again. A user can request a resend, which is a separate letter.
- * - A letter that cannot be opened, because the secret changed or its row is damaged, is marked as failed.
- * - If the mail server is unreachable or temporarily rejects a letter, the service tries again after 30 seconds and then after longer and longer
- *   pauses, for three days. Without a mail server, a letter also fails after three days.
- * - Letters are sealed in the outbox because they contain invitation tokens, and emptied once they are sent.
- * - A row is deleted 30 days after its letter was written. The row of a letter to oneself is deleted once the letter is sent.
- * - Up to 100 letters to oneself may be waiting for one address. One more gets 429 `too_many_letters`.
+ * - An email is never sent twice under one key. If the connection or the process ended during an attempt, the email may have been sent, so it is not
+ *   sent again. A user can request a resend. It is a separate email.
+ * - An email that cannot be opened, because the secret changed or its row is damaged, is marked as failed.
+ * - If the mail server is unreachable or temporarily rejects an email, the service retries after 30 seconds and then after increasing pauses, for
+ *   three days. Without a mail server, an email also fails after three days.
+ * - The outbox stores emails sealed, because they contain invitation tokens, and empties them once they are sent.
+ * - A row is deleted 30 days after its email was created. The row of an email to oneself is deleted once the email is sent.
+ * - Up to 100 emails to oneself may be waiting for one address. A further one is refused with 429 `too_many_letters`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
@@ -33,38 +33,39 @@ import * as Quota from "./Quota.ts"
 import * as Sweep from "./Sweep.ts"
 
 export interface Letter {
-  /** The letter's purpose, unique per letter: `transfer/<id>/<n>`. A second letter with the same key is ignored. */
+  /** The email's purpose, unique per email: `transfer/<id>/<n>`. A second email with the same key is ignored. */
   readonly key: string
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The account that causes the letter and whose `LetterLimits` apply. Absent if the service itself causes it. */
+  /** The account that causes the email and whose `LetterLimits` apply. Absent if the service itself causes the email. */
   readonly caused_by?: AccountId | undefined
 }
 
 export interface OutboxContract {
   /**
-   * Returns the statement that stores a letter, for the transaction that causes it. If the account is over its limits, the statement stores nothing.
+   * Returns the statement that stores an email, for the transaction that causes it. If the account has exceeded its limits, the statement stores
+   * nothing.
    */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
-  /** Like `letter`, but fails the transaction if the account is over its limits. */
+  /** Like `letter`, but fails the transaction if the account has exceeded its limits. */
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
-  /** Fails if the account may not send a letter to this address now. */
+  /** Fails if the account may not send an email to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
-  /** Starts the next iteration early because there may be a new letter. Returns immediately. */
+  /** Starts the next iteration early because there may be a new email. Returns immediately. */
   readonly wake: Effect.Effect<void>
   /**
-   * Stores a letter and sends it immediately, for a caller that needs to know whether the server rejects it. After ten seconds, or after a temporary
-   * rejection, the letter is left to the loop.
+   * Stores an email and sends it immediately, for a caller that needs to know whether the server rejects it. After ten seconds, or after a temporary
+   * rejection, leaves the email to the loop.
    */
   readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, TooManyLetters | BooksUnavailable>
-  /** Each iteration sends up to eight due letters and deletes old rows. `layerJobs` runs it. */
+  /** The outbox's loop. Each iteration sends up to eight due emails and deletes old rows. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** How long `post` waits for an attempt to finish. */
+/** The time that `post` waits for an attempt to finish. */
 const patience = Duration.seconds(10)
-/** The maximum number of posted letters waiting for one address. */
+/** The maximum number of posted emails waiting for one address. */
 const postedMax = 100
 
 export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxContract>() {
@@ -75,7 +76,7 @@ export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxCo
 interface Dependencies extends Delivery.Dependencies {
   readonly quota: Quota.Quota
   readonly waker: Loop.Waker
-  /** The outbox's scope, in which attempts continue if the caller is interrupted. */
+  /** The outbox's scope. Attempts continue in it if the caller is interrupted. */
   readonly scope: Scope.Scope
 }
 
@@ -90,7 +91,7 @@ const make = Effect.gen(function* () {
     scope: yield* Effect.scope
   }
   const mail = yield* Mail
-  // If this is the only process, interrupted letters can only be its own. With several nodes, another node may still be sending its letters.
+  // If this is the only process, interrupted emails can only be its own. With several nodes, another node may still be sending its emails.
   if (mail !== undefined && Delivery.servesAlone(sql))
     yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)
   const { quota, waker } = dependencies
@@ -104,7 +105,7 @@ const make = Effect.gen(function* () {
   } satisfies OutboxContract
 })
 
-// ---- storing letters ----------------------------------------------------------------------------------------------------
+// ---- storing emails -----------------------------------------------------------------------------------------------------
 
 interface NewRow extends Row {
   readonly caused_by: AccountId | null
@@ -129,7 +130,7 @@ const storing = (dependencies: Dependencies, demanded: number | undefined) =>
     return statement(inserted, demanded)
   })
 
-/** Stores a posted letter with the status `sending`. */
+/** Stores a posted email with the status `sending`. */
 const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient, sealed }: Row) => {
   const waiting = sql`SELECT count(*) FROM tollgate_mail_outbox
     WHERE recipient = ${recipient} AND status IN ('waiting', 'sending') AND caused_by IS NULL`
@@ -140,15 +141,15 @@ const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient
   return Statements.tryWrite(writer, statement(inserted, 1))
 }
 
-// ---- sending letters ----------------------------------------------------------------------------------------------------
+// ---- sending emails -----------------------------------------------------------------------------------------------------
 
 const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   Effect.fn("Outbox.post")(function* (port, letter) {
     const { scope, waker } = dependencies
     const row = yield* newRow(dependencies, letter)
-    // Store `sending` before the first byte is sent, because after a crash no process knows whether the letter was sent.
+    // Stores `sending` before the first byte is sent, because after a crash no process knows whether the email was sent.
     if (!(yield* storePosted(dependencies, row))) return yield* new TooManyLetters({ retry_after: 60 })
-    // The attempt continues if the caller is interrupted. If the letter is postponed, the loop takes over.
+    // The attempt continues if the caller is interrupted. If the email is postponed, the loop takes over.
     const attempt = Effect.zipLeft(Delivery.attempt(dependencies, port, row, "deleted"), waker.wake)
     const sending = yield* Effect.forkIn(Effect.uninterruptible(attempt), scope)
     // Metered calls are uninterruptible, and an uninterruptible wait cannot time out.
@@ -160,17 +161,17 @@ const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   })
 
 const loopName = "outbox"
-/** The pause after an iteration that failed to handle a letter. */
+/** The pause after an iteration that failed to process an email. */
 const afterFailure = Duration.seconds(10)
-/** The longest an attempt can take. A mail server that hangs times out long before. */
+/** The maximum duration of an attempt. A mail server that hangs times out long before. */
 const handOverMax = Duration.toMillis(Duration.minutes(5))
-/** The longest pause. The loop also polls, because a commit that is confirmed late stores a letter without waking it. */
+/** The longest pause. The loop polls, because a commit that is confirmed late stores an email without waking the loop. */
 const pauseMax = Duration.minutes(1)
-/** The maximum number of letters per iteration. They are sent concurrently, because a mail server that hangs holds each for a minute. */
+/** The maximum number of emails per iteration. They are sent concurrently, because a mail server that hangs delays each by a minute. */
 const turnMax = 8
 const atOnce = 4
 
-/** Sends due letters. Returns the pause before the next iteration. */
+/** Sends due emails. Returns the pause before the next iteration. */
 const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: MailContract | undefined) {
   const { sql } = dependencies
   const now = yield* Clock.currentTimeMillis
@@ -198,7 +199,7 @@ const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: Mail
   return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))
 })
 
-/** A new secret cannot open letters that were sealed with the old one. */
+/** The ending of emails: unsent emails are discarded, because a new secret cannot open them. */
 export const lettersEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`,
   statements: (sql, now) => [

@@ -1,4 +1,4 @@
-/** Enforces the limits on letters that an account causes (`LetterLimits`), by counting them in the outbox. */
+/** Enforces the limits on emails that an account causes (`LetterLimits`), by counting them in the outbox. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
@@ -11,12 +11,12 @@ const hour = Duration.toMillis(Duration.hours(1))
 const day = Duration.toMillis(Duration.days(1))
 
 export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
-  /** The letters that count against each limit. */
+  /** Selects the emails that count against each limit. */
   const ofHour = (account: AccountId, now: number) => sql`caused_by = ${account} AND created_at > ${now - hour}`
   const ofDay = (account: AccountId, to: string, now: number) =>
     sql`caused_by = ${account} AND created_at > ${now - day} AND recipient = ${to}`
 
-  /** Finds when the letter was created that must leave the period before another is allowed. */
+  /** Finds the creation time of the email that must leave the period before another email is allowed. */
   const blockedBy = (counted: Fragment, limit: number) =>
     Effect.map(
       Effect.orDie(
@@ -35,7 +35,7 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
     return yield* new TooManyLetters({ retry_after: Math.max(1, Math.ceil((free - now) / 1000)) })
   })
 
-  /** The condition for the statement that stores a letter. The service itself has no limit. */
+  /** Returns the condition for the statement that stores an email. The service itself has no limit. */
   const allows = (letter: {
     readonly caused_by: AccountId | null
     readonly recipient: string

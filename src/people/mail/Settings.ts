@@ -1,4 +1,4 @@
-/** Reads the mail server, the price of a letter to oneself, and the limits on letters: `mail` and `letter_limits`. */
+/** Reads the mail server, the price of an email to oneself, and the limits on emails: `mail` and `letter_limits`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -8,14 +8,14 @@ import { Mail } from "../../upstream/mail/Mail.ts"
 
 const MailServer = Schema.Struct({
   host: NonEmpty,
-  /** Defaults to 465 with `secure` and to 587 without. */
+  /** The port. Defaults to 465 with `secure` and to 587 without it. */
   port: Schema.optional(Count),
   /** Whether to use TLS from the first byte. Otherwise, STARTTLS is used if the server offers it. */
   secure: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   user: Schema.optional(NonEmpty),
   /** The environment variable that contains the password. */
   password_env: Schema.optional(NonEmpty),
-  /** The price of a letter to oneself. */
+  /** The price of an email to oneself. */
   usd_per_letter: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice }),
   /** The sender, such as `Tollgate <no-reply@example.com>`. */
   from: Schema.String.pipe(
@@ -25,10 +25,10 @@ const MailServer = Schema.Struct({
   )
 })
 
-/** The price of a letter to oneself, in USD. */
+/** The price of an email to oneself, in USD. */
 export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<LetterPrice, UnitPrice>() {
   static readonly layer = (price: UnitPrice) => Layer.succeed(LetterPrice, price)
-  /** For a service that does not charge for letters. */
+  /** A price of 0, for a service that does not charge for emails to oneself. */
   static readonly layerFree = Layer.succeed(LetterPrice, 0n as UnitPrice)
 }
 
@@ -40,13 +40,13 @@ export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitF
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
-/** The maximum number of letters that an account may cause through invitations and transfers, per hour and per day to one address. */
+/** The maximum number of emails that an account may trigger through invitations and transfers: per hour, and per day to one address. */
 export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
   defaultValue: () => presets
 }) {}
 
 export const fields = {
-  /** The mail server. Without it, no letter is sent. */
+  /** The mail server. Without a mail server, no email is sent. */
   mail: Schema.optional(MailServer),
   letter_limits: Schema.optionalWith(LetterLimitFacts, { default: () => presets })
 }
@@ -56,7 +56,7 @@ export interface MailSettings {
   readonly letter_limits: LetterLimitFacts
 }
 
-/** Fails if the environment variable for the password is not set. */
+/** Provides the mail server, the price and the limits. Fails if the environment variable for the password is not set. */
 export const layer = ({ letter_limits, mail }: MailSettings): Layer.Layer<Mail | LetterPrice, ConfigProblem> =>
   Layer.mergeAll(
     mail === undefined ? Mail.layerNone : server(mail),

@@ -1,4 +1,4 @@
-/** Cleans up old rows in the outbox: it deletes finished letters, and fails letters that no mail server accepts. */
+/** Cleans up old rows in the outbox: deletes finished emails, and fails emails that no mail server accepts. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
@@ -13,7 +13,7 @@ interface Dependencies {
   readonly writer: WriterContract
 }
 
-/** How long a row is kept after its letter was written. */
+/** The time for which a row is kept after its email was created. */
 const retention = Duration.toMillis(Duration.days(30))
 /** The maximum number of rows changed per iteration. */
 const sweptMax = 1_000
@@ -29,14 +29,14 @@ const sweep = Effect.fnUntraced(function* (
   if (found.length > 0) yield* Statements.write(writer, statement(change(keys)))
 })
 
-/** Deletes letters that finished long ago. */
+/** Deletes emails that finished long ago. */
 export const deleteOld = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   const old = sql`status IN ('sent', 'failed', 'unknown') AND created_at < ${now - retention}`
   return sweep(dependencies, old, (keys) => sql`DELETE FROM tollgate_mail_outbox WHERE key IN (${keys})`)
 }
 
-/** Fails letters that have waited too long to be sent. */
+/** Fails emails that have waited too long to be sent. */
 export const failOld = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   const old = sql`status = 'waiting' AND created_at < ${now - lifetime}`

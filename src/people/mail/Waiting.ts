@@ -1,10 +1,10 @@
-/** Tells the operator how many letters are waiting, and since when. */
+/** Reads the number of waiting emails and the time since which the oldest has waited, for the operator. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export interface WaitingLetters {
   readonly waiting: number
-  /** Null if no letter is waiting. */
+  /** The creation time of the oldest waiting email; null if no email is waiting. */
   readonly oldest_at: number | null
 }
 

@@ -21,7 +21,7 @@ export class NotificationsApi extends HttpApiGroup.make("notifications")
       .setUrlParams(Schema.Struct(PageQuery))
       .addSuccess(Envelope(NotificationPage))
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "My notifications, newest first")
+      .annotate(OpenApi.Summary, "List my notifications, newest first")
   )
   .add(
     HttpApiEndpoint.post("readNotifications", "/v1/notifications/read")

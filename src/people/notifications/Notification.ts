@@ -23,7 +23,7 @@ export type NotificationId = typeof NotificationId.Type
 export const Notification = Schema.Struct({
   id: NotificationId,
   kind: Kind,
-  /** `title` is one line, `text` one or two sentences. */
+  /** `title` is one line, and `text` is one or two sentences. */
   title: Schema.String,
   text: Schema.String,
   /** The ids of related objects, such as `{ transfer_id }`. */
@@ -39,12 +39,12 @@ export const NotificationPage = Schema.Struct({
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
-/** Marks notifications as read: all of them, or those up to and including an id. */
+/** The notifications to mark as read: all of them, or those up to and including an id. */
 export const NotificationsRead = Schema.Struct({
   up_to: Schema.optionalWith(NotificationId, { exact: true })
 }).annotations({ identifier: "NotificationsRead" })
 
-/** The number of notifications newly marked, and of those still unread. */
+/** The numbers of newly marked and of unread notifications. */
 export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
   identifier: "NotificationsMarked"
 })
@@ -57,12 +57,12 @@ export interface Notice {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** The maximum number of notifications kept per account. */
+/** The maximum number of notifications stored per account. */
 export const noticesMax = 1_000
 
 /**
- * Returns the statement that notifies an account, for the transaction that causes the notification. If the account's list is full, it overwrites the
- * oldest one.
+ * Returns the statement that notifies an account, for the transaction that causes the notification. If the account's list is full, the statement
+ * overwrites the oldest notification.
  */
 export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => {
   const id = Ids.at("ntf", now)

@@ -18,7 +18,7 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
   .add(
     HttpApiEndpoint.get("passkeys", "/v1/me/passkeys")
       .addSuccess(Envelope(Passkeys))
-      .annotate(OpenApi.Summary, "My passkeys, oldest first")
+      .annotate(OpenApi.Summary, "List my passkeys, oldest first")
   )
   .add(
     HttpApiEndpoint.post("passkeyOptions", "/v1/me/passkeys/options")
@@ -28,7 +28,7 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
       .addError(TooManyPasskeys)
       .annotate(
         OpenApi.Summary,
-        "Start to register a passkey: returns options for the browser, with a challenge valid for five minutes"
+        "Begin to register a passkey: returns options for the browser, with a challenge that is valid for five minutes"
       )
   )
   .add(
@@ -47,6 +47,6 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
       .setPath(Schema.Struct({ passkey_id: PasskeyId }))
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
       .addError(PasskeyNotFound)
-      .annotate(OpenApi.Summary, "Delete a passkey, which then no longer signs in")
+      .annotate(OpenApi.Summary, "Delete a passkey, so that it can no longer sign in")
   )
   .middleware(SignInToken) {}

@@ -1,4 +1,4 @@
-/** WebAuthn challenges. Each one is stored as a hash, bound to one account or browser, valid for five minutes, and can be used once. */
+/** WebAuthn challenges. Each challenge is stored as a hash, bound to one account or browser, and usable once within five minutes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
@@ -12,7 +12,7 @@ export const challengeLifetime = Duration.minutes(5)
 /** The holder of a challenge. An account registers a passkey; a browser, identified by its cookie, signs in. */
 export type Holder = { readonly account_id: AccountId } | { readonly browser: string }
 
-/** Challenges and cookies are 32 random bytes, so a plain hash reveals nothing. */
+/** Hashes a challenge or cookie. Both are 32 random bytes, so a plain hash reveals nothing. */
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 export const newSecret = (): string => randomBytes(32).toString("base64url")
@@ -38,7 +38,7 @@ export const make = (sql: SqlClient, writer: WriterContract) => {
     return challenge
   })
 
-  /** Spends this holder's challenge. Returns `false` if there is none. Another holder's challenge is not spent. */
+  /** Spends this holder's challenge. Returns `false` if this holder has no such challenge. Never spends another holder's challenge. */
   const spend = Effect.fn("Passkeys.spend")(function* (challenge: string, holder: Holder) {
     const now = yield* Clock.currentTimeMillis
     const held =

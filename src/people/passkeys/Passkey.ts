@@ -10,7 +10,7 @@ export const Passkey = Schema.Struct({
   id: PasskeyId,
   name: Schema.String,
   created_at: Moment,
-  /** Null until the first sign-in. */
+  /** The time of the last sign-in; null until the first one. */
   last_used_at: Schema.NullOr(Moment)
 }).annotations({ identifier: "Passkey" })
 export interface Passkey extends Schema.Schema.Type<typeof Passkey> {}
@@ -43,7 +43,7 @@ export const CreationOptions = Schema.Struct({
 }).annotations({ identifier: "PasskeyCreationOptions" })
 export interface CreationOptions extends Schema.Schema.Type<typeof CreationOptions> {}
 
-/** Options for `navigator.credentials.get`. They name no credential, so the authenticator offers those that it stores. */
+/** Options for `navigator.credentials.get`. They list no credential, so the authenticator offers those that it stores. */
 export const RequestOptions = Schema.Struct({
   challenge: Schema.String,
   rpId: Schema.String,
@@ -79,7 +79,7 @@ export const Asserted = Schema.Struct({
 export interface Asserted extends Schema.Schema.Type<typeof Asserted> {}
 
 export const NewPasskey = Schema.Struct({
-  /** Tells the user's passkeys apart. */
+  /** The name that distinguishes the user's passkeys. */
   name: StoredText.pipe(Schema.minLength(1), Schema.maxLength(100)),
   credential: Created
 }).annotations({ identifier: "NewPasskey" })
@@ -87,6 +87,6 @@ export interface NewPasskey extends Schema.Schema.Type<typeof NewPasskey> {}
 
 export type Transport = (typeof Transports.Type)[number]
 
-/** Keeps only the reported transports that are known. */
+/** Returns the known transports among the reported ones. */
 export const transportsIn = (reported: ReadonlyArray<string>): ReadonlyArray<Transport> =>
   reported.filter((one): one is Transport => Schema.is(Transports.value)(one))

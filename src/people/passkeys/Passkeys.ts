@@ -1,13 +1,13 @@
 /**
- * Passkeys. A user registers one while signed in, and later signs in with it without naming an account.
+ * Passkeys. A signed-in user registers a passkey, and later signs in with it without entering an account.
  *
  * Where the specification is silent:
  * - Passkeys are bound to the domain name in `public_url`. They are unavailable at an address without a domain name or without https.
- * - The authenticator must verify the user (by PIN, fingerprint or face), because a passkey is the only factor.
+ * - The authenticator must verify the user (by PIN, fingerprint or face), because the passkey is the only factor.
  * - An account may have 20 passkeys. A registration is bound to the account that began it, a sign-in to the browser. Each must be completed within
  *   five minutes.
  * - A passkey signs in to the console. The OAuth pages offer the other sign-in methods.
- * - A passkey outlives the sign-in that added it. If a session was stolen, delete the passkeys as well.
+ * - A passkey outlives the sign-in that added it. After a session is stolen, the passkeys must also be deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -45,7 +45,7 @@ export const passkeysMax = 20
 export interface PasskeysContract {
   /** Whether browsers offer passkeys at the service's address. */
   readonly available: boolean
-  /** The account's passkeys, oldest first. */
+  /** Lists the account's passkeys, oldest first. */
   readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<Passkey>>
   /** Begins a registration. */
   readonly begin: (
@@ -126,7 +126,7 @@ const listed = ({ sql }: Dependencies, account: AccountId) =>
       WHERE account_id = ${account} ORDER BY id`
   )
 
-/** The handle that the authenticator stores with the passkey and returns to identify the account. */
+/** Returns the handle that the authenticator stores with the passkey and later returns to identify the account. */
 const userHandleOf = (account: AccountId): string => Buffer.from(account, "utf8").toString("base64url")
 
 // ---- registering --------------------------------------------------------------------------------------------------------

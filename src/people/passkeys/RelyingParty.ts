@@ -1,4 +1,4 @@
-/** The service in its role as a WebAuthn relying party: its domain name and origin, and how it verifies authenticators' signatures. */
+/** The service as a WebAuthn relying party: its domain name, its origin, and the verification of authenticators' signatures. */
 import type { VerifiedAuthenticationResponse, VerifiedRegistrationResponse } from "@simplewebauthn/server"
 import { Effect } from "effect"
 import { isIP } from "node:net"
@@ -6,12 +6,12 @@ import type { Asserted, Created, Transport } from "./Passkey.ts"
 import { PasskeyRejected } from "./Problems.ts"
 
 export interface RelyingParty {
-  /** The domain name to which passkeys are bound. */
+  /** The domain name that passkeys are bound to. */
   readonly id: string
   readonly origin: string
 }
 
-/** `undefined` if browsers do not offer passkeys at this address. */
+/** Returns the relying party, or `undefined` if browsers do not offer passkeys at this address. */
 export const relyingPartyOf = (public_url: string): RelyingParty | undefined => {
   const { hostname, origin, protocol } = new URL(public_url)
   const isLocal = hostname === "localhost" || hostname.endsWith(".localhost")
@@ -19,7 +19,7 @@ export const relyingPartyOf = (public_url: string): RelyingParty | undefined => 
   return isName && (protocol === "https:" || isLocal) ? { id: hostname, origin } : undefined
 }
 
-/** ES256, EdDSA and RS256, by their COSE numbers. */
+/** The accepted algorithms ES256, EdDSA and RS256, by their COSE numbers. */
 export const algorithms = [-7, -8, -257] as const
 
 /** A stored passkey. */
@@ -30,7 +30,7 @@ export interface StoredKey {
   readonly transports: ReadonlyArray<Transport>
 }
 
-/** Loaded on first use, because it parses certificates and most processes never need it. */
+/** Loaded on first use, because the library parses certificates and most processes never need it. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
 const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) => Promise<A>) =>

@@ -1,4 +1,4 @@
-/** Removes an account's passkeys along with its user, because another user may later own the address and get this account. */
+/** Removes an account's passkeys along with its user, because a later owner of the address may receive this account. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"

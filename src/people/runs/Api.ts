@@ -31,11 +31,11 @@ export class RunsApi extends HttpApiGroup.make("runs")
           tags: { project: "atlas" }
         }
       })
-      .annotate(OpenApi.Summary, "Create a run with its own budget and key; only this response shows the key")
+      .annotate(OpenApi.Summary, "Create a run with its own budget and key; only this response contains the key")
       .annotate(
         OpenApi.Description,
         "Send an API key or a run's key. A call with the run's key counts against the limits of the run, all runs above it and the API " +
-          "key. Each of them must admit the call. A limit cannot exceed one above it. No credit is moved, so the unused part of a limit stays " +
+          "key. Each of them must admit the call. A limit must not exceed a limit above it. No credit is moved, so the unused part of a limit stays " +
           "available."
       )
   )
@@ -46,7 +46,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(InvalidRequest)
       .annotate(
         OpenApi.Summary,
-        "Runs, newest first: all below the API key, the run and all below it, or those of all my keys in the tenant"
+        "List runs, newest first: all below the API key, the run and all below it, or those of all my keys in the tenant"
       )
   )
   .add(
@@ -56,7 +56,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(RunNotFound)
       .annotate(
         OpenApi.Summary,
-        "A run with its limit, its spending by model (including the runs below it) and its children"
+        "Get a run with its limit, its spending by model (including the runs below it) and its children"
       )
   )
   .add(

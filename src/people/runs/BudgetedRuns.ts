@@ -1,4 +1,4 @@
-/** Creates, lists and ends the runs of API keys. A run and its budget are written in one transaction. `RunCallers` authenticates the keys. */
+/** Creates, lists and ends the runs of API keys. One transaction writes a run and its budget. `RunCallers` authenticates the keys. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -50,7 +50,7 @@ export interface BudgetedRunsContract {
   readonly create: (
     request: By & { readonly run: NewRun }
   ) => Effect.Effect<RunWithKey, InvalidRequest | InvalidKey | RunNeedsKey | TooManyRuns | BooksUnavailable>
-  /** Returns a page of the runs that the caller may see, newest first. With `parent`, it contains only that run's direct children. */
+  /** Returns a page of the runs that the caller may see, newest first. With `parent`, the page contains only that run's direct children. */
   readonly list: (request: By & PageOf & { readonly parent?: RunId | undefined }) => Effect.Effect<typeof RunPage.Type>
   readonly find: (request: OfRun) => Effect.Effect<RunDetails, RunNotFound>
   /**
@@ -58,7 +58,7 @@ export interface BudgetedRunsContract {
    * immediately in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly end: (request: OfRun) => Effect.Effect<Run, RunNotFound | BooksUnavailable>
-  /** Marks expired runs as ended and deletes old ones. `layerJobs` runs it. */
+  /** Marks expired runs as ended and deletes old runs. `layerJobs` runs this job. */
   readonly job: Loop.Job
 }
 
@@ -99,7 +99,7 @@ const make = Effect.gen(function* () {
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** Converts rows to runs with their budgets. A row without a budget is dropped, because both may be deleted between the two reads. */
+/** Converts rows to runs with their budgets. Drops a row without a budget, because both may be deleted between the two reads. */
 const withBudgets = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Run>> =>
   Effect.map(
     budgetsOf(
@@ -174,7 +174,7 @@ interface Parent {
   readonly models: string | null
 }
 
-/** Reads the parent: the caller's key or run. Returns `undefined` if it has ended. */
+/** Reads the parent: the caller's key or run. Returns `undefined` if the parent has ended. */
 const parentOf = (
   { applications, sql }: Dependencies,
   application: ApplicationId,
@@ -307,7 +307,7 @@ const ending = ({ belonging, sql, writer }: Dependencies): BudgetedRunsContract[
     if (row.ended_at !== null || row.expires_at <= now) return shown(row, budget, now)
     const open: Fragment = sql`${within(sql, row.path)} AND ended_at IS NULL`
     const ended = Statements.write(writer, statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ${open}`))
-    // The cached callers of all runs below carry this run's mark.
+    // The cached callers of all runs below contain this run's mark.
     yield* afterCommit(ended, belonging.changed(row.id))
     return shown({ ...row, ended_at: now }, budget, now)
   })

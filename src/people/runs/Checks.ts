@@ -2,7 +2,7 @@
 import type { Check } from "../../books/ledger/rules/Check.ts"
 import { budgets } from "../../books/ledger/rows/Relations.ts"
 
-/** Matches ids that this service made. Hosts set their own budgets in the books. */
+/** Matches ids that this service created, because hosts may set their own budgets in the books. */
 const isOwn = `LIKE 'run@_${"_".repeat(22)}' ESCAPE '@'`
 
 export const checks: ReadonlyArray<Check> = [
@@ -18,6 +18,6 @@ export const checks: ReadonlyArray<Check> = [
     name: "a run of the books has its row",
     query: `SELECT g.id AS id, 'a row' AS expected, 'none' AS found FROM ${budgets} g
       WHERE g.kind = 'run' AND g.id ${isOwn} AND NOT EXISTS (SELECT 1 FROM tollgate_runs r WHERE r.id = g.id)`,
-    sentence: ({ id }) => `the books contain a budget for the run ${id}, which does not exist`
+    sentence: ({ id }) => `the books contain a budget for the run ${id}, but the run does not exist`
   }
 ]

@@ -1,4 +1,7 @@
-/** Ends runs that have expired or lost their API key, and deletes old ones. Authentication rejects the keys of such runs even without this job. */
+/**
+ * Ends runs that have expired or lost their API key, and deletes old runs. Authentication rejects the keys of expired and keyless runs even without
+ * this job.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Duration, Effect } from "effect"
@@ -19,9 +22,9 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "deletedAmong">
 }
 
-/** How long runs are listed after their top run ends. */
+/** The time for which runs are listed after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
-/** The same for runs without calls. Creating them is free, so they must not pile up for 30 days. */
+/** The retention of runs without calls. It is short because creating runs is free, so they could otherwise accumulate for 30 days. */
 const retentionUnused = Duration.toMillis(Duration.hours(1))
 const pause = Duration.minutes(1)
 
@@ -39,7 +42,7 @@ export const make = (dependencies: Dependencies): Loop.Job => {
       yield* endChildren(dependencies, now)
       yield* endKeyless(dependencies, now)
       const until = now - retentionUnused
-      // A new process starts an hour further back. This takes a while only if a great many runs ended in that hour.
+      // A new process starts an hour further back. This first iteration is slow only if very many runs ended in that hour.
       yield* deleteUnused(dependencies, Math.max(checked, until - retentionUnused), until, now)
       checked = until
       return (yield* deleteOld(dependencies, now)) ? Duration.zero : pause
@@ -103,7 +106,7 @@ const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now:
 /** The maximum number of trees deleted per iteration. */
 const treesMax = 50
 
-/** Deletes old trees of runs. Returns whether there may be more. */
+/** Deletes old trees of runs. Returns whether more may remain. */
 const deleteOld = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
   const { sql } = dependencies
   const tops = yield* Effect.orDie(
@@ -149,7 +152,8 @@ const deleteUnused = Effect.fnUntraced(function* (
 })
 
 /**
- * Deletes up to `rowsMax` runs of a tree with their budgets, lowest level first, unless one of them has an open call. Returns whether it deleted any.
+ * Deletes up to `rowsMax` runs of a tree with their budgets, lowest level first, unless one of them has an open call. Returns whether it deleted any
+ * run.
  */
 const deleteTree = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,

@@ -2,21 +2,22 @@
  * Runs of an API key. A run has its own key and budget, for example for a single execution of an agent. Its parent is an API key or another run.
  *
  * Where the specification is silent:
- * - An unknown field gets 400, so that a mistyped one does not make a run broader than intended.
+ * - An unknown field is refused with 400, so that a mistyped field does not make a run broader than intended.
  * - A run limits at least one unit. For any unit that it does not limit, its ancestors' limits apply.
  * - When a run is created, its limits are compared with those of its ancestors: the API key's spending limit, whatever its period, and the limits of
  *   each run above it. A tenant's budget counts the run's calls but does not bound its limits.
- * - If `expires_in` goes beyond the end of the parent, it is cut to that end.
- * - A run without `models` may call its parent's models. A run inherits its parent's tags; a different value for one of them gets 400.
- * - If the API key's tags change later, the change also applies to the calls of its runs. If a call then carries too many tags, the key's tags are
- *   kept.
- * - A tenant may have 10,000 open runs; one more gets 409 `too_many_runs`. Runs are listed for 30 days after the run directly below their API key has
- *   ended, or for an hour if none of them made a call.
+ * - If the parent expires before `expires_in` is over, the run expires with its parent.
+ * - A run without `models` may call its parent's models. A run inherits its parent's tags; a different value for one of them is refused with 400.
+ * - If the API key's tags change later, the change also applies to the calls of its runs. If a call would have too many tags, the key's tags take
+ *   precedence.
+ * - A tenant may have 10,000 open runs; a further run is refused with 409 `too_many_runs`. Runs are listed for 30 days after the run directly below
+ *   their API key ends, or for an hour if none of them made a call.
  * - An API key sees the runs that descend from it, a run's key sees that run and those below it, and a user sees the runs of their own keys in the
  *   tenant of their token. All three may end the runs that they see.
  * - A run's calls are its API key's calls, so the key's records, sums and limits include them. Jobs, stored responses and idempotency keys belong to
  *   the API key, so its runs share them.
- * - The sums by model cover the calls of the run and of all runs below it, each under the model that served it. Refused calls are not included.
+ * - The sums by model cover the calls of the run and of all runs below it, each under the model that served it. The sums do not include refused
+ *   calls.
  */
 import { Schema } from "effect"
 import { ApplicationId, RunId } from "../../kernel/Ids.ts"
@@ -70,14 +71,14 @@ export const NewRun = Schema.Struct({
   expires_in: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, secondsMax)).annotations({
       message: () => ({ message: `must be a whole number of seconds from 1 to ${secondsMax}`, override: true }),
-      description: `Seconds until the run expires. Default: ${secondsDefault}, at most ${secondsMax}, and never later than its parent`
+      description: `Seconds until the run expires. ${secondsDefault} by default, at most ${secondsMax}, and never later than the parent`
     }),
     { default: () => secondsDefault }
   ),
   models: Schema.optional(
     Models.annotations({
       description:
-        "The models that the run may call, as named in usage records; its parent must be allowed to call them"
+        "The models that the run may call, as named in usage records; the parent must be allowed to call them"
     })
   ),
   tags: Schema.optional(
@@ -93,11 +94,11 @@ const fields = {
   name: Schema.String,
   /** The API key at the top of the tree. */
   application_id: ApplicationId,
-  /** The parent run. Null if the parent is the API key. */
+  /** The parent run; null if the parent is the API key. */
   parent: Schema.NullOr(RunId),
-  /** 1 for a run directly below the API key. */
+  /** The level in the tree; 1 for a run directly below the API key. */
   level: Schema.Int,
-  /** The first characters of the key, for recognizing it. */
+  /** The first characters of the key, so that people can recognize it. */
   key_prefix: Schema.String,
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
   /** The usage of the run and all runs below it. */
@@ -110,7 +111,7 @@ const fields = {
   tags: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   expires_at: Moment,
-  /** Null as long as the run's key is accepted. */
+  /** The time at which the run ended; null while the run's key is accepted. */
   ended_at: Schema.NullOr(Moment)
 } as const
 
@@ -120,7 +121,7 @@ export interface Run extends Schema.Schema.Type<typeof Run> {}
 export const RunWithKey = Schema.Struct({ ...fields, api_key: Schema.String }).annotations({ identifier: "RunWithKey" })
 export interface RunWithKey extends Schema.Schema.Type<typeof RunWithKey> {}
 
-/** Sums the calls of a run and the runs below it for one model. */
+/** The sums for one model over the calls of a run and the runs below it. */
 export const RunModel = Schema.Struct({
   model: Schema.String,
   requests: Schema.Int,
@@ -145,5 +146,5 @@ export const RunPage = Paginated(Run).annotations({ identifier: "RunPage" })
 
 export const RunQuery = Schema.Struct({
   ...PageQuery,
-  parent: Schema.optional(RunId.annotations({ description: "Only the direct children of this run" }))
+  parent: Schema.optional(RunId.annotations({ description: "Return only the direct children of this run" }))
 })

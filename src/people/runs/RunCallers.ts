@@ -1,5 +1,5 @@
 /**
- * Finds the callers behind run keys. A key is looked up by its hash and cached like an API key (`KeyCallers`). It is rejected once its run, a run
+ * Finds the callers behind run keys. A key is looked up by its hash and cached like an API key (`KeyCallers`). A key is rejected once its run, a run
  * above it, its API key or the account's membership has ended.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -24,10 +24,13 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "holderOf">
 }
 
-/** The prefix of run keys. */
+/** Returns the prefix of run keys. */
 export const keyPrefix = (prefix: string): string => `${prefix}-run-`
 
-/** `callerOf` returns a key's caller, or `undefined` if the key is unknown or its run has ended. `remembered` returns the caller of a cached key. */
+/**
+ * Creates the lookup. `callerOf` returns a key's caller, or `undefined` if the key is unknown or its run has ended. `remembered` returns the caller
+ * of a cached key.
+ */
 export const make = (dependencies: Dependencies, clock: Clock.Clock) => {
   const cache = makeCache()
   const callerOf = (key: string): Effect.Effect<Caller | undefined, ExpiredKey> =>
@@ -50,7 +53,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   )
   if (row === undefined) return undefined
   const runs = runsOf(row.path)
-  // Take the marks before the reads below, so that a concurrent end invalidates them. The columns read above never change.
+  // Takes the marks before the reads below, so that a concurrent end invalidates them. The columns read above never change.
   const marks = [row.account_id, row.application_id, ...runs].map(belonging.markOf)
   const [ended] = yield* Effect.orDie(
     sql`SELECT 1 FROM tollgate_runs WHERE id IN (SELECT value FROM json_each(${JSON.stringify(runs)}))
@@ -68,7 +71,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   return caller
 })
 
-/** The API key's current tags apply, so a tag that it received after the run was created also counts the run's calls. */
+/** Returns the run's caller. The API key's current tags apply, so a tag added after the run was created also marks the run's calls. */
 const callerFrom = (row: Found, runs: ReadonlyArray<string>, { caller }: Holder): Caller => {
   const models = both(caller.allowed_models, modelsOf(row))
   const own = { ...(row.tags !== "" && { tags: row.tags }), ...(row.end_user !== "" && { end_user: row.end_user }) }

@@ -15,15 +15,15 @@ export interface Row {
   readonly tenant_id: TenantId
   readonly account_id: AccountId
   readonly application_id: ApplicationId
-  /** Null if the parent is the API key. */
+  /** The parent run; null if the parent is the API key. */
   readonly parent: RunId | null
-  /** The ids of its ancestors from the top, then its own, separated by `/`. */
+  /** The ids of the ancestors from the top, followed by the run's own id, separated by `/`. */
   readonly path: string
   readonly level: number
   readonly name: string
   readonly key_hash: string
   readonly key_prefix: string
-  /** A JSON array. Null if only the API key's list applies. */
+  /** A JSON array; null if only the API key's list applies. */
   readonly models: string | null
   readonly tags: string
   readonly end_user: string
@@ -32,7 +32,7 @@ export interface Row {
   readonly ended_at: number | null
 }
 
-/** Returns the run itself first, then its ancestors, nearest first. */
+/** Returns the run itself and its ancestors, nearest first. */
 export const runsOf = (path: string): ReadonlyArray<RunId> => (path.split("/") as Array<RunId>).toReversed()
 
 export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed().join("/")
@@ -41,7 +41,7 @@ export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed()
 export const within = (sql: SqlClient, path: string): Fragment =>
   sql`(path = ${path} OR (path > ${`${path}/`} AND path < ${`${path}0`}))`
 
-/** Finds a row if a tenant may open another run. An index covers everything that it reads, because the writer stands still while it runs. */
+/** Selects a row if a tenant may open another run. An index covers the query, because the query blocks the writer. */
 export const hasRoom = (sql: SqlClient, tenant: string, now: number): Statement<unknown> =>
   sql`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tollgate_runs WHERE tenant_id = ${tenant} AND ended_at IS NULL
     AND expires_at > ${now} LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
@@ -83,7 +83,7 @@ export const shown = (row: Row, budget: Budget, now: number): Run => {
   }
 }
 
-/** Under a new secret, keys issued under the old one are invalid. */
+/** The ending of runs: keys issued under the old secret become invalid. */
 export const runKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_runs WHERE ended_at IS NULL`,
   statements: (sql, now) => [statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL`)],

@@ -13,11 +13,11 @@ import type { NewRun } from "./Run.ts"
 export const levelOf = ({ runs }: Pick<Caller, "runs">): Effect.Effect<number, InvalidRequest> => {
   const level = (runs?.length ?? 0) + 1
   return level > levelsMax
-    ? InvalidRequest.of("", `runs may be at most ${levelsMax} levels deep; this one would be at level ${level}`)
+    ? InvalidRequest.of("", `runs may be at most ${levelsMax} levels deep; this run would be at level ${level}`)
     : Effect.succeed(level)
 }
 
-/** Rejects a limit that exceeds an ancestor's. `ancestors` are the ancestors' budgets, nearest first. */
+/** Rejects a limit that exceeds an ancestor's limit. `ancestors` contains the ancestors' budgets, nearest first. */
 export const checkLimit = (
   limit: NewRun["limit"],
   ancestors: ReadonlyArray<Budget>,
@@ -49,7 +49,7 @@ export const checkParentsModels = (
     ? Effect.void
     : InvalidRequest.of(
         "models",
-        `must be models that the parent may call, but it may not call ${JSON.stringify(beyond)}`
+        `must be models that the parent may call; the parent may not call ${JSON.stringify(beyond)}`
       )
 }
 
@@ -64,12 +64,15 @@ export const tagsWithin = (
   if (tags === undefined) return Effect.succeed(textOf(Object.entries(given)))
   for (const [name, value] of Object.entries(tags)) {
     if (Object.hasOwn(given, name) && given[name] !== value)
-      return InvalidRequest.of(`tags.${name}`, `${JSON.stringify(given[name])}, which the parent's key has set`)
+      return InvalidRequest.of(
+        `tags.${name}`,
+        `must be ${JSON.stringify(given[name])}, the value that the parent's key has set`
+      )
   }
   const all = { ...given, ...tags }
   if (Object.keys(all).length > tagsMax)
     return InvalidRequest.of("tags", `must contain at most ${tagsMax} tags, including those of the parent`)
   return areTags(all)
     ? Effect.succeed(textOf(Object.entries(all)))
-    : InvalidRequest.of("tags", "must contain fewer bytes, including the tags of the parent")
+    : InvalidRequest.of("tags", "must be shorter; the limit includes the tags of the parent")
 }

@@ -34,7 +34,7 @@ export const Me = Schema.Struct({
 }).annotations({ identifier: "Me" })
 export interface Me extends Schema.Schema.Type<typeof Me> {}
 
-/** `none` means that there is no plan. `status` tells whether a plan is in force. */
+/** `none` means that there is no plan. `status` states whether a plan is in force. */
 export const PlanName = Schema.Literal("none", "team")
 export const PlanStatus = Schema.Literal("active", "past_due", "canceled")
 export interface Plan {
@@ -54,7 +54,7 @@ export const Membership = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** The status is `none` if there is no plan. */
+  /** The tenant's plan. Its status is `none` if there is no plan. */
   plan: Schema.Struct({ status: Schema.Literal("none", ...PlanStatus.literals), seats: Schema.Int })
 }).annotations({ identifier: "Membership" })
 export interface Membership extends Schema.Schema.Type<typeof Membership> {}
@@ -67,7 +67,7 @@ export const Member = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** When the member joined, and when their role or status last changed. */
+  /** The time when the member joined, and the time of the last change to their role or status. */
   created_at: Moment,
   updated_at: Moment
 }).annotations({ identifier: "Member" })

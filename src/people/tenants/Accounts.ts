@@ -1,4 +1,4 @@
-/** Reads the caller's account, the accounts of fellow members, and the account that verified an address. */
+/** Reads the caller's account, the accounts of fellow members, and the account that has verified an address. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { AccountId } from "../../kernel/Ids.ts"
@@ -8,7 +8,7 @@ import { AccountNotFound } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 import type { AccountRow } from "./Welcome.ts"
 
-/** `grant` is the signup credit for a verified account. */
+/** Creates the reader. `grant` is the signup credit for a verified account. */
 export const make = (
   sql: SqlClient,
   grant: Nano,

@@ -51,13 +51,13 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Me))
       .addError(AccountNotFound)
       .middleware(ProfileToken)
-      .annotate(OpenApi.Summary, "My account, its identity and the state of its signup credit")
+      .annotate(OpenApi.Summary, "Get my account, its identity and the state of its signup credit")
   )
   .add(
     HttpApiEndpoint.get("memberships", "/v1/me/memberships")
       .addSuccess(Envelope(Schema.Struct({ memberships: Schema.Array(Membership) })))
       .middleware(ProfileToken)
-      .annotate(OpenApi.Summary, "The tenants that I belong to, my home tenant first")
+      .annotate(OpenApi.Summary, "List the tenants that I belong to, my home tenant first")
   )
   .add(
     HttpApiEndpoint.get("account", "/v1/accounts/:account_id")
@@ -65,7 +65,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Account))
       .addError(AccountNotFound)
       .middleware(OrganizationToken)
-      .annotate(OpenApi.Summary, "My account, or the account of a user in one of my tenants")
+      .annotate(OpenApi.Summary, "Get my account, or the account of a user in one of my tenants")
   )
   .add(
     HttpApiEndpoint.post("createApplication", "/v1/tenants/:tenant_id/applications")
@@ -80,7 +80,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addError(InvalidRequest)
       .addError(TooManyApplications)
       .annotate(Example, { body: { name: "nightly report", description: "reads usage" } })
-      .annotate(OpenApi.Summary, "Create an API key; only this response shows it")
+      .annotate(OpenApi.Summary, "Create an API key; only this response contains the key")
   )
   .add(
     HttpApiEndpoint.get("listApplications", "/v1/tenants/:tenant_id/applications")
@@ -91,7 +91,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addError(InvalidRequest)
       .annotate(
         OpenApi.Summary,
-        "The tenant's API keys, newest first, without the keys themselves; members see only their own"
+        "List the tenant's API keys, newest first, without the keys themselves; members see only their own"
       )
   )
   .add(
@@ -101,7 +101,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "The record of one API key")
+      .annotate(OpenApi.Summary, "Get the record of one API key")
   )
   .add(
     HttpApiEndpoint.patch("changeApplication", "/v1/tenants/:tenant_id/applications/:application_id")
@@ -127,7 +127,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
 
 const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })
 
-/** The caller must be an active member of the path's tenant, but the token may be for another tenant. */
+/** Routes for organizations. The caller must be an active member of the path's tenant, but the token may be for another tenant. */
 export class OrganisationsApi extends HttpApiGroup.make("organisations")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants")
@@ -147,7 +147,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .setPath(ofTenant)
       .addSuccess(Envelope(Members))
       .addError(NotAMember)
-      .annotate(OpenApi.Summary, "The members of the tenant")
+      .annotate(OpenApi.Summary, "List the members of the tenant")
   )
   .add(
     HttpApiEndpoint.patch("changeMember", "/v1/tenants/:tenant_id/members/:account_id")
@@ -183,7 +183,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addSuccess(Envelope(Invites))
       .addError(NotAMember)
       .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "Invitations to the tenant, newest first (owner or admin)")
+      .annotate(OpenApi.Summary, "List invitations to the tenant, newest first (owner or admin)")
   )
   .add(
     HttpApiEndpoint.post("invite", "/v1/tenants/:tenant_id/invites")
@@ -225,7 +225,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .setPath(ofTenant)
       .addSuccess(Envelope(TenantSettings))
       .addError(NotAMember)
-      .annotate(OpenApi.Summary, "The tenant's settings")
+      .annotate(OpenApi.Summary, "Get the tenant's settings")
   )
   .add(
     HttpApiEndpoint.patch("setSettings", "/v1/tenants/:tenant_id")
@@ -243,7 +243,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .setPath(ofTenant)
       .addSuccess(Envelope(TenantPlan))
       .addError(NotAMember)
-      .annotate(OpenApi.Summary, "The tenant's plan and its seats")
+      .annotate(OpenApi.Summary, "Get the tenant's plan and its seats")
   )
   .add(
     HttpApiEndpoint.put("setPlan", "/v1/tenants/:tenant_id/plan")
@@ -264,5 +264,5 @@ export class TenantInvitesApi extends HttpApiGroup.make("tenantInvites").add(
     .addSuccess(Envelope(InvitePreview))
     .addError(InviteNotFound)
     .addError(RateLimited)
-    .annotate(OpenApi.Summary, "The invitation behind a link, without a credential")
+    .annotate(OpenApi.Summary, "Get the invitation that a link refers to, without a credential")
 ) {}

@@ -1,20 +1,21 @@
 /**
- * Applications and their API keys. A key is shown once, when its application is created. The database stores a keyed hash of it.
+ * Applications and their API keys. The service shows a key once, when its application is created. The database stores a keyed hash of the key.
  *
  * Where the specification is silent:
- * - A key may have a spending limit, either in total or per calendar month (UTC). Charges made before it was set count too, and a limit below them
- *   blocks further calls. A total limit is stricter than the same limit per month.
+ * - A key may have a spending limit, either in total or per calendar month (UTC). Charges made before the limit was set also count, and a limit below
+ *   these charges blocks further calls. A total limit is stricter than the same limit per month.
  * - If an owner, an admin or the operator set limits on a user's key, the user can only tighten them.
  * - A limit binds one key, not its member. The member may delete the key (for example after a leak), create another, or call with the token of their
  *   own sign-in. `member_spend_enabled` decides whether a tenant pays for its members at all.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect immediately in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A list of models contains names from usage records. A name that is not in the configuration gets 400, unless the key's list already contains it.
+ * - A list of models contains names from usage records. A name that is not in the configuration is refused with 400, unless the key's list already
+ *   contains it.
  * - Ending an OAuth client's sign-in invalidates the keys that the client created, and lists omit them. If a sign-in merely expires, its keys remain
  *   valid.
- * - A key may have up to 8 tags, which its calls carry and a request cannot replace. A user cannot remove tags that an owner, an admin or the
+ * - A key may have up to 8 tags. They mark all its calls, and a request cannot replace them. A user cannot remove tags that an owner, an admin or the
  *   operator set on their key.
- * - Applications without limits have no limit fields.
+ * - The record of an application without limits contains no limit fields.
  */
 import { Schema } from "effect"
 import { AccountId, ApplicationId } from "../../kernel/Ids.ts"
@@ -52,7 +53,7 @@ const limits = {
   spending_limit_period: Schema.optional(Period),
   expires_at: Schema.optional(Schema.NullOr(Moment)),
   allowed_models: Schema.optional(Schema.NullOr(AllowedModels)),
-  /** Tags that the key's calls carry. `null` removes them. */
+  /** Tags for all calls of the key. `null` removes them. */
   tags: Schema.optional(Schema.NullOr(KeyTags))
 } as const
 
@@ -77,12 +78,12 @@ const fields = {
   /** The account that created the application. */
   account_id: AccountId,
   key_hash: Schema.String,
-  /** The first characters of the key, for recognizing it. */
+  /** The first characters of the key, so that people can recognize it. */
   key_prefix: Schema.String,
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
   updated_at: Moment,
-  /** The OAuth client that created it with the user's token. Absent if the user created it. */
+  /** The OAuth client that created the application with the user's token. Absent if the user created the application. */
   created_by: Schema.optional(Schema.Struct({ client_id: Schema.String, name: Schema.String })),
   spending_limit_usd: Schema.optional(Usd),
   /** With `month`, the limit applies to each calendar month (UTC). */
@@ -90,11 +91,11 @@ const fields = {
   /** The key's charges in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
-  /** When the key expires. */
+  /** The time at which the key expires. */
   expires_at: Schema.optional(Moment),
   /** The models that the key may call, as named in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String)),
-  /** Tags that its calls carry. A request cannot replace them. */
+  /** Tags for all calls of the key. A request cannot replace them. */
   tags: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
 } as const
 

@@ -33,7 +33,7 @@ export interface Row extends Pick<
   readonly bounds: string | null
 }
 
-/** The operator, who may access every application of the tenant. */
+/** The operator. An operator may access every application of the tenant. */
 export interface Operator {
   readonly tenant_id: TenantId
   readonly account_id: null
@@ -76,8 +76,8 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
 /**
- * Selects a row if the caller may see and change the application. Statements that change it repeat this condition, because the caller may lose the
- * role.
+ * Selects a row if the caller may see and change the application. A statement that changes the application must repeat this condition, because the
+ * caller may lose the role.
  */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`

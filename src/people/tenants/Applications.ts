@@ -1,10 +1,10 @@
 /**
- * A tenant's applications and their API keys. Members may access their own applications; owners and admins may access all of them. Spending limits
- * are stored in the ledger, everything else in this room's table.
+ * A tenant's applications and their API keys. Members may access their own applications; owners and admins may access all of them. The ledger stores
+ * spending limits; this room's table stores everything else.
  *
  * Where the specification is silent:
- * - A member may have 1,000 applications in a tenant. One more is refused with 409 `too_many_applications`. Applications whose sign-in has ended do
- *   not count; they are deleted when the member creates another.
+ * - A member may have 1,000 applications in a tenant. A further application is refused with 409 `too_many_applications`. Applications whose sign-in
+ *   has ended do not count; the member's next application deletes them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -48,7 +48,7 @@ export type { Operator }
 export interface By {
   readonly caller: Actor | Operator
 }
-/** Identifies an application of the caller's tenant. */
+/** A request about an application of the caller's tenant. */
 export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
@@ -61,7 +61,7 @@ export interface ApplicationsContract {
     readonly application: NewApplication
     /** The name of the caller's OAuth client. Defaults to its id. */
     readonly client_name?: string | undefined
-    /** Whether the operator sets the limits. If so, the member may only tighten them. */
+    /** Whether the operator sets the limits, so that the member may only tighten them. */
     readonly isBound?: boolean | undefined
     /** Statements to add to the transaction. */
     readonly beside?: ((id: ApplicationId) => ReadonlyArray<Statement>) | undefined
@@ -80,9 +80,9 @@ export interface ApplicationsContract {
     request: OfApplication,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
-  /** Returns the caller behind an API key, or `undefined` if the key is unknown or deleted. */
+  /** Returns the caller that an API key identifies, or `undefined` if the key is unknown or deleted. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
-  /** Returns the holder of an application's key, or `undefined` if the key cannot be used. */
+  /** Returns the holder of an application's key, or `undefined` if the key is unusable. */
   readonly holderOf: (id: ApplicationId) => Effect.Effect<KeyCallers.Holder | undefined>
   /** Returns those ids whose application was deleted. */
   readonly deletedAmong: (ids: ReadonlyArray<ApplicationId>) => Effect.Effect<ReadonlyArray<ApplicationId>>
@@ -97,7 +97,7 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
 /** The maximum number of applications that a member may have in one tenant. */
 const applicationsMax = 1_000
 
-/** The maximum number of applications with ended sign-ins that one request deletes. */
+/** The maximum number of applications with ended sign-ins that a request deletes. */
 const sweptMax = 20
 
 interface Dependencies {
@@ -395,7 +395,7 @@ const boundsAfter = (
       })
 }
 
-/** Under a new secret, API keys issued under the old one are invalid. */
+/** The ending of API keys: they are deleted, because they were issued under the old secret. */
 export const apiKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],

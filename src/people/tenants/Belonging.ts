@@ -1,23 +1,23 @@
 /**
  * Invalidates caches with marks for accounts, tenants, applications and runs. A cache takes marks before it reads, stores them with the value, and
  * reads again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing
- * settings), an application (limits, deletion) or a run (its end) invalidates only that one's mark. It takes effect immediately in this process, and
- * other nodes are signaled (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
+ * settings), an application (limits, deletion) or a run (its end) invalidates only the mark of that row. The change takes effect immediately in this
+ * process, and a signal notifies other nodes (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
  *
  * Where the specification is silent:
- * - Cached callers and payers carry marks (`people/tenants/Belonging`) for their account, tenants and application. A change invalidates only the
- *   marks for the rows that it changed.
+ * - Cached callers and payers contain marks (`people/tenants/Belonging`) for their account, tenants and application. A change invalidates only the
+ *   marks of the changed rows.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
 import { Signals } from "../../storage/engine/Signals.ts"
 
 export interface Mark {
-  /** False once the marked row has changed. */
+  /** `false` once the marked row has changed. */
   current: boolean
 }
 
-/** Returns whether all marks are current. A plain loop, because it runs on every call. */
+/** Returns whether all marks are current. Uses a plain loop, because it runs on every call. */
 export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
   for (const mark of marks) if (!mark.current) return false
   return true
@@ -26,13 +26,13 @@ export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
 type Marked = AccountId | TenantId | ApplicationId | RunId
 
 export interface BelongingContract {
-  /** A plain function, because calls take marks on the hot path. */
+  /** Takes a mark. This is a plain function, because calls take marks on the hot path. */
   readonly markOf: (id: Marked) => Mark
-  /** Invalidates marks after a change is committed. Waits for the other nodes, but only a few seconds. */
+  /** Invalidates marks after a change is committed. Waits for the other nodes, but at most a few seconds. */
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 
-/** The maximum number of marks. One more invalidates the oldest, and caches that hold it read again. */
+/** The maximum number of marks. A further mark invalidates the oldest, and caches that contain the oldest read again. */
 const marksMax = 100_000
 
 const topic = "belonging"
@@ -43,7 +43,7 @@ export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belongi
 
 const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
-  // A plain map instead of Effect's `Cache`, because marks are taken outside effects.
+  // A plain map instead of Effect's `Cache`, because plain functions take marks.
   const marks = new Map<string, Mark>()
   const end = (id: string) => {
     const mark = marks.get(id)

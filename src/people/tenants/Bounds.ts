@@ -2,7 +2,7 @@
  * Limits that an owner or admin set on another user's key. That user may only tighten them.
  *
  * Where the specification is silent:
- * - A limit applies to its key, not to the member, who can create another key without the limit. Use a budget to limit the member.
+ * - A limit applies to its key, not to the member. The member can create another key without the limit, so only a budget limits the member.
  */
 import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
@@ -30,7 +30,7 @@ export const ofRow = (json: string | null): Bounds => (json === null ? {} : (JSO
 export const toRow = (bounds: Bounds): string | null =>
   Object.keys(bounds).length === 0 ? null : JSON.stringify(bounds)
 
-/** A total limit also limits each month, but not the other way round. */
+/** Returns whether a spending limit is within the bound. A total limit also limits each month, but a monthly limit does not limit the total. */
 const isWithin = (bound: NonNullable<Bounds["spending"]>, { amount, period }: Spending): boolean =>
   amount <= BigInt(bound.amount) && (period === bound.period || period === "total")
 
@@ -39,7 +39,7 @@ const hasLines = (text: string | null, lines: string): boolean => {
   return lines.split("\n").every((line) => has.has(line))
 }
 
-/** Returns whether the change leaves or tightens every limit. */
+/** Returns whether the change keeps or tightens every limit. */
 export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, tags }: Asked): boolean => {
   if (bounds.tags !== undefined && tags !== undefined && !hasLines(tags, bounds.tags)) return false
   if (bounds.spending !== undefined && spending !== undefined)

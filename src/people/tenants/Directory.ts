@@ -9,12 +9,12 @@ import type { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 export interface Listed {
   readonly id: TenantId
   readonly name: string
-  /** The first owner's address. Null if there is no owner. */
+  /** The first owner's address; null if there is no owner. */
   readonly owner_email: string | null
   readonly created_at: number
 }
 
-/** Returns up to `limit` of the newest matching tenants, and how many match in total. `search` is plain text, not a pattern. */
+/** Returns up to `limit` of the newest matching tenants, and the total number of matches. `search` is plain text, not a pattern. */
 export const tenantsLike = (
   search: string,
   limit: number
@@ -41,7 +41,7 @@ export interface Person {
   readonly email_verified: boolean
   readonly home_tenant_id: TenantId
   readonly created_at: number
-  /** When the operator suspended the user. Null if the user is not suspended. */
+  /** The time at which the operator suspended the user; null if the user is not suspended. */
   readonly suspended_at: number | null
 }
 
@@ -64,7 +64,7 @@ export interface Key {
   readonly expires_at: number | null
 }
 
-/** Lists contain up to `limit` rows. Text is compared in lower case (ASCII). */
+/** Creates the directory. Lists contain up to `limit` rows. Text is compared in lower case (ASCII). */
 export const make = (sql: SqlClient) => ({
   tenants: (before: string | undefined, limit: number) => tenants(sql, before, limit),
   tenantsById: (ids: ReadonlyArray<string>) => tenantsById(sql, ids),
@@ -80,7 +80,7 @@ export const make = (sql: SqlClient) => ({
   keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
 })
 
-/** Sorts after every string with the same prefix. */
+/** The character that sorts after every other, to end a range of strings with the same prefix. */
 const last = "\u{10ffff}"
 
 /** Selects rows whose expression begins with the text. Uses an index. */
@@ -99,7 +99,7 @@ const listed = (sql: SqlClient) =>
     (SELECT a.email FROM tollgate_tenants_memberships m JOIN tollgate_tenants_accounts a ON a.id = m.account_id
       WHERE m.tenant_id = t.id AND m.role = 'owner' AND m.status = 'active' ORDER BY m.created_at LIMIT 1) AS owner_email`)
 
-/** Tenants with ids below `before`, newest first. */
+/** Lists tenants with ids below `before`, newest first. */
 const tenants = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
     sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
@@ -144,7 +144,7 @@ const people = (sql: SqlClient) =>
 const person = (sql: SqlClient, id: string) =>
   Effect.map(Effect.orDie(sql<PersonRow>`SELECT ${people(sql)} WHERE a.id = ${id}`), ([row]) => row && personOf(row))
 
-/** Users with ids below `before`, newest first. */
+/** Lists users with ids below `before`, newest first. */
 const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.map(
     Effect.orDie(
@@ -180,7 +180,7 @@ const key = (sql: SqlClient, id: string) =>
     ([row]) => row
   )
 
-/** Keys with ids below `before`, newest first. */
+/** Lists keys with ids below `before`, newest first. */
 const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
     sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k

@@ -2,9 +2,9 @@
  * Derives team memberships from an identity provider's groups, each time a user signs in with that provider.
  *
  * Where the specification is silent:
- * - Groups remove only memberships that groups gave. They leave alone memberships by invitation, owners, and suspensions within the team.
- * - If a user's groups lead to two roles in one team, the user gets the higher one.
- * - If all seats in the team are taken, the user signs in without joining it, and the log names the team.
+ * - Groups remove only memberships that groups granted. They do not affect memberships by invitation, owners, or suspensions within the team.
+ * - If a user's groups grant two roles in one team, the user receives the higher role.
+ * - If all seats in the team are taken, the user signs in without joining the team, and a log line states the team.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -64,7 +64,7 @@ const teamsOf = (rules: ReadonlyArray<GroupRule>): ReadonlyMap<TenantId, GroupRo
   return teams
 }
 
-/** Lists the teams that the account got from groups, with the providers of those groups. */
+/** Lists the teams that groups granted to the account, with the providers of those groups. */
 const givenTo = ({ sql }: Dependencies, account: AccountId) =>
   Effect.map(
     Effect.orDie(

@@ -1,8 +1,8 @@
 /**
- * Invitations to tenants. The link is mailed, works for 14 days, and admits the account that has verified that address.
+ * Invitations to tenants. The service emails a link. The link works for 14 days and admits the account that has verified the address.
  *
  * Where the specification is silent:
- * - A tenant's 500 newest invitations are kept, plus older ones that are still open. The link in a deleted invitation gets 404 `invite_not_found`.
+ * - The service stores a tenant's 500 newest invitations and all older open ones. The link of a deleted invitation returns 404 `invite_not_found`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -33,7 +33,7 @@ import type { TenantsContract } from "./Tenants.ts"
 /** The lifetime of an invitation. */
 export const inviteLifetime = Duration.days(14)
 
-/** The maximum number of invitations kept per tenant, apart from open ones. */
+/** The maximum number of invitations stored per tenant, apart from open ones. */
 const keptMax = 500
 
 interface Row {
@@ -142,7 +142,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
   return invite
 }
 
-/** Stores an invitation. Revokes an open one to the same address and deletes the tenant's oldest invitations. */
+/** Stores an invitation. Revokes an open invitation to the same address and deletes the tenant's oldest invitations. */
 const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
   const { created_at: now, email, tenant_id } = row
   return [
@@ -282,7 +282,7 @@ const letterOf = (
   }
 }
 
-/** Notifies an invited user who has an account. Only the letter contains the token. */
+/** Notifies an invited user who has an account. Only the email contains the token. */
 const noticeOf = (
   { email, id, role, tenant_id }: Row,
   {
@@ -303,7 +303,7 @@ const noticeOf = (
     now
   )
 
-/** Under a new secret, invitations sent under the old one are invalid. */
+/** The ending of invitations: open ones are revoked, because their tokens were issued under the old secret. */
 export const invitationsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,

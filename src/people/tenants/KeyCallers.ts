@@ -1,4 +1,4 @@
-/** Finds the callers behind API keys. A key is looked up by its hash and cached for a minute or until it expires. */
+/** Finds the callers of API keys. A key is looked up by its hash and cached for a minute or until it expires. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
@@ -46,7 +46,10 @@ interface Dependencies {
   readonly belonging: BelongingContract
 }
 
-/** `callerOf` returns a key's caller, or `undefined` if the key is unknown or deleted. `remembered` returns the caller of a cached key. */
+/**
+ * Creates the lookup. `callerOf` returns a key's caller, or `undefined` if the key is unknown or deleted. `remembered` returns the caller of a cached
+ * key.
+ */
 export const make = (
   sql: SqlClient,
   writer: WriterContract,
@@ -67,14 +70,14 @@ export const make = (
   return { callerOf, remembered }
 }
 
-/** The holder of a key that can be used. */
+/** The holder of a usable key. */
 export interface Holder {
   readonly caller: Caller
-  /** When the key expires. */
+  /** The time at which the key expires. */
   readonly expires_at: number | null
 }
 
-/** Returns the holder of an application's key, for the keys of its runs. Returns `undefined` if the key cannot be used. */
+/** Returns the holder of an application's key, for the keys of its runs. Returns `undefined` if the key is unusable. */
 export const holderOf = (sql: SqlClient, id: ApplicationId): Effect.Effect<Holder | undefined> =>
   Effect.map(liveRow(sql, sql`a.id = ${id}`), (row) =>
     row === undefined ? undefined : { caller: callerFrom(row), expires_at: row.expires_at }
@@ -94,8 +97,9 @@ const callerFrom = ({ account_id, allowed_models, attribution_tags, id, tags, te
 export type Cache = ReturnType<typeof makeCache>
 
 /**
- * Callers by full key, in memory only. Hashing the key would take 2.5 % of every call's time. An expired entry is kept for a minute, so that a key
- * read again maps to the same caller object. A plain map instead of Effect's `Cache`, because every call with a key reads it and must not allocate.
+ * Creates a cache of callers by full key, in memory only. Hashing the key would take 2.5 % of every call's time. An expired entry is kept for a
+ * minute, so that a key that is read again maps to the same caller object. The cache is a plain map, because every call with a key reads it, and
+ * reads of Effect's `Cache` allocate.
  */
 export const makeCache = () => {
   const entries = new Map<string, Entry>()
@@ -131,7 +135,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     Pick<Row, "account_id" | "id">
   >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
   if (application === undefined) return undefined
-  // Take the marks before reading the row, so that a concurrent change invalidates them.
+  // Takes the marks before reading the row, so that a concurrent change invalidates them.
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
   const row = yield* liveRow(sql, sql`a.key_hash = ${hash}`)
   if (row === undefined) return undefined
@@ -142,14 +146,13 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   if (cached !== undefined) return cached
   const caller = earlier(cache.earlierCaller(key), callerFrom(row))
   cache.set(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
-  // Forked, so that the call does not wait for this write.
+  // Forks the write, so that the call does not wait for it.
   yield* Effect.forkDaemon(noteUse(dependencies, id, now))
   return caller
 })
 
 /**
- * Reads the application behind a key that can be used: its account must be an active, unsuspended member of the tenant, and the key's sign-in must
- * not have ended.
+ * Reads the application of a usable key: its account must be an active, unsuspended member of the tenant, and the key's sign-in must not have ended.
  */
 const liveRow = (sql: SqlClient, which: Fragment) =>
   Effect.map(
@@ -161,7 +164,7 @@ const liveRow = (sql: SqlClient, which: Fragment) =>
     ([row]) => row
   )
 
-/** Writes when the key was used, at most once a minute. The condition is for keys that a full cache has evicted. */
+/** Records the time of the key's use, at most once a minute. The condition covers keys that a full cache has evicted. */
 const noteUse = ({ sql, writer }: Dependencies, id: ApplicationId, now: number) =>
   Statements.write(
     writer,

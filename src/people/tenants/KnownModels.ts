@@ -1,13 +1,16 @@
-/** The names allowed in a key's list of models: those that can occur in usage records. */
+/** The names allowed in a key's list of models: the names that can occur in usage records. */
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** `undefined` allows any name, for processes without a configuration. */
+/** The known names. `undefined` allows any name, for processes without a configuration. */
 export class KnownModels extends Context.Reference<KnownModels>()("tollgate/tenants/KnownModels", {
   defaultValue: (): ReadonlySet<string> | undefined => undefined
 }) {}
 
-/** Rejects the first name that no call can have. A name already in the key's list remains allowed after its model leaves the configuration. */
+/**
+ * Rejects the first name that no call can contain. A name already in the key's list remains allowed after its model is removed from the
+ * configuration.
+ */
 export const checkModels = (
   known: ReadonlySet<string> | undefined,
   models: ReadonlyArray<string> | null | undefined,
@@ -19,6 +22,6 @@ export const checkModels = (
     ? Effect.void
     : InvalidRequest.of(
         field,
-        `must be names from usage records; there is no model, search provider or tool ${JSON.stringify(unknown)} here`
+        `must be names from usage records; there is no model, search provider or tool ${JSON.stringify(unknown)}`
       )
 }

@@ -1,4 +1,4 @@
-/** Members of shared tenants. Each permission is checked first, and again in the transaction that depends on it. */
+/** Members of shared tenants. Each permission is checked before the transaction and again within it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -18,7 +18,7 @@ import type { TenantsContract } from "./Tenants.ts"
 /** The maximum number of tenants that an account may own, including its home tenant, and the maximum that it may belong to. */
 const ownedMax = 20
 const membershipsMax = 100
-/** The maximum number of ended memberships kept per tenant. */
+/** The maximum number of ended memberships stored per tenant. */
 const removedMax = 500
 
 interface Dependencies {
@@ -36,13 +36,13 @@ export const make = (
 ) => ({
   /** Returns a tenant's members and the viewer's role. Fails unless the viewer is an active member. */
   membersOf: (tenant: TenantId, viewer: AccountId) => membersOf(tenants, tenant, viewer),
-  /** Like `membersOf`, but only for owners and admins. */
+  /** Returns the members like `membersOf`, but only to owners and admins. */
   managed: (tenant: TenantId, viewer: AccountId) => managed(tenants, tenant, viewer),
   /** Fails the transaction unless the account is an active member with this role. */
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
   /** Fails the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
-  /** Like `stillHasRoom`, outside a transaction. */
+  /** Returns whether the condition of `stillHasRoom` holds, outside a transaction. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
   change: changing({ sql, writer, tenants, belonging })
 })
@@ -117,7 +117,9 @@ const changing = (dependencies: Dependencies): OrganisationsContract["change"] =
   return change
 }
 
-/** Revokes a member's open invitations to roles that the member may no longer grant. Otherwise, a removed admin could return through one. */
+/**
+ * Revokes a member's open invitations to roles that the member may no longer grant. Otherwise, a removed admin could return through an invitation.
+ */
 const withoutInvites = (sql: SqlClient, tenant: TenantId, { account_id, role, status }: Member, now: number) => {
   const lost = Role.literals.filter((one) => status !== "active" || !mayTouch(role, one))
   const revoked = sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
@@ -140,7 +142,7 @@ interface Decision {
   readonly becomesOwner: boolean
 }
 
-/** Decides whether the caller may make the change. Returns `undefined` if it would change nothing. */
+/** Decides whether the caller may make the change. Returns `undefined` if the change has no effect. */
 const decide = Effect.fnUntraced(function* (
   { account_id, caller, change: { role, status }, tenant_id }: Parameters<OrganisationsContract["change"]>[0],
   members: ReadonlyArray<Member>,

@@ -1,4 +1,4 @@
-/** The budgets that a new tenant gets, in the transaction that creates it. */
+/** The budgets that the transaction that creates a tenant also creates. */
 import { Context, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Posting, Statement } from "../../books/ledger/rules/Transaction.ts"

@@ -17,7 +17,7 @@ export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 
 /** A tenant's settings. */
 export const TenantSettings = Schema.Struct({
-  /** Whether calls are tagged with the session and agent that Claude Code and Codex name in headers (`session`, `agent`). */
+  /** Whether calls are tagged with the session and agent in the headers of Claude Code and Codex (`session`, `agent`). */
   attribution_tags: Schema.Boolean
 }).annotations({ identifier: "TenantSettings" })
 export interface TenantSettings extends Schema.Schema.Type<typeof TenantSettings> {}
@@ -52,7 +52,7 @@ export const NewInvite = Schema.Struct({
 }).annotations({ identifier: "NewInvite" })
 export interface NewInvite extends Schema.Schema.Type<typeof NewInvite> {}
 
-/** An invitation as shown to the tenant. Only the letter contains its token. */
+/** An invitation as shown to the tenant. Only the email contains its token. */
 export const Invite = Schema.Struct({
   id: InviteId,
   tenant_id: TenantId,
@@ -91,7 +91,7 @@ export const TenantPlan = Schema.Struct({
   plan: PlanName,
   status: Schema.Literal("none", ...PlanStatus.literals),
   seats: Schema.Int,
-  /** The number of active and suspended members, who all take seats. */
+  /** The number of active and suspended members. Each takes a seat. */
   seats_taken: Schema.Int
 }).annotations({ identifier: "TenantPlan" })
 export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}

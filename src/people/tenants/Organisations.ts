@@ -1,16 +1,16 @@
 /**
- * Shared tenants: how they are created, how people are invited, join and leave, and their plans.
+ * Shared tenants: their creation, members, invitations and plans.
  *
  * Where the specification is silent:
  * - A member cannot be suspended in or removed from their home tenant (409 `home_tenant`). The last active owner of a tenant cannot leave (409
  *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
- * - A second invitation to an address replaces the open one and invalidates its link. An invitation is open for 14 days. If an account has verified
- *   the address, it also gets a notification, without the token. An invitation does not lift a suspension. When a member is removed, suspended or
- *   demoted, their open invitations to roles that they may no longer grant are revoked.
- * - Active and suspended members take seats. Without a plan, there is no limit. If a plan has fewer seats than the tenant has members, they all
- *   remain, but no one else can join. A canceled plan has no seats. The next plan starts with 25 by default. Owners and admins set the plan and
+ * - A second invitation to an address replaces the open invitation and invalidates its link. An invitation is open for 14 days. If an account has
+ *   verified the address, the account also receives a notification, without the token. An invitation does not lift a suspension. When a member is
+ *   removed, suspended or demoted, their open invitations to roles that they may no longer grant are revoked.
+ * - Active and suspended members take seats. Without a plan, there is no limit. If a plan has fewer seats than the tenant has members, all members
+ *   remain, but no further user can join. A canceled plan has no seats. The next plan starts with 25 by default. Owners and admins set the plan and
  *   billing.
- * - `attribution_tags` is off by default. A change takes effect within a minute, because keys and tokens are cached for that long.
+ * - `attribution_tags` is off by default. A change takes effect within a minute, because keys and tokens are cached for a minute.
  * - A membership never has the status `invited`, because an invited user has an invitation instead.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -62,7 +62,7 @@ import type {
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** The acting account. The request names the tenant. */
+/** The acting account. The request contains the tenant. */
 export interface By {
   readonly caller: Pick<Caller, "account_id">
 }
@@ -93,7 +93,10 @@ export interface OrganisationsContract {
   >
   /** Lists up to 500 invitations, newest first. Only owners and admins may list them. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
-  /** Mails a link to the address, in one transaction with `beside`. This replaces an open invitation to the same address and invalidates its link. */
+  /**
+   * Emails a link to the address, in one transaction with `beside`. The new invitation replaces an open one to the same address and invalidates its
+   * link.
+   */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters | BooksUnavailable>
@@ -102,12 +105,12 @@ export interface OrganisationsContract {
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | InviteNotFound | BooksUnavailable>
   /** Finds an invitation by its token, without a credential. */
   readonly previewInvite: (request: { readonly token: string }) => Effect.Effect<InvitePreview, InviteNotFound>
-  /** Joins the tenant with the token from a letter. A repeated request returns the same membership. */
+  /** Joins the tenant with the token from an email. A repeated request returns the same membership. */
   readonly accept: (
     request: By & { readonly token: string }
   ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull | TooManyTenants | BooksUnavailable>
   readonly settings: (request: InTenant) => Effect.Effect<TenantSettings, NotAMember>
-  /** Changes settings, which take effect within a minute. */
+  /** Changes settings. The change takes effect within a minute. */
   readonly setSettings: (
     request: InTenant & { readonly change: TenantChange }
   ) => Effect.Effect<TenantSettings, NotAMember | InsufficientRole | BooksUnavailable>
@@ -219,7 +222,7 @@ const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract[
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // Only the operator can end a past-due status. A canceled plan starts afresh.
+    // Only the operator can end the status `past_due`. A canceled plan starts anew.
     const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
     return yield* planOf(tenants, tenant_id)

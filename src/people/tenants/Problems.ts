@@ -19,7 +19,7 @@ export class ApplicationNotFound extends Problem<ApplicationNotFound>()("Applica
   details: {}
 }) {}
 
-/** Used on organization routes, and when a token is refreshed for another tenant. */
+/** The caller is not an active member. Organization routes return this error, and so does a refresh for another tenant. */
 export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   status: 403,
   error: "you are not an active member of this tenant",
@@ -31,13 +31,13 @@ export class NotAMember extends Problem<NotAMember>()("NotAMember", {
 /** The caller is not a member of the tenant or lacks the required role. */
 export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientRole", {
   status: 403,
-  error: "your role in this tenant does not allow this",
+  error: "your role in this tenant does not allow this request",
   code: "insufficient_role",
   fields: { tenant_id: TenantId },
   details: {}
 }) {}
 
-/** The caller's verified address is not the one to which the invitation or transfer was sent. */
+/** The caller's verified address is not the recipient of the invitation or transfer. */
 export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
   status: 403,
   error: "this was sent to an address other than your account's verified email address",
@@ -63,7 +63,7 @@ export class LastOwner extends Problem<LastOwner>()("LastOwner", {
 /** An account cannot be suspended in its home tenant or removed from it. */
 export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
   status: 409,
-  error: "this is the home tenant of that account, which cannot be suspended or removed from it",
+  error: "this is the account's home tenant; the account cannot be suspended in it or removed from it",
   code: "home_tenant",
   fields: { tenant_id: TenantId, account_id: AccountId },
   details: {}
@@ -86,7 +86,7 @@ export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", 
 
 export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   status: 409,
-  error: "all seats in the team's plan are taken; an owner can add seats or free one",
+  error: "all seats in the team's plan are taken; an owner can add or free a seat",
   code: "team_full",
   fields: { tenant_id: TenantId, seats: Schema.Int, members: Schema.Int },
   details: {}

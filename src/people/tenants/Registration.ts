@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - A user without an account needs an invitation to a team, a pending transfer to their address, or a rule in `registration`: `open`, a verified
- *   address in `domains` or `emails`, or a group in `groups`. A deployment without rules is by invitation only. The sandbox is open.
+ *   address in `domains` or `emails`, or a group in `groups`. A deployment without rules admits only invited users. The sandbox is open.
  * - An account is identified by its identity or its verified address. Users with an account may always sign in.
  * - An invitation or an address counts only if the provider has verified the address.
  */
@@ -20,17 +20,17 @@ import { admits, RegistrationPolicy } from "./RegistrationPolicy.ts"
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
-/** Returns whether an invitation in another room lets the owner of a verified address create an account. */
+/** The check whether an invitation in another room lets the owner of a verified address create an account. */
 export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsewhere")<
   InvitedElsewhere,
   (email: string) => Effect.Effect<boolean>
 >() {
-  /** For a service in which no other room has invitations. */
+  /** Provides a check that always returns `false`, for a service whose other rooms have no invitations. */
   static readonly layerNone = Layer.succeed(InvitedElsewhere, () => Effect.succeed(false))
 }
 
 export interface RegistrationContract {
-  /** Signs in a verified user: it checks that they may sign in, creates an account if they have none, and updates their teams. */
+  /** Signs in a verified user: checks that they may sign in, creates an account if they have none, and updates their teams. */
   readonly signIn: (
     identity: VerifiedIdentity
   ) => Effect.Effect<Welcomed, NotInvited | AccountSuspended | BooksUnavailable>

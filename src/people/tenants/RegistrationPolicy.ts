@@ -1,10 +1,10 @@
-/** The conditions for a new account, and the teams that go with each group. */
+/** The conditions for a new account, and the teams of each group. */
 import { Context, Layer } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Role } from "./Account.ts"
 
-/** A provider's group. With `team`, its users become members of that team with this role. */
+/** A rule for a provider's group. With `team`, the group's users become members of that team with this role. */
 export interface GroupRule {
   readonly provider: string
   readonly group: string
@@ -30,7 +30,7 @@ export class RegistrationPolicy extends Context.Tag("tollgate/tenants/Registrati
   Policy
 >() {
   static readonly layer = (policy: Policy) => Layer.succeed(RegistrationPolicy, policy)
-  /** For a service without a configuration, which admits only invited users. */
+  /** Provides a policy that admits only invited users, for a service without a configuration. */
   static readonly layerInvitedOnly = Layer.succeed(RegistrationPolicy, invitedOnly)
 }
 

@@ -21,7 +21,7 @@ const GroupRule = Schema.Struct({
   /** The provider's name in `identity`. Its groups claim contains the group. */
   provider: NonEmpty,
   group: NonEmpty,
-  /** The tenant that users in the group become members of. */
+  /** The tenant that users in the group join. */
   team: Schema.optional(TenantId),
   role: Schema.optionalWith(Schema.Literal("member", "admin"), { default: () => "member" as const })
 })
@@ -36,7 +36,7 @@ const Registration = Schema.Struct({
 })
 
 export const fields = {
-  /** The conditions for a new account. Without this entry, an invitation is required. */
+  /** The conditions for a new account. Without this entry, every new account requires an invitation. */
   registration: Schema.optionalWith(Registration, { default: (): Policy => invitedOnly })
 }
 

@@ -1,6 +1,6 @@
 /**
  * Suspensions of users, by the operator, the directory (SCIM), or both. A suspended user's tokens and keys are rejected until every suspension has
- * ended. Credit and memberships are kept.
+ * ended. The user keeps their credit and memberships.
  *
  * Where the specification is silent:
  * - The operator can end any suspension; the directory can end only its own.

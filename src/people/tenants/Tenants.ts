@@ -22,8 +22,8 @@ import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
   /**
-   * Returns the account of a user that a provider verified. The first sign-in creates it, with its home tenant and signup credit. Concurrent sign-ins
-   * create only one account. The credit is granted once, when the address is first verified.
+   * Returns the account of a user whom a provider verified. The first sign-in creates the account with its home tenant and signup credit. Concurrent
+   * sign-ins create only one account. Grants the credit once, when the address is first verified.
    */
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
@@ -35,17 +35,17 @@ export interface TenantsContract {
   /** Lists the account's memberships except removed ones, the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
-  /** Returns an active member's role, or `undefined` for anyone else and for suspended users. */
+  /** Returns an active member's role, or `undefined` for other users and for suspended users. */
   readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
   /** Fails unless the account is an owner or admin of the tenant. */
   readonly mayManage: (actor: Actor) => Effect.Effect<void, InsufficientRole>
   /** Returns the account's verified address, or `undefined` if it has none. */
   readonly verifiedEmail: (account: AccountId) => Effect.Effect<string | undefined>
-  /** Finds the account that verified this address, and its home tenant. */
+  /** Finds the account that has verified this address, and its home tenant. */
   readonly accountOfEmail: (
     email: string
   ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
-  /** Returns whether the tenant's calls are tagged with the sessions and agents that coding agents name. */
+  /** Returns whether the tenant's calls are tagged with the sessions and agents that coding agents send. */
   readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
   /** Lists the tenant's members except removed ones, in the order in which they joined. */
@@ -70,13 +70,13 @@ export interface TenantsContract {
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends any suspension, or only its own if `by` is the directory. Returns `false` if there is none. */
+  /** Ends any suspension, or only the directory's own if `by` is the directory. Returns `false` if there is no suspension to end. */
   readonly activate: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Returns who imposed the suspensions that remain. */
+  /** Returns the parties whose suspensions remain. */
   readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
   /** Changes an account's name, in one transaction with `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (

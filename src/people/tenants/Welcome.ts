@@ -1,4 +1,4 @@
-/** Handles a user's first sign-in: it creates the account, home tenant, billing account and signup credit, each exactly once. */
+/** Processes a user's first sign-in: creates the account, home tenant, billing account and signup credit, each exactly once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"
@@ -18,7 +18,7 @@ export interface AccountRow {
   readonly email: string
   readonly name: string
   readonly email_verified: number
-  /** When the signup credit was granted. Null while it waits for a verified address, or if the price list grants none. */
+  /** The time at which the signup credit was granted; null while the credit waits for a verified address, or if the price list grants none. */
   readonly granted_at: number | null
   readonly created_at: number
   readonly updated_at: number
@@ -159,7 +159,7 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
       })
     }
     if (identity.email_verified && known.email_verified === 0) {
-      // After a conflict there is nothing to grant: another sign-in verified the address, or another account owns it.
+      // After a conflict, there is nothing to grant: another sign-in verified the address, or another account owns it.
       yield* Effect.catchTags(verifyEmail(dependencies, known, identity), {
         Conflict: () => Effect.void,
         AccountMissing: Effect.die,
@@ -172,9 +172,9 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
 }
 
 /**
- * Links the identity to the account with the same verified address, or creates an account. It does not matter which provider verified the address:
- * credit is sent to addresses, so an address's owner could claim that account's credit anyway. An unverified address, on either side, proves nothing.
- * Otherwise, anyone could take over an account by naming its address.
+ * Links the identity to the account with the same verified address, or creates an account. Any provider may have verified the address: credit is sent
+ * to addresses, so an address's owner could claim that account's credit anyway. An unverified address, on either side, proves nothing. Otherwise,
+ * anyone could take over an account by stating its address.
  */
 const firstSignIn = Effect.fnUntraced(function* (dependencies: Dependencies, identity: VerifiedIdentity) {
   const { sql, writer } = dependencies

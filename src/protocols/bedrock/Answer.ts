@@ -80,11 +80,14 @@ const readPart = (value: unknown): ReadonlyArray<AnswerPart> => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's response is not a JSON object" })
   const { content } = objectOf(objectOf(json.output).message)
   if (!Array.isArray(content))
-    return Either.left({ kind: "vendor", message: wordsOr(json.message, "the upstream's answer has no message") })
-  if (isDeep(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is nested too deeply" })
+    return Either.left({
+      kind: "vendor",
+      message: wordsOr(json.message, "the upstream's response contains no message")
+    })
+  if (isDeep(json)) return Either.left({ kind: "vendor", message: "the upstream's response is nested too deeply" })
   if (isMalformed(json.stopReason))
     return Either.left({ kind: "vendor", message: `the model stopped with ${String(json.stopReason)}` })
   const parts = listOf(content).flatMap(readPart)

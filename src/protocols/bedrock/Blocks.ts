@@ -2,7 +2,7 @@
  * Reads and writes the content blocks of Bedrock's Converse. A cache breakpoint is a separate block that follows the block it applies to.
  *
  * Where the specification is silent:
- * - Characters that Bedrock does not accept are removed from the name of a document. The default name is `document`.
+ * - Characters that Bedrock does not accept are removed from a document's name. The default name is `document`.
  */
 import type {
   AssistantPart,
@@ -153,8 +153,8 @@ const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPa
   fields.refuse(
     at,
     source.type === "data"
-      ? `the upstream of this model takes no ${source.media_type}`
-      : "the upstream of this model takes files as data, not by URL"
+      ? `the upstream of this model does not accept ${source.media_type}`
+      : "the upstream of this model accepts files as data, not by URL"
   )
   return {}
 }
@@ -168,8 +168,8 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
   fields.refuse(
     at,
     source.type === "data"
-      ? `the upstream of this model takes no ${source.media_type}`
-      : "the upstream of this model takes images as data, not by URL"
+      ? `the upstream of this model does not accept ${source.media_type}`
+      : "the upstream of this model accepts images as data, not by URL"
   )
   return {}
 }
@@ -178,7 +178,7 @@ const idLengthMax = 64
 
 export const writeUserPart = (fields: Fields, part: UserPart): JsonObject => {
   if (part.type === "audio") {
-    fields.refuse(part.at, "the upstream of this model takes no audio")
+    fields.refuse(part.at, "the upstream of this model accepts no audio")
     return {}
   }
   if (part.type !== "tool_result") return writeContent(fields, part)

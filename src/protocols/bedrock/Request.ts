@@ -3,10 +3,10 @@
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache keys
- *   are dropped, because Converse has no such fields. `top_k`, reasoning settings and cache breakpoints are sent only to models that accept them
+ *   are dropped, because Converse has no fields for them. `top_k`, reasoning settings and cache breakpoints are sent only to models that accept them
  *   (Claude: all; Nova: cache breakpoints and efforts; OpenAI: efforts).
- * - Content by URL, audio, custom tools, and a format without a schema are refused, and so is a tool choice that Converse cannot express (`none` if
- *   the conversation contains calls, or a subset of the tools).
+ * - Content by URL, audio, custom tools, and a format without a schema are refused. A tool choice that Converse cannot express is also refused:
+ *   `none` if the conversation contains calls, or a subset of the tools.
  */
 import type {
   Conversation,
@@ -181,7 +181,7 @@ const writeChoice = (fields: Fields, { names, tool_choice }: Conversation): Json
   }
 }
 
-/** Writes the tools. Converse cannot forbid tool calls, so the tools are omitted instead if the conversation contains no calls. */
+/** Writes the tools. Converse cannot forbid tool calls, so `none` omits the tools if the conversation contains no calls. */
 const writeTools = (fields: Fields, conversation: Conversation, marks: boolean): JsonObject | undefined => {
   const { tool_choice, tools, turns } = conversation
   if (tools.length === 0) return undefined

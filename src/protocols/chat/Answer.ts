@@ -46,7 +46,7 @@ export const failureOf = (error: unknown): Failure => {
   return { kind: kindOf([code, type]), message: wordsOr(message, "the upstream sent an error") }
 }
 
-/** Tells the kind of failure from a vendor's error codes and types, or from a status that is used as the code. */
+/** Returns the kind of failure for a vendor's error codes and types, or for a status that is used as the code. */
 const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
   for (const word of words) {
     const name = String(word)
@@ -86,11 +86,11 @@ const said = (type: "text" | "refusal", value: string): ReadonlyArray<AnswerPart
   value === "" ? [] : [{ type, text: value }]
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's response is not a JSON object" })
   if (isFailure(json.error)) return Either.left(failureOf(json.error))
   const choice = listOf(json.choices)[0]
   if (!isObject(choice) || !isObject(choice.message))
-    return Either.left({ kind: "vendor", message: "the upstream's answer has no message" })
+    return Either.left({ kind: "vendor", message: "the upstream's response contains no message" })
   if (choice.finish_reason === "error") return Either.left(failureOf(choice.error))
   const { message } = choice
   const parts = [

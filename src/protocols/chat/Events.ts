@@ -5,7 +5,7 @@
  * - A tool call begins with the chunk that contains its name. A chunk with a new id for the same `index` begins another call, because some servers
  *   give every call the index 0. Calls end with the answer, because the deltas of several calls may alternate.
  * - The answer is complete when a chunk contains a finish reason, with or without `[DONE]`. Later chunks are ignored, except for their usage.
- * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated one.
+ * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated stream.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
 import type { Delta, Failure } from "../conversation/Delta.ts"
@@ -25,7 +25,7 @@ interface Call {
   readonly id: string
 }
 
-/** The part of the answer that is open, other than a tool call. */
+/** The open part of the answer, other than a tool call. */
 interface Open {
   readonly type: "text" | "refusal" | "thinking"
   readonly part: number

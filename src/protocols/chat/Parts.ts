@@ -21,7 +21,7 @@ interface Placed {
   readonly part: JsonObject
 }
 
-/** Returns the parts of `content`. A string is a single text part. */
+/** Returns the parts of `content`. A string counts as a single text part. */
 const placed = (fields: Fields, at: string, content: unknown): ReadonlyArray<Placed> => {
   if (typeof content === "string") return [{ at, part: { type: "text", text: content } }]
   return fields.list(at, content).flatMap((part, index) => {
@@ -36,7 +36,7 @@ const unknownPart = (fields: Fields, { at, part }: Placed): undefined =>
   fields.refuse(
     at,
     typeof part.type === "string"
-      ? `the upstream of this model takes no ${part.type.slice(0, 60)}`
+      ? `the upstream of this model accepts no ${part.type.slice(0, 60)}`
       : "must be a part with a type"
   )
 
@@ -145,10 +145,10 @@ export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPar
 
 /** Writes a document. Text files become text, because most servers accept only PDF files. */
 const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
-  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model takes no context of a file")
+  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model accepts no context of a file")
   if (source.type === "text") return { type: "text", text: source.text }
   if (source.type === "url") {
-    fields.refuse(at, "the upstream of this model takes files as data, not by URL")
+    fields.refuse(at, "the upstream of this model accepts files as data, not by URL")
     return {}
   }
   return { type: "file", file: present({ filename: name ?? "file", file_data: urlOf(source) }) }
@@ -188,7 +188,8 @@ export const writeCall = (part: Pick<ToolCallPart, "id" | "name" | "arguments" |
       }
 
 /**
- * Writes the message for a tool result. `beside` collects the parts that a tool message cannot carry. A user message carries them after all results.
+ * Writes the message for a tool result. `beside` collects the parts that a tool message cannot contain. They are sent in a user message after all
+ * results.
  */
 export const writeResult = (
   fields: Fields,

@@ -4,14 +4,14 @@
  * Where the specification is silent:
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `store`, `metadata`, `service_tier` with its
  *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
- *   `name`, which Anthropic's own chat endpoint drops as well. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent
+ *   `name`. Anthropic's own chat endpoint drops `name` as well. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent
  *   only to vendors that support them.
  * - `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown fields are
  *   refused.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
  *   tool result other than text become a user message after all results. A result's `is_error` and cache breakpoints are dropped, because OpenAI
- *   rejects unknown fields. `user` consists of at most 64 letters, digits, `_` and `-`; a longer `user_id` from Messages is replaced with a derived
- *   name. A Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
+ *   rejects unknown fields. `user` must consist of at most 64 letters, digits, `_` and `-`. A longer `user_id` from Messages is replaced with a
+ *   derived name. A Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,
@@ -67,9 +67,9 @@ const known: ReadonlySet<string> = new Set(
 
 const plainTiers: ReadonlySet<unknown> = new Set(["auto", "default", "standard", "on_demand"])
 
-/** Refuses fields that only their own vendor supports. */
+/** Refuses fields that only the protocol's own vendor supports. */
 const refuseOwn = (fields: Fields, body: JsonObject): void => {
-  if ((fields.whole("n", body.n, 1) ?? 1) > 1) fields.refuse("n", "the upstream of this model gives one answer")
+  if ((fields.whole("n", body.n, 1) ?? 1) > 1) fields.refuse("n", "the upstream of this model returns only one answer")
   if (fields.flag("logprobs", body.logprobs) === true)
     fields.refuse("logprobs", "the upstream of this model returns no token probabilities")
   if (Object.keys(fields.object("logit_bias", body.logit_bias) ?? {}).length > 0)
@@ -284,7 +284,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** Writes the assistant's message. Thoughts that another vendor signed are left out, unless the client's protocol is chat. */
+/** Writes the assistant's message. Thoughts that another vendor signed are omitted, unless the client's protocol is chat. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -382,7 +382,7 @@ const writeChoice = ({ tool_choice, tools }: Conversation): unknown => {
 export const isCustom = (tools: ReadonlyArray<Tool>, name: string): boolean =>
   tools.some((tool) => tool.type === "custom" && tool.name === name)
 
-/** Writes a schema as OpenAI expects it: with a name, and enforced only if `strict` is true. Other protocols always enforce it. */
+/** Writes a schema in the form that OpenAI expects: with a name, and enforced only if `strict` is true. Other protocols always enforce it. */
 export const schemaOf = ({ format, protocol }: Conversation): JsonObject | undefined =>
   format?.type !== "schema"
     ? undefined
@@ -400,8 +400,8 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
 }
 
 /**
- * Returns the effort to send. `none` is sent only if the client's protocol supports it. In other protocols, it is what models do by default, and many
- * vendors reject it.
+ * Returns the effort to send. `none` is sent only if the client's protocol supports it. In other protocols, models do not reason by default, and many
+ * vendors reject `none`.
  */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
@@ -412,7 +412,7 @@ export const effortWord = ({ protocol, reasoning }: Conversation, limit: number 
 const userLengthMax = 64
 
 /**
- * Returns the user id to send. Clients of Messages send long ones (Claude Code: device, account and session), but other vendors accept 64 plain
+ * Returns the user id to send. Clients of Messages send long ids (Claude Code: device, account and session), but other vendors accept only 64 plain
  * characters.
  */
 export const userOf = ({ protocol, user }: Conversation): string | undefined =>

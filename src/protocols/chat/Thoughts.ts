@@ -1,5 +1,5 @@
 /**
- * Reads and writes thoughts in chat completions, for which OpenAI defines no fields. The text is in `reasoning_content` (DeepSeek, vLLM and most
+ * Reads and writes thoughts in chat completions. OpenAI defines no fields for them. The text is in `reasoning_content` (DeepSeek, vLLM and most
  * others) or `reasoning`. `reasoning_details` (OpenRouter) also contains signatures with the names of their formats.
  *
  * Where the specification is silent:
@@ -28,7 +28,10 @@ export const plainThought = (message: JsonObject): string => {
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
 }
 
-/** Reads an entry of `reasoning_details`. An entry from a client goes back to its signer, and one from a vendor goes back to a chat vendor. */
+/**
+ * Reads an entry of `reasoning_details`. An entry from a client is sent back to its signer. An entry from a vendor is sent back only to a chat
+ * vendor.
+ */
 const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   const value = text(detail.signature) ?? text(detail.data)
   const format = textOr(detail.format, "")
@@ -57,7 +60,7 @@ export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): Readon
     : [{ type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false }, ...details]
 }
 
-/** Returns how a signature is sent: its format and its value. */
+/** Returns the form in which a signature is sent: its format and its value. */
 const signed = (signer: Signer, signature: string): { readonly format: string; readonly value: string } => {
   if (signer !== "unknown") return { format: formats[signer], value: signature }
   const cut = signature.indexOf("~")

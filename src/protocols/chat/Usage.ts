@@ -5,7 +5,7 @@
  * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, so it is added. This
  *   applies to thoughts (xAI) and to cache reads and writes.
  * - A cost that the upstream reports (OpenRouter's `cost`) is recorded for the operator. It changes no charge.
- * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
+ * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and other vendors.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf, present } from "../conversation/Json.ts"
@@ -31,7 +31,7 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** The usage; `undefined` if neither total was reported. `id`: the answer's id. */
+/** Returns the usage, or `undefined` if neither total was reported. `id` is the answer's id. */
 export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)
@@ -62,11 +62,11 @@ export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   }
 }
 
-/** The cost in USD (OpenRouter). Another vendor's `cost` may be an object. */
+/** Returns the cost in USD that OpenRouter reports. Another vendor's `cost` may be an object. */
 const costIn = ({ cost }: JsonObject): number | undefined =>
   typeof cost === "number" && cost >= 0 && cost < Number.POSITIVE_INFINITY ? cost : undefined
 
-/** The difference, at least 0, and 0 for two infinities. */
+/** Returns the difference, or 0 if it is negative or both figures are infinite. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
 /** Returns the tokens that the upstream's own total counts in addition to prompt and completion. */

@@ -1,4 +1,4 @@
-/** A model's complete answer in a form that is common to all protocols, and code that builds it from a stream's deltas. */
+/** A model's complete answer in a form that is common to all protocols, with functions that convert it to and from a stream's deltas. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the complete answer from a stream's deltas. `Left` holds the failure if the stream broke or has not ended. */
+/** Builds the complete answer from a stream's deltas. `Left` contains the failure if the stream broke or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined

@@ -1,8 +1,8 @@
 /**
  * A request to a model, in a form that is common to all protocols. Each protocol is read into it and written from it.
  *
- * Names are those that several protocols share. Each part records its path in the client's body (`at`), because a refusal names the field that the
- * client sent.
+ * Names are those that several protocols share. Each part records its path in the client's body (`at`), because a refusal must identify the field
+ * that the client sent.
  */
 
 /** A wire protocol of models. The configuration of upstreams uses the same names. */
@@ -55,7 +55,7 @@ export interface AudioPart {
   readonly format: string
 }
 
-/** A thought of a model. Without text, it only carries the vendor's data: an encrypted or redacted thought, or a signature. */
+/** A thought of a model. A thought without text contains only the vendor's data: an encrypted or redacted thought, or a signature. */
 export interface ThinkingPart {
   readonly type: "thinking"
   readonly at: string
@@ -63,7 +63,7 @@ export interface ThinkingPart {
   /** The data to send back to the vendor: a signature or the encrypted thought. */
   readonly signature: string | undefined
   readonly signer: Signer
-  /** Whether `signature` is the complete thought, which only the vendor can read (`redacted_thinking`). */
+  /** Whether `signature` is the complete thought. Only the vendor can read it (`redacted_thinking`). */
   readonly redacted: boolean
 }
 
@@ -82,7 +82,7 @@ export interface ToolCallPart {
 export interface ToolResultPart {
   readonly type: "tool_result"
   readonly at: string
-  /** The id of the tool call that this answers. */
+  /** The id of the tool call that produced this result. */
   readonly id: string
   readonly content: ReadonlyArray<TextPart | ImagePart | DocumentPart>
   readonly is_error: boolean
@@ -100,7 +100,7 @@ export type UserPart = TextPart | ImagePart | DocumentPart | AudioPart | ToolRes
 export type AssistantPart = TextPart | ThinkingPart | ToolCallPart | RefusalPart
 
 /**
- * A turn. Consecutive turns may have the same role; `alternating` joins them for protocols that require alternation. A turn may have no parts. Tool
+ * A turn. Consecutive turns may have the same role. `alternating` joins them for protocols that require alternation. A turn may have no parts. Tool
  * results belong to user turns.
  */
 export type Turn =
@@ -133,7 +133,7 @@ export type Tool =
 export type ToolChoice =
   | { readonly type: "auto" | "none" | "any" }
   | { readonly type: "tool"; readonly name: string; readonly custom: boolean }
-  /** Restricts calls to these tools. With `auto`, the model may also call none. */
+  /** Restricts calls to these tools. With `auto`, the model may also call no tool. */
   | { readonly type: "allowed"; readonly mode: "auto" | "any"; readonly names: ReadonlyArray<string> }
 
 export type ResponseFormat =
@@ -196,9 +196,9 @@ export interface Conversation {
   readonly format: ResponseFormat | undefined
   readonly reasoning: Reasoning | undefined
   readonly verbosity: string | undefined
-  /** How to cache the whole prompt (Anthropic's `cache_control` on the request). */
+  /** How long to cache the complete prompt (Anthropic's `cache_control` on the request). */
   readonly cache: CacheMark | undefined
-  /** Groups similar prompts for OpenAI's cache. */
+  /** The key by which OpenAI's cache groups similar prompts. */
   readonly prompt_cache_key: string | undefined
   /** The client's id for the end user. */
   readonly user: string | undefined

@@ -15,12 +15,12 @@ import type { Usage } from "./Usage.ts"
  */
 export type StopReason = "end" | "tool" | "length" | "sequence" | "refusal" | "pause"
 
-/** The kinds of failures that vendors have. */
+/** The kinds of a vendor's failures. */
 export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "vendor"
 
 export interface Failure {
   readonly kind: FailureKind
-  /** The vendor's message or the service's own. An operator may see it. The caller decides whether a client does. */
+  /** The message of the vendor or of the service. An operator may see it. The caller decides whether a client does. */
   readonly message: string
 }
 

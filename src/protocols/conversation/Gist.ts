@@ -1,12 +1,12 @@
 /**
- * Extracts the essentials of a JSON object that is too long to buffer or cannot be parsed: its usage, its stop reason, and how many bytes were
- * generated. The bytes are read in bounded memory as they arrive. One gist serves all protocols, because each member name means the same in all of
+ * Extracts the essentials of a JSON object that is too long to buffer or cannot be parsed: its usage, its stop reason, and the number of generated
+ * bytes. The bytes are read in bounded memory as they arrive. One gist serves all protocols, because each member name has the same meaning in all of
  * them.
  */
 import type { JsonObject } from "./Conversation.ts"
 import { isObject, parsedOfVendor } from "./Json.ts"
 
-/** Members to extract, from the object itself and from `entered` objects. */
+/** The members to extract, from the object itself and from `entered` objects. */
 const kept: ReadonlySet<string> = new Set([
   "type",
   "index",
@@ -24,10 +24,10 @@ const kept: ReadonlySet<string> = new Set([
   "meta",
   "duration"
 ])
-/** Members whose objects are searched as well. */
+/** The members whose objects are searched as well. */
 const entered: ReadonlySet<string> = new Set(["response", "message", "delta", "choices", "candidates"])
 
-/** Names of members whose strings the model generated. Names that only repeat earlier events are left out. */
+/** The names of members whose strings the model generated. Names that only repeat earlier events are excluded. */
 export type Generated = ReadonlySet<string>
 
 /** The names in complete answers and in most streams. */
@@ -48,9 +48,9 @@ export const generatedInMessages: Generated = new Set(["text", "thinking", "part
 /** The names in Responses streams, where all other events only repeat the deltas. */
 export const generatedInResponses: Generated = new Set(["delta"])
 
-/** Names longer than this are not recognized, in bytes. */
+/** The maximum length of a recognized name, in bytes. */
 const nameMax = 24
-/** Values longer than this are not extracted, in bytes. */
+/** The maximum length of an extracted value, in bytes. */
 const valueMax = 16 * 1024
 /** The maximum total size of the extracted values, in bytes. */
 const totalMax = 256 * 1024
@@ -60,7 +60,7 @@ const enteredMax = 1_000
 const quote = 0x22
 const backslash = 0x5c
 
-/** Reads the gist of a complete answer that has already arrived. */
+/** Reads the gist of a complete answer. */
 export const gistOf = (bytes: Buffer): Gist => {
   const gist = new Gist(generated)
   gist.take(bytes)
@@ -78,9 +78,9 @@ export class Gist {
 
   private inString = false
   private escaped = false
-  /** Where the current string starts in the current chunk. */
+  /** The position of the current string's start in the current chunk. */
   private from = 0
-  /** The length and the beginning of the part of the string that came in earlier chunks. */
+  /** The length and the beginning of the part of the string in earlier chunks. */
   private before = 0
   private beginning = ""
   private counts = false
@@ -88,10 +88,10 @@ export class Gist {
   private counted = 0
   /** The last string, if it is short enough to be a name. */
   private text = ""
-  /** The name that the next value belongs to. */
+  /** The name to which the next value belongs. */
   private name = ""
 
-  /** The name of the value being extracted, and the part of it that came in earlier chunks. */
+  /** The name of the value being extracted, and the part of the value in earlier chunks. */
   private keeping: string | undefined
   private value = ""
   private valueFrom = 0

@@ -1,4 +1,4 @@
-/** Checks JSON values, and reads request fields while recording a finding for each wrong type. */
+/** Checks JSON values, and reads request fields. A field of the wrong type is recorded as a finding. */
 import type { JsonObject } from "./Conversation.ts"
 import type { Findings } from "./Uncarriable.ts"
 
@@ -20,7 +20,7 @@ export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray
 const empty: JsonObject = {}
 const none: ReadonlyArray<unknown> = []
 
-/** How deeply a value may be nested. JSON is serialized recursively, so a few thousand levels overflow the stack. */
+/** The maximum nesting depth of a value. JSON is serialized recursively, so a few thousand levels overflow the stack. */
 const levelsMax = 200
 
 export const isDeep = (value: unknown, levels = levelsMax): boolean => {
@@ -31,7 +31,7 @@ export const isDeep = (value: unknown, levels = levelsMax): boolean => {
   return false
 }
 
-/** Returns the value's JSON, or `undefined` if the value is nested too deeply or has no JSON. */
+/** Returns the value's JSON, or `undefined` if the value is nested too deeply or cannot be represented in JSON. */
 export const written = (value: unknown): string | undefined => (isDeep(value) ? undefined : JSON.stringify(value))
 
 /** Parses JSON. Returns `undefined` if it is invalid. */
@@ -55,7 +55,7 @@ export const parsedOfVendor = (json: string): unknown => {
 const noNumber = /NaN|Infinity/
 const noNumberHere = /-?(?:NaN|Infinity)/y
 
-/** Replaces such numbers outside strings with `null`. (A single regular expression would overflow the stack on a long string.) */
+/** Replaces `NaN` and `Infinity` outside strings with `null`. (A single regular expression would overflow the stack on a long string.) */
 const withoutNoNumbers = (json: string): string => {
   let out = ""
   let from = 0
@@ -144,13 +144,13 @@ export class Fields {
     return []
   }
 
-  /** Refuses all other fields by name, unless they are `null` or an empty array, because a client may rely on what they do. */
+  /** Refuses all other fields by name, unless they are `null` or an empty array, because a client may rely on their effect. */
   only(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       const value = body[name]
       if (known.has(name) || value === undefined || value === null || (Array.isArray(value) && value.length === 0))
         continue
-      this.refuse(name, "the upstream of this model speaks another protocol that has no such field")
+      this.refuse(name, "the upstream of this model uses another protocol without this field")
       return
     }
   }

@@ -1,7 +1,10 @@
-/** Handles data URIs, media types, and what vendors call the formats of images, files and audio. */
+/** Handles data URIs, media types, and the vendors' names for the formats of images, files and audio. */
 import type { Source } from "./Conversation.ts"
 
-/** Returns what a URL refers to: inline data (`data:image/png;base64,...`) or a location. Returns `undefined` for data in another encoding. */
+/**
+ * Returns the source to which a URL refers: inline data (`data:image/png;base64,...`) or a location. Returns `undefined` for data in another
+ * encoding.
+ */
 export const sourceOf = (url: string): Source | undefined => {
   if (!/^data:/i.test(url)) return { type: "url", url }
   const comma = url.indexOf(",")
@@ -14,7 +17,7 @@ export const sourceOf = (url: string): Source | undefined => {
 export const urlOf = (source: Source): string =>
   source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`
 
-/** Bedrock's document formats by media type. Their names double as file extensions. */
+/** Bedrock's document formats by media type. Their names are also file extensions. */
 const documents: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/csv", "csv"],
@@ -42,7 +45,7 @@ const imageFormats: ReadonlyMap<string, string> = new Map([
 
 export const imageFormat = (media_type: string): string | undefined => imageFormats.get(media_type)
 
-/** Returns the media type that a URL's file extension stands for. */
+/** Returns the media type for a URL's file extension. */
 export const typeByEnding = (url: string): string | undefined => {
   const ending = /\.(\w{2,4})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()
   if (ending === undefined) return undefined

@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - An effort becomes a share of the answer's limit (`shares`), but at least 1,024 tokens. A budget becomes the smallest effort whose share is at
  *   least that budget.
- * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that speak Messages get a budget. An effort is only a hint,
+ * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that use Messages get a budget. An effort is only a hint,
  *   so it is dropped if the model would reject it: with a forced tool call, after tool calls whose thoughts are missing, or without room for 1,024
  *   tokens. A budget that the client itself sets is sent unchanged.
  */
@@ -24,7 +24,7 @@ const shares: Readonly<Record<Effort, number>> = {
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
 const budgetLeast = 1_024
-/** The limit to assume for an answer that has none. */
+/** The limit that is assumed for an answer without a limit. */
 const limitUsual = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>
@@ -37,13 +37,13 @@ export const effortOf = ({ budget, effort }: Reasoning, limit: number | undefine
   return share <= shares.low ? "low" : share <= shares.medium ? "medium" : "high"
 }
 
-/** Whether a Claude model accepts only a budget. */
+/** Returns whether a Claude model accepts only a budget. */
 const isOld = (model: string): boolean =>
   /claude-(?:[123]|instant|v\d|(?:opus|sonnet|haiku)-4(?:-[015])?(?:$|[-:@]\d{8}|[@:]|-latest|-v\d))/.test(model)
 
 const knowsEffort = (model: string): boolean => model.includes("claude") && !isOld(model)
 
-/** Whether the latest tool calls lack the thoughts that preceded them. */
+/** Returns whether the latest tool calls lack the thoughts that preceded them. */
 const lacksThoughts = ({ turns }: Conversation): boolean => {
   const last = turns.findLast((turn) => turn.role === "assistant")
   const parts: ReadonlyArray<AssistantPart> = last?.role === "assistant" ? last.parts : []

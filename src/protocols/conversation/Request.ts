@@ -1,4 +1,4 @@
-/** Code that all protocols share to read and write requests. Fields are checked in order, and the first finding is returned. */
+/** The code that all protocols share to read and write requests. Fields are checked in order, and the first finding is returned. */
 import { Either } from "effect"
 import type { Conversation, JsonObject } from "./Conversation.ts"
 import { Fields, isDeep, isObject } from "./Json.ts"
@@ -6,12 +6,12 @@ import type { RequestOptions, Translation } from "./Translation.ts"
 import { Findings } from "./Uncarriable.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 
-/** Reads a request from a JSON object. */
+/** Creates a function that reads a request from a JSON object. */
 export const reading =
   (read: (fields: Fields, body: JsonObject) => Conversation): Translation["readRequest"] =>
   (body) => {
     if (!isObject(body)) return Either.left({ field: "", why: "must be a JSON object" })
-    if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+    if (isDeep(body)) return Either.left({ field: "", why: "must not be nested too deeply" })
     return found((fields) => read(fields, body))
   }
 

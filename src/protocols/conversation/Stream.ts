@@ -1,9 +1,9 @@
 /**
- * Code that the stream readers and writers of all protocols share.
+ * The code that the stream readers and writers of all protocols share.
  *
  * Where the specification is silent:
- * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. It is a failure if the
- *   bytes end before the answer is complete.
+ * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. If the bytes end before
+ *   the answer is complete, this is also a failure.
  * - An unknown stop reason becomes `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"
@@ -15,7 +15,7 @@ export const noDeltas: ReadonlyArray<Delta> = []
 
 export const failure = (kind: FailureKind, message: string): Delta => ({ type: "failure", failure: { kind, message } })
 
-/** The failure for a stream that makes no sense. */
+/** Builds the failure for a stream that makes no sense. */
 export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
 export const cutOff: Delta = failure("vendor", "the upstream's stream was cut")
@@ -59,13 +59,13 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** After this many consecutive models that matched no event, recognition stops. */
+/** The number of consecutive models that matched no event, after which recognition stops. */
 const fruitlessMax = 8
 
 /**
- * Recognizes events that differ from the previous one only in their text fragment. Most events of an answer do, and most of the time is saved by not
- * parsing them. An event that yields exactly one `piece` delta becomes the model for later events. The first event that matches is still parsed, to
- * verify where the text is. Reading such an event changes no state.
+ * Recognizes events that differ from the previous one only in their text fragment. Most events of an answer do, and skipping their parsing saves most
+ * of the time. An event that yields exactly one `piece` delta becomes the model for later events. The first matching event is still parsed, to verify
+ * the position of the text. Reading a matching event changes no state.
  */
 class Pieces {
   private name: string | undefined
@@ -75,7 +75,7 @@ class Pieces {
   private index = 0
   private text = ""
   private proven = false
-  /** The fragment of the current event, if the model is right. */
+  /** The fragment of the current event if the model is right. */
   private expected: string | undefined
   private fruitless = 0
 
@@ -90,7 +90,7 @@ class Pieces {
     return undefined
   }
 
-  /** Must be called for every event that was parsed. */
+  /** Updates the model. Must be called for every event that was parsed. */
   learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
     const { expected } = this
     this.expected = undefined
@@ -99,7 +99,7 @@ class Pieces {
       this.before = ""
       return
     }
-    // Two equal fragments do not prove where the text is.
+    // Two equal fragments do not prove the position of the text.
     if (expected === piece.text && expected !== this.text && piece.index === this.index) {
       this.proven = true
       this.fruitless = 0
@@ -119,12 +119,12 @@ class Pieces {
   }
 }
 
-/** V8 copies slices of a string that are shorter than this. */
+/** The length below which V8 copies a slice of a string. */
 const sliceLeast = 13
 
 /**
  * Returns the content of the JSON string between these positions, if it is valid and not empty. A long string is parsed even if it contains no
- * escapes, because a slice would keep the whole original string in memory.
+ * escapes, because a slice would keep the entire original string in memory.
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
   const text = json.slice(from, to)
@@ -133,7 +133,7 @@ const stringIn = (json: string, from: number, to: number): string | undefined =>
   return typeof value === "string" && value !== "" ? value : undefined
 }
 
-/** Whether the string needs no escapes in JSON. */
+/** Returns whether the string needs no escapes in JSON. */
 const isVerbatim = (text: string): boolean => {
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at)
@@ -142,7 +142,7 @@ const isVerbatim = (text: string): boolean => {
   return true
 }
 
-/** Returns an event's name: the `type` in its data, otherwise its event field. */
+/** Returns an event's name: the `type` in its data, or the event field if there is no `type`. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
 /** Returns the stop reason. Some vendors report only that the answer ended, even after tool calls. */
@@ -152,11 +152,11 @@ export const stopWith = (reason: StopReason | undefined, calls: boolean): StopRe
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Reorders interleaved deltas for protocols in which only one part can be open at a time. Deltas of a later part wait until the earlier parts have
- * ended.
+ * Creates a function that reorders interleaved deltas, for protocols in which only one part can be open at a time. Deltas of a later part wait until
+ * the earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The open part, and the waiting deltas of other parts in the order in which those parts began. */
+  /** The index of the open part. `waiting` contains the deltas of other parts, in the order in which those parts began. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

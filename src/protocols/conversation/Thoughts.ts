@@ -1,12 +1,12 @@
 /**
  * Converts the signatures of thoughts between protocols. A vendor accepts only thoughts that it signed, but a client sends back all thoughts that it
- * received, even if another vendor serves the next call. When a signature appears in the protocol of a vendor that did not sign it, it is therefore
- * prefixed with its signer's name, as in `google:EsYB...`.
+ * received, even if another vendor serves the next call. In the protocol of a vendor that did not sign it, a signature is therefore prefixed with its
+ * signer's name, as in `google:EsYB...`.
  *
  * Where the specification is silent:
  * - A thought is sent back only to the family of models that signed it, because other models reject it. Unsigned thoughts are sent only to chat
  *   upstreams, as `reasoning_content`.
- * - A request that contains a prefixed signature is always translated, even for an upstream that speaks its protocol (`isForeign`). The translation
+ * - A request that contains a prefixed signature is always translated, even for an upstream that accepts its protocol (`isForeign`). The translation
  *   omits the thought.
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
@@ -41,10 +41,10 @@ export const signatureOf = (home: Signer, value: unknown): Signature => {
   return { signature: rest === "" ? undefined : rest, signer: signer as Signer, redacted: redacted === "!" }
 }
 
-/** Whether a request's JSON contains a thought that another vendor signed. */
+/** Returns whether a request's JSON contains a thought that another vendor signed. */
 export const isForeign = (json: string): boolean => foreign.test(json)
 const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 
-/** Whether the vendor accepts this thought. */
+/** Returns whether the vendor accepts this thought. */
 export const isTakenBy = (home: Signer, { signature, signer }: ThinkingPart): boolean =>
   signer === home && signature !== undefined

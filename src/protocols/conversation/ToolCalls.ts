@@ -3,11 +3,11 @@
  *
  * Where the specification is silent:
  * - Arguments are a string in Chat and Responses, and an object in Messages, Google and Bedrock. An empty string becomes an empty object. A string
- *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends, and that object becomes the string again in the
- *   other direction. In a stream, fragments are passed on immediately.
+ *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends. In the other direction, that object becomes the
+ *   original string again. In a stream, fragments are passed on immediately.
  * - Empty arguments in string form become `{}`, because clients parse them.
- * - If a vendor does not accept the characters or the length of a call id, it is replaced with a derived id, in the call and in its result. A call
- *   without an id gets one derived from the answer's id.
+ * - A call id whose characters or length a vendor does not accept is replaced with a derived id, in the call and in its result. A call without an id
+ *   gets an id derived from the answer's id.
  */
 import type { JsonObject } from "./Conversation.ts"
 import { isDeep, isObject, parsed, written } from "./Json.ts"
@@ -45,7 +45,7 @@ export const fittingId = (id: string, lengthMax: number): string =>
 export const callId = (id: string, answer: string, index: number): string =>
   id === "" ? `call_${answer}_${index}` : id
 
-/** Returns the id if it is short enough, otherwise a derived id. This is for vendors that accept any characters. */
+/** Returns the id if it is short enough, otherwise a derived id. It is meant for vendors that accept any characters. */
 export const shortId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax ? id : fittingId(id, lengthMax)
 

@@ -1,7 +1,7 @@
 /**
  * Reads and writes a protocol. `translations[vendor].writeRequest(translations[client].readRequest(body))` translates a client's request for a
  * vendor, and `translations[client].writeAnswer(translations[vendor].readAnswer(json))` translates the answer back. To translate a stream, the
- * vendor's `reader` feeds the client's `writer`. There is no I/O, and no function throws, because any JSON yields a value or a reason.
+ * vendor's `reader` feeds the client's `writer`. There is no I/O, and no function throws: any JSON yields a value or a reason.
  */
 import type { Either } from "effect"
 import type { Answer } from "./Answer.ts"
@@ -12,13 +12,13 @@ import type { Usage } from "./Usage.ts"
 
 /** The settings of a vendor's request besides the conversation. */
 export interface RequestOptions {
-  /** The vendor's name for the model. Google and Bedrock put it into the path instead of the body. */
+  /** The vendor's name for the model. In Google's and Bedrock's protocols, it belongs into the path instead of the body. */
   readonly model: string
-  /** The token limit of the answer, which replaces the client's, or `undefined` if the upstream accepts none. Messages requires one. */
+  /** The token limit of the answer, which replaces the client's limit, or `undefined` if the upstream accepts none. Messages requires a limit. */
   readonly limit: number | undefined
   /** The field in which chat sends the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"
-  /** Whether to stream. Google and Bedrock say this in the path instead of the body. Chat also requests the usage. */
+  /** Whether to stream. In Google's and Bedrock's protocols, the path states this instead of the body. Chat also requests the usage. */
   readonly stream: boolean
 }
 
@@ -30,7 +30,7 @@ export interface AnswerOptions {
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
-  /** The client's request body, whose fields a Responses answer repeats. */
+  /** The client's request body. A Responses answer repeats its fields. */
   readonly request: JsonObject
 }
 
@@ -45,7 +45,7 @@ export interface VendorEvent {
   readonly data: string
 }
 
-/** Reads one stream of a vendor. It is stateful and returns no deltas after `end` or `failure`. */
+/** Reads one stream of a vendor. A reader is stateful and returns no deltas after `end` or `failure`. */
 export interface StreamReader {
   /** Returns the deltas in an event. Unknown events and pings contain none. */
   readonly read: (event: VendorEvent) => ReadonlyArray<Delta>
@@ -56,25 +56,25 @@ export interface StreamReader {
   readonly close: () => ReadonlyArray<Delta>
 }
 
-/** Writes one stream for a client. It is stateful. */
+/** Writes one stream for a client. A writer is stateful. */
 export interface StreamWriter {
   /**
    * Returns the server-sent events for a delta, possibly none. The string for `end` completes the client's answer, including chat's `[DONE]`. A
-   * caller that must commit first holds that string back. Bedrock's string has the same form, `event: <name>` and `data: <json>`, which an adapter
-   * converts to frames.
+   * caller that must commit first holds that string back. Bedrock's string has this form, too: `event: <name>` and `data: <json>`. An adapter
+   * converts it to frames.
    */
   readonly write: (delta: Delta) => string
 }
 
 export interface Translation {
   readonly protocol: Protocol
-  /** Reads a client's request. `body` may be any JSON. */
+  /** Reads a client's request. `body` may be any JSON value. */
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
   /** Writes the body of a vendor's request. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
-  /** Whether a request for this model carries the conversation's cache breakpoints. */
+  /** Returns whether a request for this model contains the conversation's cache breakpoints. */
   readonly marksCaches: (model: string) => boolean
-  /** Reads a vendor's complete answer with status 200. `Left` holds the vendor's error, or what is wrong with an invalid answer. */
+  /** Reads a vendor's complete answer with status 200. `Left` contains the vendor's error, or the fault of an invalid answer. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>
   /** Writes a complete answer for the client. */
   readonly writeAnswer: (answer: Answer, options: AnswerOptions) => JsonObject

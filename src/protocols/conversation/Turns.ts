@@ -9,13 +9,13 @@ export type Alternating =
 const isEmptyText = (part: { readonly type: string; readonly text?: string }): boolean =>
   part.type === "text" && part.text === ""
 
-/** Returns all instructions in order, leaving out empty ones. */
+/** Returns all instructions in order, except empty ones. */
 export const instructionsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<TextPart> =>
   turns.flatMap((turn) =>
     turn.role === "system" || turn.role === "developer" ? turn.parts.filter((part) => part.text !== "") : []
   )
 
-/** Joins consecutive turns of the same role. Drops empty texts, thoughts that `takes` rejects, and turns that end up empty. */
+/** Joins consecutive turns of the same role. Drops empty texts, thoughts that `takes` rejects, and turns that become empty. */
 export const alternating = (
   { turns }: Conversation,
   takes: (part: Extract<AssistantPart, { type: "thinking" }>) => boolean
@@ -34,7 +34,7 @@ export const alternating = (
   return joined as ReadonlyArray<Alternating>
 }
 
-/** Whether the conversation ends with the beginning of an answer that the model should continue. */
+/** Returns whether the conversation ends with the beginning of an answer that the model should continue. */
 export const isPrefilled = ({ protocol, turns }: Conversation): boolean =>
   protocol !== "chat" && protocol !== "responses" && turns.at(-1)?.role === "assistant"
 

@@ -3,7 +3,7 @@
 export interface Uncarriable {
   /** The field's name in the client's protocol, such as `messages.2.content.0`. Empty for the request itself. */
   readonly field: string
-  /** The reason, worded to follow the field's name, such as `the upstream of this model takes no audio`. */
+  /** The reason, worded to follow the field's name, such as `the upstream of this model accepts no audio`. */
   readonly why: string
 }
 

@@ -1,9 +1,9 @@
 /**
- * A vendor's report of the usage of a call, in a form that is common to all protocols. `undefined` means not reported.
+ * A vendor's report of a call's usage, in a form that is common to all protocols. `undefined` means that a figure was not reported.
  *
  * Where the specification is silent:
- * - The two totals include all their parts, even where a vendor's own totals leave some out. Anthropic and Bedrock report input without cache reads
- *   and writes, and Google reports output without thoughts.
+ * - The two totals include all their parts, even where a vendor's own totals exclude some. Anthropic and Bedrock report input without cache reads and
+ *   writes, and Google reports output without thoughts.
  * - A figure is a non-negative integer or infinity (`1e999`). The charge caps both at the request's maximum.
  */
 export interface Usage {
@@ -15,7 +15,7 @@ export interface Usage {
   readonly cached_tokens: number | undefined
   /** Audio tokens that were read from a cache. */
   readonly cached_audio_tokens: number | undefined
-  /** Prompt tokens that were written to a cache for five minutes, or for the vendor's default time. */
+  /** Prompt tokens that were written to a cache for five minutes, or for the vendor's default lifetime. */
   readonly cache_write_tokens: number | undefined
   /** Prompt tokens that were written to a cache for an hour. */
   readonly cache_write_1h_tokens: number | undefined

@@ -2,8 +2,8 @@
  * Reads and writes Gemini's answers, complete or streamed. Each event of a stream is an answer with the next parts, so one reader handles both forms.
  *
  * Where the specification is silent:
- * - A blocked prompt becomes an empty answer with the stop reason `refusal`. An answer that a filter stopped also gets this reason. A malformed call
- *   (`MALFORMED_FUNCTION_CALL` and similar) is a failure.
+ * - A blocked prompt becomes an empty answer with the stop reason `refusal`. An answer that a filter stopped also gets this stop reason. A malformed
+ *   call (`MALFORMED_FUNCTION_CALL` and similar) is a failure.
  * - A stream has no last event. It is complete when a candidate states a finish reason. Later events are ignored, except for their usage.
  */
 import { Either } from "effect"
@@ -88,7 +88,7 @@ class Reading {
     if (piece !== "") this.#deltas.push({ type: "piece", index: this.#within(type), text: piece })
   }
 
-  /** Adds a signature to the current thought or as a separate one. */
+  /** Adds a signature to the current thought, or adds it as a separate thought. */
   #sign(signature: string, thought: boolean): void {
     if (!thought) this.#close()
     this.#deltas.push({ type: "signature", index: this.#within("thinking"), text: signature })
@@ -168,7 +168,7 @@ export const reader = (): StreamReader => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's response is not a JSON object" })
   const reading = new Reading()
   const deltas = reading.read(json)
   const last = deltas.at(-1)

@@ -2,8 +2,8 @@
  * Reads and writes the parts of Gemini's contents.
  *
  * Where the specification is silent:
- * - Gemini attaches a signature to the part that follows the thought. In the common form, the signature is a separate thought without text, which
- *   precedes the call or follows the text.
+ * - Gemini attaches a signature to the part that follows the thought. In the common form, the signature is a separate thought without text. This
+ *   thought precedes the call or follows the text.
  * - Gemini 3 requires a signature for each call. Calls of other models get the placeholder from Google's guide.
  * - An image URL must end with an image's extension, because Gemini also reads videos and documents from URLs.
  * - A tool result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
@@ -148,7 +148,10 @@ const writeSource = (source: Source): JsonObject =>
 /** Writes an image. Gemini reads any file from a URL and bills videos and books by their length, so only image URLs are sent. */
 const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
   if (source.type === "url" && !isImageAddress(source.url))
-    fields.refuse(at, "the upstream of this model takes an image as data, or by a URL that ends in .png, .jpg or .webp")
+    fields.refuse(
+      at,
+      "the upstream of this model accepts an image as data, or by a URL that ends in .png, .jpg or .webp"
+    )
   return writeSource(source)
 }
 
@@ -161,7 +164,7 @@ const writeContent = (fields: Fields, part: TextPart | ImagePart | DocumentPart)
   if (part.type === "text") return { text: part.text }
   if (part.type === "image") return writeImage(fields, part)
   if (part.context !== undefined)
-    fields.refuse(`${part.at}.context`, "the upstream of this model takes no context of a file")
+    fields.refuse(`${part.at}.context`, "the upstream of this model accepts no context of a file")
   return part.source.type === "text" ? { text: part.source.text } : writeSource(part.source)
 }
 
@@ -175,7 +178,7 @@ const writeResult = (fields: Fields, part: ToolResultPart, names: ReadonlyMap<st
   }
 }
 
-/** Writes a user turn's parts: tool results first, then the results' other content, then the rest. */
+/** Writes a user turn's parts: first the tool results, then the results' other content, then all other parts. */
 export const writeUserParts = (
   fields: Fields,
   parts: ReadonlyArray<UserPart>,
@@ -193,7 +196,7 @@ export const writeUserParts = (
   return [...results, ...rest]
 }
 
-/** The signature to send with calls of another model. */
+/** The signature to send with the calls of another model. */
 const noSignature = "skip_thought_signature_validator"
 
 type ModelPart =
@@ -201,7 +204,7 @@ type ModelPart =
   | Pick<ThinkingPart, "type" | "text" | "signature" | "signer" | "redacted">
   | Pick<ToolCallPart, "type" | "id" | "name" | "arguments">
 
-/** Writes the parts of a model turn or an answer. `demands` tells whether calls need a signature. */
+/** Writes the parts of a model turn or an answer. `demands` states whether calls need a signature. */
 export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolean): ReadonlyArray<JsonObject> => {
   const out: Array<JsonObject> = []
   let signature: string | undefined

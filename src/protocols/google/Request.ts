@@ -3,9 +3,9 @@
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and cache
- *   marks are dropped, because Gemini has no such fields. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas are sent
+ *   marks are dropped, because Gemini has no fields for them. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas are sent
  *   unchanged (`parametersJsonSchema` and `responseJsonSchema`).
- * - Gemini 3 and later models get a reasoning level, and older ones a budget. A budget that the client sets is sent unchanged.
+ * - Gemini 3 and later models get a reasoning level, and older models a budget. A budget that the client sets is sent unchanged.
  */
 import type {
   Conversation,
@@ -150,7 +150,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** Whether a model is older than Gemini 3. Older models use a reasoning budget and accept calls without signatures. */
+/** Returns whether a model is older than Gemini 3. Older models use a reasoning budget and accept calls without signatures. */
 const isOld = (model: string): boolean => /gemini-(?:[12](?!\d)|pro)/.test(model)
 
 const writeTool = (fields: Fields, tool: Tool): JsonObject => {

@@ -41,7 +41,7 @@ class Writing {
     return parts.length === 0 ? "" : this.#chunk({ content: { role: "model", parts } })
   }
 
-  /** Writes a signature that no call follows. */
+  /** Writes a pending signature that no call follows. */
   #flush(): string {
     const signature = this.#pending
     this.#pending = undefined

@@ -2,7 +2,7 @@
  * Reads and writes complete Messages answers. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - `model_context_window_exceeded` becomes `length`. A refusal for which the model gave text becomes text with the stop reason `refusal`.
+ * - `model_context_window_exceeded` becomes `length`. A refusal with text from the model becomes text with the stop reason `refusal`.
  * - Blocks of an unknown type are ignored. Requests with the vendor's own tools are refused.
  */
 import { Either } from "effect"
@@ -101,11 +101,11 @@ const readPart = (block: unknown): ReadonlyArray<AnswerPart> => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's response is not a JSON object" })
   if (json.type === "error" || isObject(json.error)) return Either.left(failureOf(json))
   if (!Array.isArray(json.content))
-    return Either.left({ kind: "vendor", message: "the upstream's answer has no content" })
-  if (isDeep(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is nested too deeply" })
+    return Either.left({ kind: "vendor", message: "the upstream's response contains no content" })
+  if (isDeep(json)) return Either.left({ kind: "vendor", message: "the upstream's response is nested too deeply" })
   const parts = listOf(json.content).flatMap(readPart)
   return Either.right({
     id: text(json.id),

@@ -22,7 +22,7 @@ export const cacheOf = (control: unknown): CacheMark | undefined =>
 export const cacheControl = (cache: CacheMark | undefined): JsonObject | undefined =>
   cache === undefined ? undefined : cache === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" }
 
-/** Returns the blocks of `content`. A string is a single text block. */
+/** Returns the blocks of `content`. A string counts as a single text block. */
 const blocksOf = (
   fields: Fields,
   at: string,
@@ -62,7 +62,7 @@ const sourceRule = (source: unknown): string =>
 const readDocument = (fields: Fields, at: string, block: JsonObject): DocumentPart | undefined => {
   const { cache_control, citations, context, source, title } = block
   if (isObject(citations) && citations.enabled === true)
-    return fields.refuse(`${at}.citations`, "the upstream of this model gives no citations")
+    return fields.refuse(`${at}.citations`, "the upstream of this model returns no citations")
   const part = {
     type: "document",
     at,
@@ -94,7 +94,7 @@ const readContent = (fields: Fields, at: string, block: JsonObject): Content | u
       return fields.refuse(
         at,
         typeof block.type === "string"
-          ? `the upstream of this model takes no ${block.type}`
+          ? `the upstream of this model accepts no ${block.type}`
           : "must be a block with a type"
       )
   }
@@ -170,7 +170,7 @@ const writeSource = (fields: Fields, { at, source }: DocumentPart): JsonObject |
     return { type: "base64", media_type: source.media_type, data: source.data }
   if (source.media_type.startsWith("text/"))
     return { type: "text", media_type: "text/plain", data: decoded(source.data) }
-  return fields.refuse(at, `the upstream of this model takes PDF and plain text, no ${source.media_type}`)
+  return fields.refuse(at, `the upstream of this model accepts PDF and plain text, not ${source.media_type}`)
 }
 
 const writeContent = (fields: Fields, part: Content): JsonObject => {
@@ -209,7 +209,7 @@ const idLengthMax = 64
 export const writeUserPart = (fields: Fields, part: UserPart): JsonObject => {
   switch (part.type) {
     case "audio":
-      fields.refuse(part.at, "the upstream of this model takes no audio")
+      fields.refuse(part.at, "the upstream of this model accepts no audio")
       return {}
     case "tool_result":
       return present({

@@ -27,11 +27,11 @@ import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** A vendor's block that is open. */
+/** A vendor's open block. */
 interface Block {
   /** The index of the part, or -1 if the block is ignored. */
   readonly part: number
-  /** The arguments in the start event, because some vendors send no argument deltas. */
+  /** The arguments in the start event. They are needed because some vendors send no argument deltas. */
   early: string
 }
 
@@ -170,7 +170,7 @@ class Reading {
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         const counted = this.#counted(usage)
-        // The answer count in this event is not the total.
+        // The number of answer tokens in this event is not the total.
         this.#usage = { ...this.#usage, output_tokens: undefined }
         return [{ type: "start", id: text(id), model: text(model), usage: counted }]
       }
@@ -305,7 +305,7 @@ class Writing {
     }
   }
 
-  /** Ends a part and writes its signature, because the signature is complete only now. */
+  /** Ends a part and writes its signature. Only now is the signature complete. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `service_tier`, `context_management`,
  *   `diagnostics`, `user_profile_id`, `workspace_id`, and the tools' `input_examples`, `defer_loading`, `eager_input_streaming` and
- *   `allowed_callers`. Cache breakpoints are dropped if the vendor has none.
+ *   `allowed_callers`. Cache breakpoints are dropped if the vendor does not support them.
  * - Tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown fields are refused.
  * - In a request translated to Messages, later instructions are moved to `system`, as Anthropic's own chat endpoint does. `seed`, penalties,
  *   `verbosity`, cache keys and thoughts that Anthropic did not sign are dropped. A temperature above 1, the format `json_object`, audio, custom
@@ -224,7 +224,7 @@ export const writeRequest = writing((fields, conversation, options) => {
   const limit = options.limit ?? conversation.limit
   if (limit === undefined) fields.refuse(names.limit, "the upstream of this model requires a limit for the answer")
   if (temperature !== undefined && temperature > 1)
-    fields.refuse("temperature", "the upstream of this model takes a temperature from 0 to 1")
+    fields.refuse("temperature", "the upstream of this model requires a temperature from 0 to 1")
   const system = instructionsOf(turns)
   const messages = alternating(conversation, (part) => isTakenBy("anthropic", part)).map((turn) => ({
     role: turn.role,

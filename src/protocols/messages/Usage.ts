@@ -2,7 +2,7 @@
  * Reads and writes usage in Anthropic's Messages protocol. `input_tokens` excludes cache reads and writes.
  *
  * Where the specification is silent:
- * - If the cache writes that a vendor reports for each lifetime add up to less than the total that it reports, the rest counts as five-minute writes.
+ * - If the cache writes that a vendor reports for each lifetime add up to less than its reported total, the remainder counts as five-minute writes.
  *   (A stream reports the separate figures only at its start, and some vendors send 0 there.)
  */
 import type { JsonObject } from "../conversation/Conversation.ts"

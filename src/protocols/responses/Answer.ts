@@ -21,7 +21,7 @@ import { thoughtText } from "./Items.ts"
 import { ownName } from "./Namespaces.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** Returns the stop reason, or `undefined` if the response only says that it is complete. */
+/** Returns the stop reason, or `undefined` if the response states only that it is complete. */
 export const readStop = (response: JsonObject): StopReason | undefined => {
   if (response.status !== "incomplete") return undefined
   return objectOf(response.incomplete_details).reason === "content_filter" ? "refusal" : "length"
@@ -106,13 +106,13 @@ const readItem = (item: unknown): ReadonlyArray<AnswerPart> => {
 }
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
-  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is not a JSON object" })
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's response is not a JSON object" })
   if (isObject(json.error)) return Either.left(failureOf(json.error))
   const { status } = json
   if (status !== undefined && status !== null && status !== "completed" && status !== "incomplete")
-    return Either.left({ kind: "vendor", message: "the upstream's answer is not complete" })
+    return Either.left({ kind: "vendor", message: "the upstream's response is not complete" })
   if (!Array.isArray(json.output))
-    return Either.left({ kind: "vendor", message: "the upstream's answer has no output" })
+    return Either.left({ kind: "vendor", message: "the upstream's response contains no output" })
   const parts = listOf(json.output).flatMap(readItem)
   return Either.right({
     id: text(json.id),
@@ -162,7 +162,7 @@ interface CallItem {
   readonly custom: boolean
 }
 
-/** Writes a tool call as an item. `request` is the client's request, which may define the tool in a namespace. */
+/** Writes a tool call as an item. `request` is the client's request. It may define the tool in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
   const named = ownName(request, call.name)

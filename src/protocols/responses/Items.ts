@@ -26,7 +26,7 @@ const unknown = (fields: Fields, at: string, type: unknown): undefined =>
   fields.refuse(
     at,
     typeof type === "string"
-      ? `the upstream of this model takes no ${type.slice(0, 60)}`
+      ? `the upstream of this model accepts no ${type.slice(0, 60)}`
       : "must be an item with a type"
   )
 
@@ -54,7 +54,7 @@ const readText = (fields: Fields, at: string, part: JsonObject): TextPart => {
   return { type: "text", at, text: textOr(part.text, ""), cache: undefined }
 }
 
-/** Reads the parts of `content`. A string is a single text part. */
+/** Reads the parts of `content`. A string counts as a single text part. */
 const readParts = <A>(
   fields: Fields,
   at: string,
@@ -151,7 +151,10 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
     return { role: "user", at, parts: [result] }
   }
   if (type === "item_reference")
-    return fields.refuse(at, "the upstream of this model stores no items: send them whole, as SDKs do with store false")
+    return fields.refuse(
+      at,
+      "the upstream of this model stores no items: send complete items, as SDKs do with store false"
+    )
   if (type !== "message" && type !== undefined && type !== null)
     return fields.refuse(`${at}.type`, `the upstream of this model does not support ${String(type).slice(0, 60)}`)
   switch (role) {
@@ -200,13 +203,13 @@ const writeContentPart = (fields: Fields, part: UserPart): JsonObject => {
       return writeFile(fields, part)
     case "audio":
     case "tool_result":
-      fields.refuse(part.at, "the upstream of this model takes no audio")
+      fields.refuse(part.at, "the upstream of this model accepts no audio")
       return {}
   }
 }
 
 const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
-  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model takes no context of a file")
+  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model accepts no context of a file")
   if (source.type === "text") return { type: "input_text", text: source.text }
   if (source.type === "url") return { type: "input_file", file_url: source.url }
   return { type: "input_file", filename: name ?? "file", file_data: urlOf(source) }
@@ -214,7 +217,7 @@ const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart):
 
 const idLengthMax = 64
 
-/** Writes a plain string if the tool returned only one text. */
+/** Writes a plain string if the tool returned a single text. */
 const writeOutput = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 0) return ""

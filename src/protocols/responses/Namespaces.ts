@@ -1,4 +1,4 @@
-/** Handles tools in namespaces. Other protocols have none, so the namespace becomes a prefix of the tool's name. */
+/** Handles tools in namespaces. Other protocols have no namespaces, so the namespace becomes a prefix of the tool's name. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, text, textOr } from "../conversation/Json.ts"
 import { fittingId } from "../conversation/ToolCalls.ts"
@@ -19,7 +19,7 @@ export const toolsIn = (tool: unknown): ReadonlyArray<JsonObject> | undefined =>
   return listOf(tool.tools).flatMap((one) => (isObject(one) ? [{ ...one, name: nameOf({ ...one, namespace }) }] : []))
 }
 
-/** Finds a tool's name and namespace in the client's request, given the name that other protocols use. */
+/** Returns a tool's name and namespace in the client's request, given the name that other protocols use. */
 export const ownName = (request: JsonObject, name: string): { readonly name: string; readonly namespace?: string } => {
   for (const tool of listOf(request.tools)) {
     if (!isObject(tool) || tool.type !== "namespace" || typeof tool.name !== "string") continue

@@ -2,8 +2,8 @@
  * Reads the events of a Responses stream.
  *
  * Where the specification is silent:
- * - A part begins with its own event or, if a server omits that event, with its first delta. Content for which no deltas came is read from the item's
- *   last event.
+ * - A part begins with its own event or, if a server omits that event, with its first delta. Content without deltas is read from the item's last
+ *   event.
  * - The parts of a summary form one thought, separated by empty lines.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
@@ -85,7 +85,7 @@ class Reading {
     else if (item.type === "function_call" || item.type === "custom_tool_call") this.#call(json, item)
   }
 
-  /** Adds whatever content of the completed item did not come in deltas. */
+  /** Adds the completed item's content that did not arrive in deltas. */
   #itemEnds(json: JsonObject): void {
     const item = objectOf(json.item)
     if (item.type === "reasoning") {

@@ -225,7 +225,7 @@ const writeReasoning = (conversation: Conversation, limit: number | undefined): 
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
 }
 
-/** Returns the only leading instruction, if there is exactly one. It has a field of its own. */
+/** Returns the only leading instruction, if there is exactly one. Responses has a separate field for it. */
 const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   const [first] = turns
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
@@ -239,7 +239,7 @@ export const writeRequest = writing((fields, conversation, options) => {
   const limit = options.limit ?? conversation.limit
   if (limit !== undefined && limit < limitLeast)
     fields.refuse(names.limit, `the upstream of this model requires a limit of at least ${limitLeast}`)
-  if (stop.length > 0) fields.refuse(names.stop, "the upstream of this model takes no stop sequences")
+  if (stop.length > 0) fields.refuse(names.stop, "the upstream of this model accepts no stop sequences")
   if (isPrefilled(conversation))
     fields.refuse(turns.at(-1)!.at, "the upstream of this model does not continue an assistant message")
   const instructions = leading(turns)

@@ -11,7 +11,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   if (prompt_tokens === undefined && completion_tokens === undefined) return undefined
   const input = objectOf(usage.input_tokens_details)
   const output = objectOf(usage.output_tokens_details)
-  // This runs on every call, so it avoids a spread.
+  // This code runs on every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,

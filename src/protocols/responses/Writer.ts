@@ -37,7 +37,7 @@ interface Part {
   readonly output_index: number
   readonly content_index: number
   readonly message: Message | undefined
-  /** The JSON members that say where its deltas belong. */
+  /** The JSON members that identify where its deltas belong. */
   readonly place: string
   text: string
   signature: string | undefined
@@ -235,7 +235,7 @@ class Writing {
     return closed + this.#event(`response.${status}`, { response })
   }
 
-  /** Sends both events, as OpenAI does. Its SDK reacts to the first, other clients to the second. */
+  /** Sends both events, as OpenAI does. OpenAI's SDK reacts to the first event, other clients to the second. */
   #fail(failure: Failure): string {
     const begun = this.#begin()
     const { code, message } = writeFailure(failure)

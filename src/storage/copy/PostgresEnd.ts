@@ -13,7 +13,7 @@ import { copyIn } from "./CopyIn.ts"
 import { isEnginesOwn } from "./Tables.ts"
 import type { Column, End, Kind, Row, Source, Table, Target, Value } from "./Tables.ts"
 
-/** Keeps all values as the text that the server sends. */
+/** Returns all values as the text that the server sends. */
 const texts = { getTypeParser: () => (text: string) => text }
 
 const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<string | undefined>) =>
@@ -25,7 +25,7 @@ const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<s
         application_name: "tollgate migrate",
         types: texts
       })
-      // Queries that are waiting receive the error directly.
+      // Pending queries receive the error directly.
       client.on("error", () => {})
       return client
     }),
@@ -82,7 +82,7 @@ export const target = (database: PostgresDatabase): Effect.Effect<Target, Databa
     opened(database, async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${Locks.copy})::text AS free`)
       if (rows[0].free !== "true") return "is being copied to by another process"
-      // Asynchronous commits are enough, because a crash that loses rows also loses their checkpoints, and the rows are copied again.
+      // Asynchronous commits are enough: a crash that loses rows also loses their checkpoints, and the rows are copied again.
       await client.query("SET synchronous_commit = off")
       return await atWork(client)
     }),

@@ -56,7 +56,7 @@ export const target = (
   file: SqliteFile
 ): Effect.Effect<Target & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
-    // NORMAL is enough, because a power failure that loses rows also loses their checkpoints, and the rows are copied again.
+    // NORMAL is enough: a power failure that loses rows also loses their checkpoints, and the rows are copied again.
     opened(file, (db) => db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")),
     (db) => ({ ...endOf(file, db), ...writing(db), tables: tablesOf(db) })
   )
@@ -112,7 +112,7 @@ const selectOf = (table: Table, direction: "ASC" | "DESC", where = "") =>
       .map((column) => `${column} ${direction}`)
       .join(", ")} LIMIT ?`
 
-/** Qualifies the names, because an unqualified name would refer to the selected text, which sorts differently. */
+/** Qualifies the names, because an unqualified name would refer to the selected text. The text sorts differently. */
 const keyColumns = (table: Table) => table.key.map((place) => `${table.name}.${table.columns[place]!.name}`)
 
 const behind = (table: Table): string =>
@@ -150,7 +150,7 @@ const endOf = (
 
 const textOf = (value: Cell): Value => (typeof value === "number" ? String(value) : value)
 
-/** Converts a value to what the driver expects. */
+/** Converts a value to the form that the driver expects. */
 const bound = (kind: Kind, value: Value): string | number | bigint | Buffer | null => {
   if (value === null) return null
   switch (kind) {
@@ -183,7 +183,7 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         for (const [name, value] of marks) mark(name, value)
       })(),
     write: async (table, rows, [name, value], onSent) => {
-      // Call this first, because the writes block this thread, and a server can work at the same time.
+      // Call this first. The writes block this thread, and a server can work in the meantime.
       onSent()
       db.transaction(() => {
         const insert = db.prepare(

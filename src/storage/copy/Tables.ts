@@ -19,37 +19,37 @@ export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
 
-/** The number of rows per read and per transaction. It is lower for tables that contain bytes, because a row may take megabytes. */
+/** Returns the number of rows per read and per transaction. It is lower for tables that contain bytes, because one row may take megabytes. */
 export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) => kind === "blob") ? 64 : 8_192)
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
 
-/** Names a row in messages. */
+/** Identifies a row in messages. */
 export const nameOf = (table: Table, row: Row): string =>
   `${table.name} ${table.key.map((place) => `${table.columns[place]!.name}=${row[place]}`).join(" ")}`
 
-/** Whether a table belongs to one engine only, so that it is not copied. */
+/** Returns whether a table belongs to only one engine and is therefore not copied. */
 export const isEnginesOwn = (table: string): boolean => table.startsWith("tollgate_sql_")
 
-/** One of the two databases. The promises fail with its engine's error. */
+/** One of the two databases. Its promises fail with the engine's error. */
 export interface End {
   /** The name in messages. */
   readonly shown: string
-  /** The columns of each of our tables. */
+  /** Returns the columns of each of our tables. */
   readonly columns: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>
   readonly count: (table: Table) => Promise<number>
-  /** Reads rows in the order of the key, from the beginning or from behind `after`. */
+  /** Reads rows in the order of the key, from the beginning or after the row `after`. */
   readonly read: (table: Table, after: Row | undefined, limit: number) => Promise<ReadonlyArray<Row>>
   readonly last: (table: Table) => Promise<Row | undefined>
 }
 
 export interface Source extends End {
-  /** How many strings had characters replaced, by column. */
+  /** The number of strings with replaced characters, by column. */
   readonly replaced: Map<string, number>
 }
 
 export interface Target extends End {
-  /** Reads the table that records the copy's progress (`copyTable`); `undefined` if it does not exist. */
+  /** Reads the table that records the copy's progress (`copyTable`). Returns `undefined` if the table does not exist. */
   readonly marks: () => Promise<ReadonlyMap<string, string> | undefined>
   /** Empties the tables and writes these marks, in one transaction. */
   readonly begin: (tables: ReadonlyArray<Table>, marks: ReadonlyMap<string, string>) => Promise<void>
@@ -60,8 +60,8 @@ export interface Target extends End {
     mark: readonly [name: string, value: string],
     onSent: () => void
   ) => Promise<void>
-  /** Sets the values that are derived from the copied rows. It may be repeated. */
+  /** Sets the values that are derived from the copied rows. This may be repeated. */
   readonly settle: () => Promise<void>
-  /** Durably removes the marks, so that the database can be used. */
+  /** Removes the marks durably, so that the database can be used. */
   readonly release: () => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Where the books are: in a SQLite file, or in a database on a PostgreSQL server. */
+/** The location of the books: a SQLite file, or a database on a PostgreSQL server. */
 import { Redacted } from "effect"
 
 export interface SqliteFile {
@@ -10,7 +10,7 @@ export interface SqliteFile {
 
 export interface PostgresDatabase {
   readonly engine: "postgres"
-  /** `postgres://user:password@host:port/database?sslmode=…` */
+  /** The URL, such as `postgres://user:password@host:port/database?sslmode=…`. */
   readonly url: Redacted.Redacted
   /** This node's name among the nodes of the database. The default is the host name. */
   readonly node?: string
@@ -42,7 +42,7 @@ export type Location = SqliteFile | PostgresDatabase
 
 export const sqliteFile = (path: string): SqliteFile => ({ engine: "sqlite", path, shown: path })
 
-/** Parses the URL of a database; `undefined` if the string does not name a server and a database. */
+/** Parses the URL of a database. Returns `undefined` if the string does not state a server and a database. */
 export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol)) return undefined
@@ -70,7 +70,7 @@ const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", 
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
-/** Finds the fault in a PostgreSQL URL's TLS options (`postgres/Target`), if there is one. */
+/** Returns the rule that a PostgreSQL URL's TLS options break (`postgres/Target`), if any. */
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")
@@ -81,6 +81,6 @@ export const tlsRuleOf = (url: string): string | undefined => {
   if (mode !== null && !sslModes.includes(mode)) return `sslmode must be one of ${sslModes.join(", ")}`
   if (params.get("sslrootcert") === "system" && mode !== null && mode !== "verify-full")
     return "sslrootcert=system requires sslmode=verify-full"
-  if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey must be given together"
+  if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey must be set together"
   return undefined
 }

@@ -1,4 +1,4 @@
-/** Turns text into text that both engines can store. PostgreSQL rejects NUL in text and unpaired surrogates in JSON. */
+/** Converts text to text that both engines can store. PostgreSQL rejects NUL in text and unpaired surrogates in JSON. */
 
 const substitute = "\uFFFD"
 
@@ -8,6 +8,6 @@ export const storable = (text: string): string => (text.includes("\0") ? text.re
 /** Matches an escaped NUL or unpaired surrogate after an even number of backslashes. `JSON.stringify` does not escape complete pairs. */
 const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g
 
-/** Does the same as `storable` for the output of `JSON.stringify`. */
+/** Works like `storable`, for the output of `JSON.stringify`. */
 export const storableJson = (json: string): string =>
   json.includes("\\u") ? json.replace(unstorable, "$1\\ufffd") : json

@@ -1,4 +1,4 @@
-/** The errors for a database of either engine that cannot be used or upgraded, and the tables that hold its state. */
+/** The errors for a database of either engine that cannot be used or upgraded, and the tables that store its state. */
 import { Cause, Data } from "effect"
 
 /** The database cannot be used. `is_locked` means that another process has locked the file. */
@@ -13,7 +13,7 @@ export const migrationsTable = "tollgate_migrations"
 /** The table that records the progress of a copy. It exists only in the target of an unfinished copy. */
 export const copyTable = "tollgate_sql_copy"
 
-/** Refuses the target of an unfinished copy of `source`. */
+/** Builds the refusal of an unfinished copy of `source`. */
 export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable =>
   new DatabaseUnusable({
     message: `${shown} is an unfinished copy of ${source}; finish it (tollgate migrate --to, with the settings of the source), or use another one`

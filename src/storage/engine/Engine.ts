@@ -1,4 +1,4 @@
-/** The operations that differ between the engines. The location of the books decides which is used. */
+/** The operations that differ between the engines. The location of the books determines the engine. */
 import { Cause, Effect } from "effect"
 import type { Scope } from "effect"
 import { connectionsPreset } from "../database/Location.ts"
@@ -14,14 +14,14 @@ import type { AlreadyServed } from "../sqlite/ServiceLock.ts"
 import * as Sql from "../sqlite/Sql.ts"
 import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** The newest migration of this engine. */
+/** Returns the newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
-/** Finds the newest migration that was applied; 0 if there is none, and `undefined` if the file does not exist. Changes nothing. */
+/** Returns the newest migration that was applied: 0 if there is none, and `undefined` if the file does not exist. Changes nothing. */
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
-/** Does the same as `look`, but waits for a file that another process has locked. The service uses this when it starts. */
+/** Works like `look`, but waits for a file that another process has locked. The service uses this when it starts. */
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
@@ -44,8 +44,8 @@ export const migrate = (location: Location) =>
       )
 
 /**
- * Waits until all indexes are built, during which nodes may serve. On SQLite this returns immediately, because migrations build the indexes. `report`
- * is called with the server's progress.
+ * Waits until all indexes are built. Nodes may serve in the meantime. On SQLite this returns immediately, because migrations build the indexes.
+ * `report` is called with the server's progress.
  */
 export const completeIndexes = (
   location: Location,
@@ -80,7 +80,7 @@ export const alone = (location: Location): Effect.Effect<void, AlreadyServed | D
 export const wordsOf = (location: Location, error: unknown): string =>
   location.engine === "sqlite" ? SqliteOpening.wordsOf(location.path, error) : PostgresOpening.wordsOf(location, error)
 
-/** Whether the engine raised the error, so that `wordsOf` describes it. */
+/** Returns whether the engine raised the error, so that `wordsOf` can describe it. */
 export const isFault = (location: Location, error: unknown): boolean =>
   location.engine === "sqlite"
     ? (SqliteOpening.faultOf(error)?.code ?? "").startsWith("SQLITE_")

@@ -10,7 +10,7 @@ import { Postgres } from "../postgres/Client.ts"
 import * as PostgresIndexes from "../postgres/Indexes.ts"
 
 export interface IndexesContract {
-  /** How many indexes are missing; `undefined` on SQLite, and until this node has checked. */
+  /** Returns the number of missing indexes. Returns `undefined` on SQLite, and before this node's first check. */
   readonly missing: () => number | undefined
   /** The jobs that build the missing indexes. `layerJobs` runs them. */
   readonly jobs: ReadonlyArray<Job>

@@ -1,11 +1,11 @@
 /**
  * The runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) records the name of its
- * run, so that other runs can recognize abandoned work. They do so by locks instead of by time: each run holds a lock on a file next to the database,
- * which the operating system releases when the process ends. A database in memory has only the runs of this process.
+ * run, so that other runs can recognize abandoned work. They recognize it by locks, not by time: each run holds a lock on a file next to the
+ * database, and the operating system releases this lock when the process ends. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
- * - A reservation names the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), which the operating
- *   system releases when the process ends. The gate releases the reservations of ended runs when it opens and once a minute after that
+ * - A reservation records the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), and the operating
+ *   system releases this lock when the process ends. The gate releases the reservations of ended runs when it opens and once a minute after that
  *   (`Gate.layerJobs`). Their records state the error `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -20,23 +20,23 @@ import * as Leases from "../postgres/Leases.ts"
 export interface RunsContract {
   /** The name of this run. */
   readonly run: string
-  /** Whether the run has ended. A name of another form counts as ended, because earlier versions used other names. */
+  /** Returns whether the run has ended. A name in another format counts as ended, because earlier versions used other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
   /** This process as a node; `undefined` on SQLite. */
   readonly node?: NodeContract
 }
 
-/** One of several nodes on a database. Times are in milliseconds, and what is known about other nodes dates from the last renewal. */
+/** One of several nodes on a database. Times are in milliseconds. The information about other nodes dates from the last renewal. */
 export interface NodeContract {
   readonly name: string
-  /** How much time is left on its lease; negative if it has lapsed. */
+  /** Returns the time that is left on the node's lease; negative if the lease has lapsed. */
   readonly leaseLeft: () => number
   readonly sinceRenewal: () => number
-  /** Whether this node is the leader, which runs the loops. */
+  /** Returns whether this node is the leader, the node that runs the loops. */
   readonly leads: () => boolean
-  /** The name of the leading node, if there is one. */
+  /** Returns the name of the leading node, if there is one. */
   readonly leader: () => string | undefined
-  /** How many nodes have a lease. */
+  /** Returns the number of nodes with a lease. */
   readonly nodes: () => number
   /**
    * Listens for an event and returns a function that removes the listener. `lead` means that this node begins to lead, and `lapse` that another
@@ -46,7 +46,7 @@ export interface NodeContract {
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {
-  /** Provides the run of the layers below, if there is one, or else a run that lasts until the layer's scope closes. */
+  /** Provides the run of the layers below, if there is one. Otherwise, provides a run that lasts until the layer's scope closes. */
   static readonly layer = Layer.suspend(() =>
     Layer.scoped(
       Runs,

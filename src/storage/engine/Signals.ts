@@ -1,7 +1,7 @@
 /**
- * Signals between the nodes of a database. A signal says that a cached value has changed or that the leader has work. On PostgreSQL, signals use
- * `NOTIFY` and reach all serving nodes, even if a command sends them. A process that serves a file sends none. A signal is lost if its connection is
- * lost, so no information may depend on signals alone.
+ * Signals between the nodes of a database. A signal states that a cached value has changed or that the leader has work. On PostgreSQL, signals use
+ * `NOTIFY` and reach all serving nodes, even if a command sends them. A process that serves a file sends no signals. A signal is lost if its
+ * connection is lost, so no information may depend on signals alone.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
@@ -12,7 +12,7 @@ import * as Notifications from "../postgres/Notifications.ts"
 export type SignalListener = (ids: ReadonlyArray<string> | undefined) => void
 
 export interface SignalsContract {
-  /** Notifies the other nodes within a few seconds, if at all. The publishing node itself gets no signal. */
+  /** Notifies the other nodes within a few seconds, unless the signal is lost. The publishing node itself gets no signal. */
   readonly publish: (topic: string, ids: ReadonlyArray<string>) => Effect.Effect<void>
   readonly subscribe: (topic: string, listener: SignalListener) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -1,6 +1,6 @@
 /**
- * The books, with billing accounts, their entries, the reservations of open calls, and usage records with their sums. Money is INTEGER nano-USD.
- * Entries and records are append-only, in the order of `seq`.
+ * The books: billing accounts, their entries, the reservations of open calls, and usage records with their sums. Money is INTEGER nano-USD. Entries
+ * and records are append-only, in the order of `seq`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** The billing sources that users have chosen, and the index that leads from a user to their payers. */
+/** The billing sources that users have chosen, and the index that finds a user's payers. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

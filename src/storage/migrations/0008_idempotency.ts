@@ -1,4 +1,4 @@
-/** The Idempotency-Keys of metered calls, with the response to replay. */
+/** The Idempotency-Keys of metered calls, with the responses to replay. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Payments, with requests to the processor, its events, and auto-reload. */
+/** Payments, with the requests to the processor, its events, and auto-reload. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
@@ -51,7 +51,7 @@ const tables = [
     warned INTEGER NOT NULL CHECK (warned IN (0, 1)),
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  // Written before the request to the processor, and ended in the transaction that credits or gives up.
+  // Written before the request to the processor, and ended in the transaction that credits the payment or gives up.
   `CREATE TABLE tollgate_autoreload_attempts (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,

@@ -1,5 +1,5 @@
 /**
- * Stores the properties that many calls share once. Reservations and usage records refer to them by number, whereas each row used to contain all of
+ * Stores the properties that many calls share only once. Reservations and usage records refer to them by number. Each row used to contain all of
  * them. An absent value (an application, a price, a reason that was not recorded yet) is an empty string here.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -20,7 +20,7 @@ const columns = [
   "billing_source_why"
 ]
 
-/** The columns that a row used to have, each with the expression that reads it. */
+/** Returns the columns that a row used to have, each with the expression that reads it. */
 const read = (column: (name: string) => string): string =>
   columns.map((name) => `COALESCE(${column(name)}, '') AS ${name}`).join(", ")
 

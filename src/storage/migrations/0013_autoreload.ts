@@ -1,4 +1,4 @@
-/** Lets auto-reload store the last balance it has seen, and a drop that it could not handle yet. */
+/** Lets auto-reload store the last balance that it read, and a drop that it could not handle yet. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,7 @@
-/** An index of the accounts with credit in escrow, so that the cost of the sum for `/metrics` does not depend on the number of other accounts. */
+/**
+ * An index of the accounts with credit in escrow, so that the cost of computing the sum for `/metrics` does not depend on the number of other
+ * accounts.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,13 +1,13 @@
 /**
- * Stores the processor's reports of refunds and disputes unchanged, even if the payment is unknown. The books follow from all reports together, in
- * whatever order they arrive. The events themselves are no longer stored.
+ * Stores the processor's reports of refunds and disputes unchanged, even if the payment is unknown. The books follow from all reports together,
+ * regardless of the order in which they arrive. The events themselves are no longer stored.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const changes = [
-  // Money taken from a payment, by the processor's id. 'returned' means that the money came back, and 'total' is the highest total of refunds
-  // reported.
+  // The money taken from a payment, by the processor's id. 'returned' means that the money was returned, and 'total' is the highest reported total of
+  // refunds.
   `CREATE TABLE tollgate_payments_movements (
     payment_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -21,7 +21,7 @@ const changes = [
     SELECT id, id, 'total', refunded, 0, created_at FROM tollgate_payments_payments WHERE refunded > 0`,
   `INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
     SELECT payment_id, id, 'dispute', amount, won, created_at FROM tollgate_payments_disputes`,
-  // 'due' is the amount to take back for the payment's refunds and disputes.
+  // The amount to take back for the payment's refunds and disputes.
   `ALTER TABLE tollgate_payments_payments RENAME COLUMN refunded TO due`,
   `UPDATE tollgate_payments_payments SET due = due + (SELECT COALESCE(SUM(d.amount), 0) FROM tollgate_payments_disputes d
     WHERE d.payment_id = tollgate_payments_payments.id AND d.won = 0)`,

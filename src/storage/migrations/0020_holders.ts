@@ -1,4 +1,6 @@
-/** Gives Idempotency-Keys holders, so that an application cannot use another's keys. All holders of an account can still use earlier keys. */
+/**
+ * Gives Idempotency-Keys holders, so that an application cannot use another application's keys. All holders of an account can still use earlier keys.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Sorted runs, which keep records in the order of cost, tokens and latency. They are written in the background. */
+/** Sorted runs of records, in the order of cost, tokens and latency. They are written in the background. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

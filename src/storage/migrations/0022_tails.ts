@@ -1,6 +1,7 @@
 /**
- * Lets rollups lag behind the records: they now include a tenant's records up to its watermark instead of all records. A bucket now stores only the
- * beginning of an owner's rows in it, and the index of the rows shows their end. Before this, each commit rewrote the bucket row of every busy owner.
+ * Lets rollups lag behind the records: they now include a tenant's records up to its watermark instead of all records. A bucket now stores only where
+ * an owner's rows begin in it, and the index of the rows shows where they end. Before this migration, each commit rewrote the bucket row of every
+ * busy owner.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

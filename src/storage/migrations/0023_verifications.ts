@@ -1,4 +1,4 @@
-/** The results of verifying the books, and the last rows that each verification read. The next one continues after them. */
+/** The results of verifying the books, and the last rows that each verification read. The next verification continues after them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,7 +1,7 @@
 /**
  * Replaces the index of an account's or tenant's rows with pointers. Each entry and record points to the previous one. The newest row is stored with
- * the account's amounts or the tenant's record count, and every 64th row in the offsets. The columns of an account that every charge changes move to
- * a narrow row with an integer key, so that a thousand of these rows take ten pages instead of thirty.
+ * the account's amounts or the tenant's record count, and every 64th row is stored in the offsets. The columns of an account that every charge
+ * changes move to a narrow row with an integer key, so that a thousand of these rows take ten pages instead of thirty.
  *
  * Migrating five million entries and five million records takes about two minutes, mostly for rewriting both tables.
  */
@@ -18,7 +18,7 @@ const linked = (table: string, columns: string): string => `SELECT t.seq,
     ${columns.replaceAll(/\w+/g, "t.$&")}, p.previous
   FROM ${table} t CROSS JOIN tollgate_previous p ON p.seq = t.seq ORDER BY t.seq`
 
-/** Sorts only the columns that are needed, because sorting entire rows takes three times as long. */
+/** Creates the table of previous rows. It sorts only the necessary columns, because sorting entire rows takes three times as long. */
 const findPrevious = (table: string, owner: string): ReadonlyArray<string> => [
   `CREATE TEMP TABLE tollgate_previous (seq INTEGER PRIMARY KEY, previous INTEGER)`,
   `INSERT INTO tollgate_previous

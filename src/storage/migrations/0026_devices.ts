@@ -1,4 +1,4 @@
-/** The device flow, with the clients that may use it and the codes of devices that are waiting. */
+/** The device flow: the clients that may use it, and the codes of waiting devices. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,7 +1,4 @@
-/**
- * Debts: the parts of payments that accounts could not give back. Earlier refunds and disputes are handled the next time the service
- * starts.
- */
+/** Debts: the parts of payments that accounts could not pay back. Earlier refunds and disputes are handled the next time the service starts. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** An index for summing the size of the responses that an account has stored for Idempotency-Keys, and for finding the oldest ones. */
+/** An index for summing the size of an account's stored responses for Idempotency-Keys, and for finding the oldest of them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

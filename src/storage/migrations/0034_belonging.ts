@@ -1,5 +1,5 @@
 /**
- * Records ownership: the application that created a key, the credential of a generation job, and who received the ids of responses that vendors
+ * Records ownership: the application that created a key, the credential of a generation job, and the recipients of the ids of responses that vendors
  * store. Existing jobs have no tenant and no holder, so every credential of their account can still access them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

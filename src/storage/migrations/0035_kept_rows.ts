@@ -1,12 +1,12 @@
 /**
- * Limits the number of an account's rows, with indexes for finding the oldest ones, and removes rows that no request reads. Codes get an `auth_time`.
+ * Limits the number of an account's rows, adds indexes that find the oldest ones, and removes rows that no request reads. Codes get an `auth_time`.
  * From now on, sign-ins are deleted when they end.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // When the user signed in, for the ID token.
+  // The time at which the user signed in, for the ID token.
   `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time INTEGER`,
   `DELETE FROM tollgate_auth_refresh_tokens
     WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,

@@ -1,4 +1,4 @@
-/** Operators' management keys, and the external ids that their callers give users, tenants and keys. */
+/** Operators' management keys, and the external ids that the callers of these keys give users, tenants and keys. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

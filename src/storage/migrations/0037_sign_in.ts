@@ -1,9 +1,9 @@
-/** More ways to sign in: team memberships from groups, sign-in links by email, sign-ins that were already used, and users of a directory. */
+/** Further ways to sign in: team memberships from groups, sign-in links by email, used sign-ins, and the users of a directory. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // A membership that comes from an identity provider's group ends when the user leaves the group.
+  // A membership through an identity provider's group ends when the user leaves the group.
   `CREATE TABLE tollgate_tenants_group_members (
     account_id TEXT NOT NULL,
     tenant_id TEXT NOT NULL,

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The terms are in the row, or in a plan in the configuration.
+  // The terms are stored in the row, or in a plan in the configuration.
   `CREATE TABLE tollgate_allowances_allowances (
     tenant_id TEXT PRIMARY KEY,
     plan TEXT,

@@ -1,6 +1,6 @@
 /**
- * Lets the index of an account's media jobs cover all columns that a list shows. A job's row may contain megabytes of output, which SQLite would have
- * to read to reach later columns.
+ * Adds all columns that a list shows to the index of an account's media jobs. A job's row may contain megabytes of output. SQLite would have to read
+ * the output to reach later columns.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Records who suspended a user: the operator, the directory (SCIM), or both. For earlier suspensions, the audit log shows whether the last one came
- * from the directory.
+ * Records who suspended a user: the operator, the directory (SCIM), or both. For earlier suspensions, the audit log shows whether the directory
+ * requested the last one.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

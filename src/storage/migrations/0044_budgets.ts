@@ -1,5 +1,5 @@
 /**
- * Budgets, which replace the separate limits of API keys. Reservations and records name the budgets that count their calls. Dimensions now include a
+ * Budgets, which replace the separate limits of API keys. Reservations and records list the budgets that count their calls. Dimensions now include a
  * call's run, tags and end user.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

@@ -1,4 +1,4 @@
-/** A usage record has the vendor's id of its request, and the cost that the vendor reported. Earlier records have neither. */
+/** Adds the vendor's id of the request and the vendor's reported cost to usage records. Earlier records contain neither. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Vendors' bills beside the metered calls, by vendor and UTC day, and the pages of a bill that is being read. */
+/** The comparison of vendors' bills with the metered calls, by vendor and UTC day, and the pages of a bill that is being read. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Limits an index of usage records to the calls of runs, the only ones that are looked up by it. Other calls with budgets no longer write to it. */
+/** Limits an index of usage records to the calls of runs, because only these are looked up in it. Other calls with budgets no longer write to it. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,5 +1,5 @@
 /**
- * Opens connections to PostgreSQL. Rows have the same form as with SQLite: integers are numbers (money is selected as text), and booleans are 1 or 0.
+ * Opens connections to PostgreSQL. Rows have the same format as on SQLite: integers are numbers (money is selected as text), and booleans are 1 or 0.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -15,9 +15,9 @@ import { postgres } from "./Dialect.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
 export interface PostgresSettings extends Connections {
-  /** `postgres://user:password@host:port/database?sslmode=...` */
+  /** The URL, such as `postgres://user:password@host:port/database?sslmode=...`. */
   readonly url: Redacted.Redacted
-  /** This node's name (the host name by default) and its version. */
+  /** This node's name (the host name by default). */
   readonly node?: string
   readonly version?: string
   /** The newest migration that this version knows; all by default. */
@@ -32,7 +32,7 @@ export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
   { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Client }
 >() {}
 
-/** Parses a number; returns the text if a number would not be exact. */
+/** Parses a number. Returns the text if a number would not be exact. */
 const whole = (text: string): number | string => {
   const number = Number(text)
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number
@@ -44,7 +44,7 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
   [driverTypes.builtins.NUMERIC]: whole
 }
 
-/** Finds the parser for a column's values by the type's oid. */
+/** Returns the parser for a column's values, by the type's oid. */
 export const parserOf = (oid: number): ((text: string) => unknown) =>
   parsers[oid] ?? (driverTypes.getTypeParser(oid, "text") as (text: string) => unknown)
 
@@ -112,7 +112,7 @@ const connect = ({ url }: PostgresSettings) => {
       application_name: "tollgate",
       types,
       ...config,
-      // The URL's options come last and override ours.
+      // The URL's options come last and override these options.
       options: `${options} ${target.options}`.trim()
     })
 }
@@ -133,7 +133,7 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
             types,
             Client: Connection
           } as PoolConfig)
-          // The pool replaces an idle connection that was lost the next time it is used.
+          // The pool replaces a lost idle connection the next time it is needed.
           pool.on("error", () => {})
           return pool
         }),
@@ -142,5 +142,5 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
-/** How much longer the driver's timeout is than the server's, in milliseconds. */
+/** The difference between the driver's timeout and the server's, in milliseconds. */
 const graceMillis = 1_000

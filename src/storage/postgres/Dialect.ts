@@ -1,9 +1,9 @@
 /**
- * Translates statements for PostgreSQL. Statements use the subset that both engines have in common, with these exceptions:
+ * Translates statements for PostgreSQL. Statements use the subset of SQL that both engines have in common, with these exceptions:
  * - `?` stands for a parameter. PostgreSQL numbers its parameters.
  * - A `+` before a column keeps SQLite from using an index. PostgreSQL has no such operator for text, and its planner decides by itself.
  * - SQLite statements select an integer as text if a number would not be exact (`exact`). The connection to PostgreSQL does this for every number.
- * - `CROSS JOIN a ON b` fixes the join order in SQLite. PostgreSQL has no such syntax, and its planner finds the order itself.
+ * - `CROSS JOIN a ON b` fixes the join order in SQLite. PostgreSQL has no such syntax, and its planner determines the order itself.
  */
 
 const exactInSqlite = /CASE WHEN abs\((.+?)\) > 9007199254740991 THEN CAST\((\1) AS TEXT\) ELSE \1 END/g

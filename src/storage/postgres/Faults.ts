@@ -1,7 +1,7 @@
 /** Classifies the errors of PostgreSQL and its connections. */
 
 /**
- * The codes of errors that would have hit any statement: the connection failed (08), the server is out of resources (53) or shutting down (57P), its
+ * The codes of errors that would affect any statement: the connection failed (08), the server is out of resources (53) or shutting down (57P), its
  * disk failed (58), the server is a standby or read-only (25006), a lock or statement timed out (55P03, 57014), or this process was idle for too long
  * (25P03).
  */
@@ -9,7 +9,7 @@ const fault = /^(08...|53...|57P..|58...|25006|25P03|55P03|57014)$/
 
 const socket = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|08|25P03|57P)/
 
-/** The driver's errors that have no code. */
+/** The driver's errors without a code. */
 const driver =
   /^(Connection terminated|timeout expired|timeout exceeded when|Query read timeout|Client has encountered|Client was closed)/
 
@@ -18,15 +18,15 @@ const codeOf = (error: unknown): string => {
   return typeof code === "string" ? code : ""
 }
 
-/** Whether the transaction lost against another one (deadlock, serialization failure) and wrote nothing. */
+/** Returns whether the transaction lost against another one (deadlock, serialization failure) and wrote nothing. */
 export const isLostRace = (error: unknown): boolean => codeOf(error) === "40001" || codeOf(error) === "40P01"
 
-/** Whether another transaction inserted the row first. If so, this one wrote nothing. */
+/** Returns whether another transaction inserted the row first. In that case, this transaction wrote nothing. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505"
 
-/** Whether the connection to the server is lost. The server may have executed earlier statements. */
+/** Returns whether the connection to the server is lost. The server may have executed earlier statements. */
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 
-/** Whether the database cannot be used right now. */
+/** Returns whether the database cannot be used right now. */
 export const isFault = (error: unknown): boolean => fault.test(codeOf(error)) || isConnectionFault(error)

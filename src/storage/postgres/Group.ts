@@ -6,7 +6,7 @@ import type { Client, Connection } from "pg"
 import { parserOf, valuesFor } from "./Client.ts"
 import { postgres } from "./Dialect.ts"
 
-// oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
+// oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, next to their SELECT
 type Rows = ReadonlyArray<any>
 
 interface Field {
@@ -14,7 +14,7 @@ interface Field {
   readonly parse: (text: string) => unknown
 }
 
-/** A prepared statement. If it has no fields, it returns no rows. */
+/** A prepared statement. Without fields, it returns no rows. */
 interface Prepared {
   readonly name: string
   readonly fields: ReadonlyArray<Field>
@@ -23,14 +23,14 @@ interface Prepared {
 export interface Asked {
   text: string
   readonly values: ReadonlyArray<unknown>
-  /** Empty if the statement is not stored. */
+  /** The statement's name; empty if it is not stored. */
   readonly name: string
   readonly isNew: boolean
   fields: ReadonlyArray<Field>
   readonly rows: Array<Record<string, unknown>>
 }
 
-/** The maximum number of prepared statements. The server stores them as long as the connection is open. */
+/** The maximum number of prepared statements. The server stores them while the connection is open. */
 const preparedMax = 500
 
 /** Builds and sends a connection's groups, one at a time. */
@@ -101,7 +101,7 @@ interface Description {
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0
-  /** The driver wraps this to handle timeouts. */
+  /** Called when the group ends. The driver wraps it to handle timeouts. */
   callback: (error: unknown) => void
 
   constructor(asked: ReadonlyArray<Asked>, callback: (error: unknown) => void) {

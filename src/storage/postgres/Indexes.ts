@@ -1,7 +1,6 @@
 /**
  * Builds the indexes that were added to existing tables (`Schema.indexes`), concurrently and outside any transaction. Writers do not wait, but
- * queries that need an index are slower until it is built. The catalog shows what is left to do, so a process that is killed leaves no wrong state
- * behind:
+ * queries that need an index are slower until it is built. The catalog shows the remaining work, so a killed process leaves no wrong state behind:
  * - A missing index is built.
  * - An invalid index is left over from an unfinished build. It is dropped and built again.
  * - Only one process builds at a time, because its connection holds an advisory lock. If the process dies, the server still finishes the build and
@@ -39,7 +38,7 @@ export interface Progress {
   readonly percent: number | null
 }
 
-/** Writes the statement that builds the index. */
+/** Builds the statement that creates the index. */
 export const textOf = ({ definition, name, table }: Index, how: "" | "CONCURRENTLY" = ""): string =>
   `CREATE INDEX ${how} ${name} ON ${table} ${definition}`
 
@@ -65,7 +64,7 @@ interface Missing {
   readonly building: 0 | 1
 }
 
-/** Removes the time limits that the server, the database or the URL may set. Which limits exist depends on the server's version. */
+/** Removes the time limits that the server, the database or the URL may set. The available limits depend on the server's version. */
 const unlimited = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`
 
@@ -81,7 +80,7 @@ const session = Effect.gen(function* () {
         keepAlive: true,
         application_name: "tollgate indexes"
       })
-      // Queries that are waiting receive the error directly.
+      // Pending queries receive the error directly.
       fresh.on("error", () => {})
       return fresh
     }),
@@ -154,11 +153,11 @@ export const complete = Effect.fnUntraced(function* (
   yield* Effect.raceFirst(built, watched)
 })
 
-/** The pause after a failed build, in seconds. It doubles from the first value to the last. */
+/** The pause after a failed build, in seconds. It doubles with each failure, from the first value up to the last. */
 const pauseFirst = 60
 const pauseLast = 3_600
 
-/** Builds missing indexes in the background. A failure is logged, but neither ends the node nor affects its readiness. */
+/** Builds missing indexes in the background. A failure is logged. It neither stops the node nor affects its readiness. */
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const postgres = yield* Postgres
@@ -167,7 +166,8 @@ export const make = Effect.gen(function* () {
   let pause = pauseFirst
 
   const listener: Listener = {
-    begin: ({ name, table }) => Effect.logInfo(`building the index ${name} of ${table}; writes continue meanwhile`),
+    begin: ({ name, table }) =>
+      Effect.logInfo(`building the index ${name} of ${table}; writes continue in the meantime`),
     end: ({ name }, millis) =>
       Effect.suspend(() => {
         missing = (missing ?? 1) - 1
@@ -201,7 +201,7 @@ export const make = Effect.gen(function* () {
     waker,
     turn: Effect.gen(function* () {
       missing = (yield* sql.unsafe(selectMissing)).length
-      // Iterations must be short, but a build takes long.
+      // Iterations must be short, and a build takes a long time.
       if (missing > 0) yield* Effect.forkIn(attempt, scope)
       return undefined
     })

@@ -14,9 +14,9 @@ export interface Task {
   readonly stuckAfter: number
   /** The heartbeat: a counter that the main thread increments. */
   readonly beats: Int32Array
-  /** When the last successful renewal began, by `now`. */
+  /** The time at which the last successful renewal began, by `now`. */
   readonly renewedAt: BigInt64Array
 }
 
-/** A monotonic time in milliseconds that all threads of the process share. */
+/** Returns a monotonic time in milliseconds that all threads of the process share. */
 export const now = (): number => Number(process.hrtime.bigint() / 1_000_000n)

@@ -1,15 +1,15 @@
 /**
  * The runs of nodes on one PostgreSQL database. A run is a row with a lease that its node renews by the database's clock. While the main thread is
- * busy, a separate thread renews it (`Renewal`). Once the lease has lapsed, any other node may end the run and release its reservations. The node of
- * an ended run admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still charged,
- * although their reservation was released (`books/ledger/rows/Released`).
+ * busy, a separate thread renews the lease (`Renewal`). Once the lease has lapsed, any other node may end the run and release its reservations. The
+ * node of an ended run admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still
+ * charged, although their reservation was released (`books/ledger/rows/Released`).
  *
  * A node that starts immediately ends the former run under its name, so that the reservations of a killed process are released. A former run that is
- * still alive is replaced for good: it logs this and admits no more calls, and its open calls settle late.
+ * still alive is replaced permanently: it logs this and admits no more calls, and its open calls settle late.
  *
  * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease, and a node
- * that gets no reply for that long no longer considers itself the leader. Two nodes therefore never believe at the same time that they lead. An
- * iteration that the former leader began may still be running, but the conditions in its statements make that safe.
+ * that gets no reply for that long no longer considers itself the leader. Two nodes therefore never lead at the same time. An iteration that the
+ * former leader began may still be running, but the conditions in its statements make that safe.
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
@@ -49,7 +49,7 @@ interface Parts {
 
 interface State {
   client: Client | undefined
-  /** When this thread's last successful renewal began. */
+  /** The time at which this thread's last successful renewal began. */
   renewedAt: number
   renewal: Renewal.Renewal | undefined
   /** The connection that holds the leader's lock. */
@@ -191,7 +191,7 @@ const tryToLead = Effect.fnUntraced(function* ({ ask, listeners, state }: Parts)
   listeners.lead.forEach((listener) => listener())
 })
 
-/** Stops admitting calls, and lets another node lead. */
+/** Stops admitting calls and lets another node lead. */
 const giveUp = (parts: Parts, why: string) =>
   Effect.suspend(() => {
     const { ask, run, state } = parts
@@ -265,14 +265,14 @@ interface Found {
   readonly lapsed: number
 }
 
-/** Waits in real time, independently of the test clock, because the database's clock runs in real time too. */
+/** Waits in real time, independently of the test clock, because the database's clock also runs in real time. */
 const pause = (millis: number) =>
   Effect.async<void>((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** The application name of a node's connection, which identifies the holder of the lock on the server. */
+/** Returns the application name of a node's connection. On the server, it identifies the holder of the lock. */
 const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
@@ -280,12 +280,12 @@ const until = `now() + interval '${lease} seconds'`
 const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, started_at, until)
   VALUES (?, ?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
 
-/** The default for `knows`, which means every migration. */
+/** The default of `knows`. It means every migration. */
 const anyVersion = 2_147_483_647
 
 /**
- * Selects the newest migration, and the oldest one that a version must know to serve the database. (A database from before rolling upgrades does not
- * store the oldest one, so only the version that created it may serve it.)
+ * Selects the newest migration, and the oldest migration that a version must know to serve the database. (A database from before rolling upgrades
+ * does not store the latter, so only the version that created it may serve it.)
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
@@ -300,7 +300,7 @@ const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false 
 /** The statement that the thread runs, in the driver's parameter syntax. Only the main thread revives a run that was ended. */
 const keepRun = `UPDATE tollgate_sql_nodes SET until = ${until} WHERE run = $1 AND NOT ended`
 
-/** Replaces a node's former runs. The row lock waits for batches that admit calls under them. */
+/** Replaces a node's former runs. The row lock waits for batches that admit calls under those runs. */
 const replaceRuns = `WITH former AS (
     SELECT run FROM tollgate_sql_nodes WHERE name = ? AND run <> ? AND NOT replaced FOR UPDATE
   )

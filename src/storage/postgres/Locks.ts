@@ -1,6 +1,6 @@
 /**
- * The numbers of the advisory locks in a PostgreSQL database. They are in one list so that they stay distinct. A number never changes its meaning,
- * because nodes of two versions may run at the same time.
+ * The numbers of the advisory locks in a PostgreSQL database. They are in one list so that they remain distinct. A number must never change its
+ * meaning, because nodes of two versions may run at the same time.
  */
 
 /** Held during a migration. */
@@ -12,7 +12,9 @@ export const statements = 7_062_516_341
 /** Held by the leader as long as it leads. */
 export const leader = 7_062_516_342
 
-/** Held while indexes are built. A migration also holds it until it commits, because changing a table would wait for the table's index. */
+/**
+ * Held while indexes are built. A migration also holds it until it commits, because changing a table would wait for the build of the table's index.
+ */
 export const indexes = 7_062_516_343
 
 /** Held while a database is the target of a copy. */

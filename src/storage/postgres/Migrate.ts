@@ -1,10 +1,10 @@
 /**
- * Migrates a PostgreSQL database. If several nodes start, a lock ensures that only one of them does so.
+ * Migrates a PostgreSQL database. If several nodes start, a lock ensures that only one of them migrates it.
  *
  * While an operator replaces nodes one by one, nodes of two versions serve one database. Tables therefore change in two steps. A migration that
  * expands (tables, indexes, columns that inserts may omit) still allows the previous version to serve. A migration that contracts (drops, renames,
- * adds constraints) comes one version later, when no node uses the removed objects any more. Each migration declares the oldest version that can
- * serve after it. The database stores this, because a version does not know later migrations.
+ * adds constraints) follows one version later, when no node uses the removed objects any more. Each migration declares the oldest version that can
+ * serve after it. The database stores this version, because a version does not know later migrations.
  * - A version may serve a newer version's database unless one of the migrations applied to it requires a newer version.
  * - A migration is refused while a node runs an older version than the migration requires.
  * - A node that was disconnected during the migration and later finds itself too old gives up its lease (`Leases`).
@@ -21,7 +21,7 @@ import * as Locks from "./Locks.ts"
 import { base, contracting, indexes, later } from "./Schema.ts"
 
 export interface Migration {
-  /** A number, without gaps, and a name, as in `0001_base`. */
+  /** The name: a number, without gaps, and words, as in `0001_base`. */
   readonly name: string
   /** The oldest version that can serve after this migration, as the number of that version's newest migration. */
   readonly oldest: number
@@ -49,19 +49,19 @@ const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
 /** The newest migration. */
 export const newest = Math.max(...migrations.map(numberOf))
 
-/** How long to wait for a table that batches use. All other batches queue up behind the wait. */
+/** How long to wait for a table that batches use. All other batches queue up during the wait. */
 const lockPatience = "2s"
 
 /** An index is being built. A change to its table would wait for the build, and all writers would wait for the change. */
 class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message: string }> {}
 
 /**
- * Applies all missing migrations in one transaction, and returns their numbers and names. `shown` is the database's name in messages. `Indexes`
- * builds the indexes of existing tables afterwards.
+ * Applies all missing migrations in one transaction and returns their numbers and names. `shown` is the database's name in messages. `Indexes` builds
+ * the indexes of existing tables afterwards.
  */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
 
-/** Does the same as `migrate` with the given migrations. */
+/** Works like `migrate`, with the given migrations. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
     // Retry if another session holds a table for longer than a batch takes.
@@ -96,7 +96,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
   const last = Math.max(...all.map(numberOf))
   if (oldest > last)
     return yield* new UpgradeFailed({
-      message: `${shown} was made by a newer version (migration ${applied}, this one knows ${last}): run that version`
+      message: `${shown} was written by a newer version (migration ${applied}; this version knows ${last}): run that version`
     })
   const missing = all.filter((one) => numberOf(one) > applied)
   const needed = Math.max(0, ...missing.map((one) => one.oldest))
@@ -110,7 +110,9 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
   if (applied > 0 && missing.length > 0) {
     const [lock] = yield* sql.unsafe<{ free: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${Locks.indexes}) AS free`)
     if (lock!.free !== 1)
-      return yield* new IndexUnderWay({ message: "an index is being built there: start again when it is finished" })
+      return yield* new IndexUnderWay({
+        message: "an index is being built in it: start again when the build has finished"
+      })
   }
   for (const one of missing) {
     yield* one.apply

@@ -1,10 +1,10 @@
 /**
- * Sends signals over PostgreSQL. Each node has a connection that listens and publishes. When a connection that was lost is restored, listeners are
- * called with `undefined`, because they may have missed signals.
+ * Sends signals over PostgreSQL. Each node has a connection that listens and publishes. When a lost connection is restored, listeners are called with
+ * `undefined`, because they may have missed signals.
  *
  * A notification may be lost because the sender failed, or because a connection is dead and this has not been detected yet. Changes that must not be
- * missed (to keys, memberships and suspended users) are therefore also in a table, which triggers write in the transaction of the change. The
- * connection polls this table more than once a second. While polls get no reply, listeners are called with `undefined` at the same rate. A node
+ * missed (to keys, memberships and suspended users) are therefore also in a table. Triggers write it in the transaction of the change. The connection
+ * polls this table more than once a second. While polls get no reply, listeners are called with `undefined` at the same rate as the polls. A node
  * therefore accepts a deleted key for less than two seconds.
  */
 import { Effect } from "effect"
@@ -32,7 +32,7 @@ const idsMax = 100
 
 interface Parts {
   readonly connect: Postgres["Type"]["connect"]
-  /** The name that this node publishes under. */
+  /** The name under which this node publishes. */
   readonly self: string
   readonly listeners: Map<string, Set<Listener>>
   readonly state: State
@@ -53,7 +53,7 @@ export const make = Effect.gen(function* () {
   const closing = new Promise<void>((done) => (close = done))
   const parts: Parts = { connect, self: yield* Ids.make("run"), listeners: new Map(), state, closing }
 
-  // While there are no polls, clear caches at this interval.
+  // While there are no polls, clear the caches at this interval.
   const blind = setInterval(() => state.connection === undefined && tellBlindness(parts), pollPatience).unref()
   // Wait until the first connection is open or has failed, before anything is cached.
   let listening = Promise.resolve()
@@ -184,11 +184,14 @@ interface SignalRow {
 
 const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_signals"
 
-/** Modules write one transaction at a time, so the numbers ascend in the order of the commits. Newer rows are left to the notifications. */
+/**
+ * Selects the newer rows. Rooms write one transaction at a time, so the numbers ascend in the order of the commits. The newest rows are left to the
+ * notifications.
+ */
 const selectSince = `SELECT number, topic, id FROM tollgate_sql_signals
   WHERE number > ? AND at < clock_timestamp() - interval '400 milliseconds' ORDER BY number`
 
-/** Deletes rows that are so old that all nodes have seen them. */
+/** Deletes rows that are so old that all nodes have read them. */
 export const forgetOld = "DELETE FROM tollgate_sql_signals WHERE at < now() - interval '1 hour'"
 
 /** Waits for the timeout of a poll, then lets the event loop handle replies that arrived while the thread was busy. */

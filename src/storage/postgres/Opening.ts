@@ -9,13 +9,13 @@ import { isConnectionFault } from "./Faults.ts"
 import { selectAtWork } from "./Leases.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
-/** The oldest supported version. It is the first that allows a subquery without an alias after FROM. */
+/** The oldest supported version. It is the first version that allows a subquery without an alias after FROM. */
 const oldest = 16
 
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 5_000
 
-/** Finds the newest migration that was applied; 0 if the database does not contain our tables. Fails if the database cannot be used. */
+/** Returns the newest migration that was applied, or 0 if the database does not contain our tables. Fails if the database cannot be used. */
 export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
@@ -35,14 +35,14 @@ export const look = (
     return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
   })
 
-/** Fails if nodes are serving the database, which must contain our tables. Nodes may still start afterwards. */
+/** Fails if nodes are serving the database. The database must contain our tables. Nodes may still start afterwards. */
 export const unserved = (database: PostgresDatabase): Effect.Effect<void, DatabaseUnusable> =>
   asking(database, async (client) => {
     const { rows } = await client.query(selectAtWork)
     if (rows.length > 0) throw new DatabaseUnusable({ message: `${database.shown} ${servedBy(rows)}` })
   })
 
-/** Words the refusal of a database that these nodes are serving (`selectAtWork`). */
+/** Describes the refusal of a database that these nodes are serving (`selectAtWork`). */
 export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
   `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
 
@@ -92,10 +92,10 @@ const foreignTables = ({ shown }: PostgresDatabase): string =>
 
 const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undefined => {
   if (found.version < oldest) return `${shown} is PostgreSQL ${found.version}: it must be ${oldest} or newer`
-  if (found.standby || found.read_only) return `${shown} is a standby or read-only: give the address of the primary`
+  if (found.standby || found.read_only) return `${shown} is a standby or read-only: use the address of the primary`
   if (found.encoding !== "UTF8")
     return `${shown} has the encoding ${found.encoding}: create the database with ENCODING 'UTF8'`
-  // Acknowledged writes must be on disk. The operator decides how many standbys must have them too.
+  // Acknowledged writes must be on disk. The operator decides how many standbys must store them too.
   if (found.commit === "off")
     return `${shown} has synchronous_commit = off, which may lose acknowledged commits: set it to on`
   if (!found.may_create)
@@ -115,7 +115,7 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
       return `${shown}: there is no such database; create it with CREATE DATABASE`
     case "42P01":
     case "42703":
-      return `${shown} is not in the state this service left it in (${message}): restore a backup of it, or use an empty database`
+      return `${shown} is not in the state in which this service left it (${message}): restore a backup of it, or use an empty database`
     case "42501":
       return `${shown}: this user lacks a permission that is needed there (${message})`
     case "53300":
@@ -134,17 +134,17 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
   }
   const text = message ?? String(error)
   if (/timeout/i.test(text))
-    return `${shown} did not respond within ${patience / 1_000} s: is it PostgreSQL, and is a firewall in between?`
+    return `${shown} did not respond within ${patience / 1_000} s: is it PostgreSQL, and does a firewall block the connection?`
   if (/does not support SSL/i.test(text))
-    return `${shown} does not offer TLS: set ssl = on there, or remove sslmode from the URL`
+    return `${shown} does not offer TLS: set ssl = on on the server, or remove sslmode from the URL`
   if (/key values mismatch|bad decrypt|passphrase/i.test(text))
     return `the sslkey in the URL of ${shown} does not match its sslcert, or sslpassword does not decrypt it (${text})`
   if (/alert/i.test(text))
-    return `${shown} rejects this client's certificate: name one that it trusts with sslcert=FILE and sslkey=FILE in the URL (${text})`
+    return `${shown} rejects this client's certificate: set a trusted one with sslcert=FILE and sslkey=FILE in the URL (${text})`
   if (/does not match certificate/i.test(text))
     return `${shown} presents a certificate for another host: use the name in the certificate, or sslmode=verify-ca (${text})`
   if (/self.signed|certificate|unable to verify/i.test(text))
-    return `${shown} presents a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
+    return `${shown} presents a certificate that is not trusted (${text}): set its root with sslrootcert=FILE in the URL`
   if (
     /Connection terminated unexpectedly|Invalid message|invalid response|unexpected message|SSL connection|protocol/i.test(
       text
@@ -155,7 +155,7 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
   return `${shown} could not be used: ${text}${code === undefined ? "" : ` (${code})`}`
 }
 
-/** Finds the underlying error of PostgreSQL or the connection, if there is one. */
+/** Returns the underlying error of PostgreSQL or the connection, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code?: string | undefined }) | undefined => {
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
   for (let depth = 0; one instanceof Error && depth < 10; depth++) {

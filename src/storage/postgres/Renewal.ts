@@ -1,9 +1,9 @@
 /**
- * Renews a node's lease from a separate thread and connection. Large responses may keep the main thread too busy to renew in time, and other nodes
- * would then release its calls.
+ * Renews a node's lease from a separate thread and connection. Large responses may keep the main thread too busy to renew the lease in time, and
+ * other nodes would then release the node's reservations.
  *
- * The lease means that the node is still working on its calls, which a stuck main thread is not. The thread therefore renews only if the main
- * thread's event loop has run within the last two minutes. If the process dies or freezes, so does the thread.
+ * The lease means that the node is still working on its calls. With a stuck main thread, it is not. The thread therefore renews the lease only if the
+ * main thread's event loop has run within the last two minutes. If the process dies or freezes, so does the thread.
  */
 import type { Worker } from "node:worker_threads"
 import type { Task } from "./LeaseTask.ts"
@@ -15,11 +15,11 @@ export const stuckAfter = 120_000
 /** The interval between the main thread's heartbeats, in milliseconds. */
 const beatEvery = 1_000
 
-/** The pause before a thread that failed is restarted, in milliseconds. */
+/** The pause before a failed thread is restarted, in milliseconds. */
 const restartPause = 5_000
 
 export interface Renewal {
-  /** When the thread's last successful renewal began, by `LeaseTask.now`; 0 before the first one. */
+  /** Returns the time at which the thread's last successful renewal began, by `LeaseTask.now`; 0 before the first one. */
   readonly renewedAt: () => number
   readonly stop: () => Promise<unknown>
 }

@@ -1,5 +1,5 @@
 /**
- * The tables on PostgreSQL. They are those that SQLite's migrations produce (`test/storage/Engines.test.ts` compares them), with additions for
+ * The tables on PostgreSQL. They are the tables that SQLite's migrations create (`test/storage/Engines.test.ts` compares them), with additions for
  * several writers: the leases of nodes, and sequences that are used under a row's lock.
  */
 import { migrationsTable } from "../database/Unusable.ts"
@@ -491,7 +491,7 @@ export const base: ReadonlyArray<string> = [
   `CREATE SEQUENCE tollgate_ledger_accounts_seq`,
   `CREATE SEQUENCE tollgate_ledger_entries_seq`,
   `CREATE SEQUENCE tollgate_usage_records_seq`,
-  // A running node. Other nodes do not touch its work until its lease, which it renews, expires (`until`).
+  // The running nodes. Other nodes do not touch a node's work until its lease, which it renews, expires (`until`).
   `CREATE TABLE tollgate_sql_nodes (
     run ${text} PRIMARY KEY,
     name ${text} NOT NULL,
@@ -500,7 +500,7 @@ export const base: ReadonlyArray<string> = [
     until timestamptz NOT NULL,
     ended boolean NOT NULL DEFAULT false
   )`,
-  // Unpacks an array or object in one parameter, like SQLite's function of this name.
+  // Unpacks an array or object in one parameter, like SQLite's function with this name.
   `CREATE FUNCTION json_each(list text) RETURNS TABLE (key text, value text) LANGUAGE sql IMMUTABLE ROWS 100 AS $$
     SELECT (o - 1)::text, v FROM jsonb_array_elements_text(CASE jsonb_typeof(list::jsonb) WHEN 'array' THEN list::jsonb ELSE '[]' END)
       WITH ORDINALITY a (v, o)
@@ -514,8 +514,8 @@ export const base: ReadonlyArray<string> = [
 ]
 
 /**
- * The changes to the schema after `base`, by migration. A database is migrated while nodes of the previous version serve it, so a migration creates
- * only indexes of tables that it creates itself. Any other index would block the writers of its table (see `indexes`).
+ * The changes to the schema after `base`, by migration. A database is migrated while nodes of the previous version serve it, so a migration must
+ * create only indexes of tables that it creates itself. Any other index would block the writers of its table (see `indexes`).
  */
 export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
@@ -543,7 +543,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     // The newest migration that the node's version knows.
     `ALTER TABLE tollgate_sql_nodes ADD COLUMN knows integer NOT NULL DEFAULT 1`
   ],
-  // `limits` counts a tenant's keys with limits. Batches read it, under locks that they need in any case, to decide whether to lock limits.
+  // `limits` counts a tenant's keys with limits. Batches read it under locks that they need in any case, to decide whether to lock limits.
   "0005_limits": [
     `CREATE TABLE tollgate_ledger_limits (
       application_id ${text} PRIMARY KEY,
@@ -655,7 +655,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_chat_kept_age ON tollgate_chat_kept (at)`
   ],
   "0012_nodes": [
-    // A run that was replaced, because its node was restarted under the same name, never gets a lease again.
+    // A replaced run, whose node was restarted under the same name, never gets a lease again.
     `ALTER TABLE tollgate_sql_nodes ADD COLUMN replaced boolean NOT NULL DEFAULT false`,
     // The changes that every node must see even if a notification is lost (`Notifications`).
     `CREATE TABLE tollgate_sql_signals (
@@ -679,7 +679,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   // From now on, sign-ins are deleted when they end. Nodes of an earlier version still only mark them.
   "0013_kept_rows": [
-    // When the user signed in, for the ID token.
+    // The time at which the user signed in, for the ID token.
     `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time bigint`,
     `DELETE FROM tollgate_auth_refresh_tokens
       WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
@@ -738,7 +738,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_auth_returns_age ON tollgate_auth_returns (expires_at)`
   ],
   "0016_allowances": [
-    // The terms are in the row, or in a plan in the configuration.
+    // The terms are stored in the row, or in a plan in the configuration.
     `CREATE TABLE tollgate_allowances_allowances (
       tenant_id ${text} PRIMARY KEY,
       plan ${text},
@@ -843,7 +843,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`,
     `CREATE INDEX tollgate_scim_members_account ON tollgate_scim_members (account_id)`
   ],
-  // For earlier suspensions, the audit log shows whether the last one came from the directory.
+  // For earlier suspensions, the audit log shows whether the directory requested the last one.
   "0019_suspended_by": [
     `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_operator bigint NOT NULL DEFAULT 1 CHECK (by_operator IN (0, 1))`,
     `ALTER TABLE tollgate_tenants_suspensions ADD COLUMN by_directory bigint NOT NULL DEFAULT 0 CHECK (by_directory IN (0, 1))`,
@@ -1003,7 +1003,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0023_vendor_calls": [
     `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_request ${text}`,
     `ALTER TABLE tollgate_usage_records ADD COLUMN vendor_cost bigint`,
-    // NOT VALID, because a check of the existing rows would hold up every settlement.
+    // NOT VALID, because checking the existing rows would block every settlement.
     `ALTER TABLE tollgate_usage_records ADD CONSTRAINT tollgate_usage_records_vendor_cost_check CHECK (vendor_cost >= 0) NOT VALID`
   ],
   "0024_reconciliations": [
@@ -1061,7 +1061,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`
   ],
   "0027_run_records": [
-    // `indexes` replaces it with one of the calls of runs. Only some databases have it.
+    // `indexes` replaces it with an index of the calls of runs. Only some databases contain it.
     `DROP INDEX IF EXISTS tollgate_usage_records_budgeted`
   ]
 }
@@ -1074,7 +1074,7 @@ export interface Index {
 }
 
 /**
- * The indexes that were added after their table, which may be large by then. They are not part of a migration: `Indexes` builds the missing ones
+ * The indexes that were added after their table, when it may already be large. They are not part of a migration: `Indexes` builds the missing ones
  * while nodes serve, and an empty database gets them with its tables.
  */
 export const indexes: ReadonlyArray<Index> = [
@@ -1153,7 +1153,7 @@ export const indexes: ReadonlyArray<Index> = [
  * migrations only expand, so every version can serve after them.
  */
 export const contracting: Readonly<Record<string, number>> = {
-  // Deletes sign-ins that have ended, which every version treats like missing ones.
+  // Deletes sign-ins that have ended. Every version treats them like missing ones.
   "0013_kept_rows": 1,
   // Sets a new column that earlier versions do not read.
   "0019_suspended_by": 1,
@@ -1163,7 +1163,10 @@ export const contracting: Readonly<Record<string, number>> = {
   "0027_run_records": 1
 }
 
-/** Sets derived values after rows were copied with their numbers: the sequences, the booking times of the newest rows, and the counts of budgets. */
+/**
+ * Statements that set derived values after rows were copied with their numbers: the sequences, the booking times of the newest rows, and the counts
+ * of budgets.
+ */
 export const settle: ReadonlyArray<string> = [
   `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,
   `SELECT setval('tollgate_ledger_entries_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_ledger_entries`,

@@ -1,14 +1,14 @@
 /**
- * Reads the server, the database and the TLS options from a PostgreSQL URL. `sslmode` means what libpq defines:
+ * Reads the server, the database and the TLS options from a PostgreSQL URL. `sslmode` has the meanings that libpq defines:
  * - `disable`: no TLS.
  * - `prefer` (the default): TLS if the server offers it, with any certificate.
  * - `require`: TLS with any certificate; with `sslrootcert=FILE`, the same as `verify-ca`.
- * - `verify-ca`: a trusted root must have signed the certificate. `verify-full`: it must also name the host.
+ * - `verify-ca`: a trusted root must have signed the certificate. `verify-full`: it must also contain the host.
  *
  * `sslrootcert=FILE` names the file that contains the trusted roots. Without it, or with `sslrootcert=system`, the roots of Node.js are trusted.
  *
  * Differences from libpq:
- * - If there is an `sslrootcert` but no `sslmode`, the certificate is verified in full. libpq does so only for `sslrootcert=system`.
+ * - If there is an `sslrootcert` but no `sslmode`, the certificate is verified in full. libpq verifies it in full only for `sslrootcert=system`.
  * - `verify-ca` does not require `sslrootcert`.
  * - `prefer` does not fall back to an unencrypted connection if the server offers TLS but the handshake fails.
  */
@@ -26,9 +26,7 @@ export interface Target extends ClientConfig {
   readonly prefersTls?: boolean
 }
 
-/**
- * Builds the driver's settings. `options` are session settings, which the URL's options override. Throws if a file that the URL names cannot be read.
- */
+/** Builds the driver's settings. `options` are session settings that the URL's options override. Throws if a file named in the URL cannot be read. */
 export const targetOf = (url: Redacted.Redacted, options = ""): Target => {
   const target = new URL(Redacted.value(url))
   const params: Params = Object.fromEntries(
@@ -67,7 +65,7 @@ const contentOf = (name: string, path: string): string => {
   }
 }
 
-/** A driver connection that follows these settings. */
+/** A driver connection with these settings. */
 export class TargetClient extends Client {
   #isConnected = false
 
@@ -76,7 +74,7 @@ export class TargetClient extends Client {
     this.once("connect", () => (this.#isConnected = true))
   }
 
-  /** Ends the connection. After a failed TLS handshake, the driver would wait for its end forever. */
+  /** Ends the connection. After a failed TLS handshake, the driver would wait forever for the connection to end. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's method has two overloads
   override end(callback?: any): any {
     if (this.#isConnected) return callback === undefined ? super.end() : super.end(callback)
@@ -85,7 +83,7 @@ export class TargetClient extends Client {
   }
 }
 
-/** Continues without TLS if the server does not offer it, where the driver would fail. */
+/** Continues without TLS if the server does not offer it. The driver itself would fail. */
 class TlsIfOffered extends (Connection as unknown as new (target: Target) => DriverConnection) {
   override connect(port: number | string, host?: string): void {
     super.connect(port, host)

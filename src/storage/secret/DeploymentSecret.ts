@@ -1,12 +1,12 @@
 /**
- * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, and private keys only encrypted with it, so a copy of the
- * database alone reveals no key or token.
+ * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, and private keys only encrypted with it. A copy of the
+ * database alone therefore reveals no key or token.
  */
 import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
 
-/** The purposes of hashes. A value that is hashed for one purpose does not match for any other. */
+/** The purposes of hashes. A hash for one purpose never matches a hash for another. */
 export const purposes = [
   "api_key",
   "run_key",
@@ -27,14 +27,14 @@ export const purposes = [
 ] as const
 export type Purpose = (typeof purposes)[number]
 
-/** Everything that the secret protects: hashes by purpose, and encrypted values. */
+/** The values that the secret protects: hashes by purpose, and encrypted values. */
 export type Protected = Purpose | "signing_key" | "log_key" | "letter"
 
 export interface DeploymentSecretContract {
-  /** Hashes with HMAC-SHA256, as 64 hex digits. */
+  /** Hashes a value with HMAC-SHA256, as 64 hex digits. */
   readonly hash: (purpose: Purpose, value: string) => string
   readonly seal: (text: string) => Effect.Effect<string>
-  /** Decrypts. Dies if the text was sealed with another secret, which means that the deployment's secret was lost or replaced. */
+  /** Decrypts a value. Dies if the value was sealed with another secret. In that case, the deployment's secret was lost or replaced. */
   readonly unseal: (sealed: string) => Effect.Effect<string>
 }
 
@@ -43,7 +43,7 @@ export class DeploymentSecret extends Context.Tag("tollgate/auth/DeploymentSecre
   DeploymentSecretContract
 >() {}
 
-/** The secret must consist of at least 32 random bytes. */
+/** Provides the deployment's secret. It must consist of at least 32 random bytes. */
 export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => make(secret))
 
 const derived = (secret: Uint8Array, purpose: string) =>
@@ -51,7 +51,7 @@ const derived = (secret: Uint8Array, purpose: string) =>
 
 const decrypted = (key: Uint8Array, sealed: string) => Effect.tryPromise(() => compactDecrypt(sealed, key))
 
-/** Whether the text was sealed with this secret. */
+/** Returns whether the text was sealed with this secret. */
 export const opens = (secret: Uint8Array, sealed: string): Effect.Effect<boolean> =>
   Effect.isSuccess(decrypted(derived(secret, "seal"), sealed))
 
@@ -67,7 +67,7 @@ const make = (secret: Uint8Array): DeploymentSecretContract => {
     unseal: (sealed) =>
       decrypted(sealingKey, sealed).pipe(
         Effect.map(({ plaintext }) => Buffer.from(plaintext).toString("utf8")),
-        Effect.orElse(() => Effect.dieMessage("a text was sealed with another secret than the deployment's"))
+        Effect.orElse(() => Effect.dieMessage("a value was sealed with a secret other than the deployment's"))
       )
   }
 }

@@ -22,7 +22,7 @@ import {
 import type { Stats } from "node:fs"
 import { basename, dirname, join } from "node:path"
 
-/** Where a deployment's data is. */
+/** The location of a deployment's data. */
 export interface Place {
   readonly data_dir: string
   /** The database file; `undefined` on PostgreSQL. */
@@ -62,7 +62,7 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     return { done, left }
   })
 
-/** Finds the folders and files that other users can access, one phrase each. Changes nothing. */
+/** Lists the folders and files that other users can access, one phrase each. Changes nothing. */
 export const shared = (place: Place): ReadonlyArray<string> =>
   process.platform === "win32"
     ? []
@@ -75,10 +75,10 @@ type Change = { readonly done: boolean; readonly what: string } | undefined
 
 const tightenFolder = (path: string, { mode }: Stats): Change => {
   if ((mode & others) === 0) return undefined
-  // Other users may need this folder to reach their own, so do not close it.
+  // Other users may need this folder to reach their own folders, so do not restrict it.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
   if (foreign)
-    return { done: false, what: `${octal(mode)}: it holds other folders too; give the service a folder of its own` }
+    return { done: false, what: `${octal(mode)}: it also contains other folders; give the service its own folder` }
   try {
     chmodSync(path, mode & 0o700)
     return { done: true, what: `${octal(mode)} to ${octal(mode & 0o700)}` }
@@ -87,10 +87,7 @@ const tightenFolder = (path: string, { mode }: Stats): Change => {
   }
 }
 
-/**
- * Changes the file itself, never the target of a link, because a user who can write to the folder must not be able to make root change files
- * elsewhere.
- */
+/** Changes the file itself, never the target of a link. Otherwise, a user who can write to the folder could make root change files elsewhere. */
 const tightenFile = (path: string, folder: Stats | undefined): Change => {
   let file: number
   try {
@@ -146,7 +143,7 @@ const foldersIn = (folder: string): ReadonlyArray<string> => {
   }
 }
 
-/** Creates an empty private file that SQLite writes a copy into. */
+/** Creates an empty private file, into which SQLite writes a copy. */
 export const blank = (path: string): Effect.Effect<void> =>
   Effect.sync(() => writeFileSync(path, "", { flag: "wx", mode: 0o600 }))
 

@@ -1,7 +1,7 @@
 /**
- * A lock that the operating system releases when the process ends, no matter how. It is an exclusive SQLite transaction on a separate empty file.
+ * A lock that the operating system releases when the process ends, however it ends. It is an exclusive SQLite transaction on a separate empty file.
  * SQLite uses `fcntl`, so the lock excludes all processes on the file system, including those in containers, and other connections of the same
- * process. If this process opened and closed the file in any other way, that would release the lock.
+ * process. This process must not open and close the file in any other way, because that would release the lock.
  */
 import Sqlite from "better-sqlite3"
 import { chownSync, existsSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -12,8 +12,8 @@ export interface Lock {
 }
 
 /**
- * Locks the file and creates it if necessary. `patience` is how long to wait, in milliseconds. Throws SQLite's error, such as `SQLITE_BUSY` if the
- * lock is taken.
+ * Locks the file and creates it if necessary. `patience` is how long to wait, in milliseconds. Throws SQLite's error, such as `SQLITE_BUSY` if
+ * another process holds the lock.
  */
 export const take = (path: string, patience: number): Lock => {
   const db = new Sqlite(path, { timeout: patience })
@@ -32,8 +32,8 @@ export const take = (path: string, patience: number): Lock => {
 const attemptsMax = 20
 
 /**
- * Takes the lock on a file that exists only while it is locked. If root creates the file, it is given to the owner of the folder, who could not test
- * the lock otherwise.
+ * Takes the lock on a file that exists only while it is locked. A file created by root is given to the owner of the folder, who otherwise could not
+ * test the lock.
  */
 export const takeNew = (path: string): Lock => {
   for (let attempt = 1; ; attempt++) {
@@ -54,7 +54,7 @@ export const takeNew = (path: string): Lock => {
   }
 }
 
-/** Whether a process holds the lock. If none does, the file is removed. */
+/** Returns whether a process holds the lock. If none does, the file is removed. */
 export const isTaken = (path: string): boolean => {
   if (!existsSync(path)) return false
   let lock: Lock
@@ -67,7 +67,7 @@ export const isTaken = (path: string): boolean => {
   try {
     rmSync(path, { force: true })
   } catch {
-    // On systems that cannot remove open files, the file is left there, unlocked.
+    // On systems that cannot remove open files, the unlocked file remains.
   }
   lock.release()
   return false

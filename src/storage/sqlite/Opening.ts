@@ -2,9 +2,9 @@
  * Checks a database file before it is used, and describes in one sentence why a file cannot be used.
  *
  * Where the specification is silent:
- * - An empty file, another program's file and a log without its database are refused and not changed. Only `serve`, `migrate` and `restore` create a
+ * - An empty file, another program's file, and a log without its database are refused and not changed. Only `serve`, `migrate` and `restore` create a
  *   database.
- * - When the service starts, it waits up to a minute for a file that another process has locked, and logs this immediately and every ten seconds. A
+ * - When the service starts, it waits up to a minute for a file that another process has locked. It logs this immediately and every ten seconds. A
  *   command waits five seconds.
  */
 import Sqlite from "better-sqlite3"
@@ -15,7 +15,7 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../database/Unusable.ts"
 
 /**
- * Finds the newest migration that was applied to a file; 0 if the database is empty, and `undefined` if the file does not exist. Changes nothing.
+ * Returns the newest migration that was applied to a file: 0 if the database is empty, and `undefined` if the file does not exist. Changes nothing.
  * `writing` also checks for write permission. Fails if the file is not a database of this service.
  */
 export const look = (
@@ -31,7 +31,7 @@ export const look = (
       const folder = () => permitted(dirname(file), constants.W_OK, `is in a folder that this user may not write to`)
       const found = statSync(file, { throwIfNoEntry: false })
       if (found === undefined) {
-        // SQLite would delete the log, and with it commits that are not in the database yet.
+        // SQLite would delete the log, and with it the commits that are not in the database yet.
         if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
           throw unusable(`is missing, but ${file}-wal exists: put the file back next to it, or move ${file}-wal away`)
         if (writing) folder()
@@ -43,7 +43,9 @@ export const look = (
       // SQLite would accept a file this short as an empty database.
       if (found.size < 512) throw unusable(notSqlite)
       const owner =
-        process.getuid === undefined ? "" : `: it belongs to user ${found.uid}, this is user ${process.getuid()}`
+        process.getuid === undefined
+          ? ""
+          : `: it belongs to user ${found.uid}, and this process runs as user ${process.getuid()}`
       permitted(file, constants.R_OK, `may not be read by this user${owner}`)
       if (writing) {
         permitted(file, constants.W_OK, `may not be written by this user, or is on a read-only disk${owner}`)
@@ -79,11 +81,11 @@ export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> 
 /** How long to wait for a locked file, in milliseconds. */
 export interface Waiting {
   readonly most: number
-  /** The interval between two log lines. */
+  /** The interval between two log lines, in milliseconds. */
   readonly said: number
 }
 
-/** Retries as long as another process has locked the file, and logs this. It uses real time, independently of the test clock. */
+/** Retries while another process has locked the file, and logs this. It uses real time, independently of the test clock. */
 export const whenUnlocked = <A, R>(
   file: string,
   effect: Effect.Effect<A, DatabaseUnusable, R>,
@@ -110,9 +112,9 @@ export const whenUnlocked = <A, R>(
 
 const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(done, 200)))
 
-const notSqlite = "is not a SQLite database: it is damaged, or another kind of file"
+const notSqlite = "is not a SQLite database: it is damaged, or it is another kind of file"
 
-/** Whether access is permitted. A missing file counts as permitted, because it may be created. */
+/** Returns whether access is permitted. A missing file counts as permitted, because it may be created. */
 const isPermitted = (path: string, mode: number): boolean => {
   try {
     accessSync(path, mode)
@@ -133,14 +135,14 @@ const appliedIn = (file: string, copying: boolean, patience: number): number => 
     const other = names.find((name) => !name.startsWith("sqlite_"))
     if (other === undefined) return 0
     throw new DatabaseUnusable({
-      message: `${file} is another program's database: it contains a table ${other} and none of ours`
+      message: `${file} is another program's database: it contains the table ${other} and no table of this service`
     })
   } finally {
     db.close()
   }
 }
 
-/** Finds the underlying error of SQLite or the file system, if there is one. */
+/** Returns the underlying error of SQLite or the file system, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {
   const causes = new Set<unknown>()
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
@@ -161,7 +163,7 @@ export const wordsOf = (file: string, error: unknown): string => {
   switch (kind) {
     case "BUSY":
     case "LOCKED":
-      return `${file} is locked by another process: try again when it is done`
+      return `${file} is locked by another process: try again when that process has finished`
     case "FULL":
     case "ENOSPC":
     case "EDQUOT":
@@ -169,7 +171,7 @@ export const wordsOf = (file: string, error: unknown): string => {
     case "NOTADB":
       return `${file} ${notSqlite}`
     case "CORRUPT":
-      return `${file} is damaged or cut short (${fault.message}): restore a backup (tollgate restore --from FILE)`
+      return `${file} is damaged or truncated (${fault.message}): restore a backup (tollgate restore --from FILE)`
     case "READONLY":
     case "EACCES":
     case "EPERM":
@@ -181,7 +183,7 @@ export const wordsOf = (file: string, error: unknown): string => {
     case "EIO":
       return `${file} could not be used: its disk is failing (${fault.code})`
     case "ERROR":
-      return `${file} is not in the state this service left it in (${fault.message}): restore a backup (tollgate restore --from FILE)`
+      return `${file} is not in the state in which this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
     default:
       return `${file} could not be used: ${fault.message} (${fault.code})`
   }

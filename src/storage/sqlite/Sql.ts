@@ -56,7 +56,7 @@ import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
 /**
- * The migrations. The list is append-only, because a database never applies a migration twice. The table that records them is ours, separate from a
+ * The migrations. The list is append-only, because a database never applies a migration twice. They are recorded in our own table, separate from a
  * host's.
  */
 export const migrations = {
@@ -112,7 +112,7 @@ export const migrations = {
 /** The newest migration. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** Finds the newest migration that was applied; 0 for an empty database. */
+/** Returns the newest migration that was applied, or 0 for an empty database. */
 const appliedTo = Effect.gen(function* () {
   const sql = yield* SqlClient
   const [found] = yield* sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
@@ -143,7 +143,7 @@ export const migrate = (file: string | undefined) =>
     const where = file ?? "the database"
     if (applied > newest) {
       return yield* new UpgradeFailed({
-        message: `${where} was made by a newer version (migration ${applied}, this one knows ${newest}): run that version, or restore a backup`
+        message: `${where} was written by a newer version (migration ${applied}; this version knows ${newest}): run that version, or restore a backup`
       })
     }
     if (applied === newest) return []
@@ -177,7 +177,7 @@ export const migrate = (file: string | undefined) =>
 
 /**
  * Protects a host's objects that refer to a table while a migration replaces it: rows that would be deleted with the table, and views that would not
- * find it. Both settings belong to the connection and can only be changed outside a transaction.
+ * find it. Both settings belong to the connection and can be changed only outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient, (sql) =>
@@ -227,10 +227,10 @@ const keepEmpty = Layer.effectDiscard(
 
 /**
  * Opens a new, migrated database in memory for reading and writing. The writer shares the connection. A process migrates only its first database. The
- * others are copies of it, which take 2 % of the time.
+ * others are copies of it, and copying takes 2 % of the time.
  */
 export const layerMemory = Layer.suspend(() =>
-  // The driver also opens bytes, which the client's type does not allow.
+  // The driver also opens bytes, although the client's type does not allow that.
   Layer.provideMerge(
     empty === undefined ? Layer.provideMerge(keepEmpty, migrated(undefined)) : migrated(undefined),
     SqliteClient.layer({ filename: (empty as unknown as string | undefined) ?? ":memory:" })

@@ -1,6 +1,6 @@
 /**
- * Anthropic's `cost_report` and `usage_report/messages`. Amounts are cents as decimal strings. Buckets are UTC days in RFC 3339. An admin key is
- * needed.
+ * Reads Anthropic's `cost_report` and `usage_report/messages`. Amounts are cents as decimal strings. Buckets are UTC days in RFC 3339. The requests
+ * require an admin key.
  */
 import { Redacted } from "effect"
 import { day as dayMillis, parse, toDay, toIso } from "../../kernel/Moment.ts"
@@ -30,7 +30,7 @@ const costLine = (day: string, result: Json): BilledLine => {
   const kind = kinds[textIn(result.token_type) ?? ""]
   const model = textIn(result.model)
   const shared = { day, quantity: null, ...amountIn(result.amount, cents), ...tierOf(result) }
-  // Searches and code execution are no tokens of a model.
+  // Searches and code execution are not tokens of a model.
   return kind === undefined || model === undefined
     ? { ...shared, model: textIn(result.description) ?? textIn(result.cost_type) ?? "unnamed", kind: "other" }
     : { ...shared, model, kind }
@@ -38,7 +38,7 @@ const costLine = (day: string, result: Json): BilledLine => {
 
 const usageLines = (day: string, result: Json): ReadonlyArray<BilledLine> => {
   const model = textIn(result.model)
-  if (model === undefined) throw new NoBill("a usage result names no model")
+  if (model === undefined) throw new NoBill("a usage result does not state its model")
   const creation = objectIn(result.cache_creation)
   const counts: ReadonlyArray<readonly [BilledKind, unknown]> = [
     ["input", result.uncached_input_tokens],
@@ -53,7 +53,7 @@ const usageLines = (day: string, result: Json): ReadonlyArray<BilledLine> => {
   })
 }
 
-/** The day of a bucket, which must be a whole UTC day inside the window. */
+/** Returns the day of a bucket. The bucket must be a full UTC day inside the window. */
 const dayOf = ({ ending_at, starting_at }: Json, { first, last }: BillWindow): string => {
   const [start, end] = [parse(textIn(starting_at) ?? ""), parse(textIn(ending_at) ?? "")]
   if (start === undefined || end === undefined || start % dayMillis !== 0 || end - start !== dayMillis)
@@ -90,7 +90,8 @@ export const anthropic: BillingApi = {
       )
     })
     const next = textIn(next_page)
-    if (has_more === true && next === undefined) throw new NoBill("a page has more, and no next page")
+    if (has_more === true && next === undefined)
+      throw new NoBill("a page reports more pages but does not identify the next one")
     return { lines, next: has_more === true ? next! : null }
   }
 }

@@ -1,8 +1,8 @@
-/** A vendor's bill in one form for all vendors: lines by UTC day, model and kind of token, and by call if the vendor lists calls. */
+/** A vendor's bill, in one form for all vendors. Its lines are grouped by UTC day, model and kind of token, and by call if the vendor lists calls. */
 import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** The kinds of tokens that vendors bill. `all`: one amount for all tokens of a model. `other`: a charge that is no model's usage. */
+/** The kinds of billed items. `all` is a single amount for all tokens of a model. `other` is a charge that is not for a model's usage. */
 export const billedKinds = [
   "input",
   "cached_input",
@@ -18,30 +18,30 @@ export type BilledKind = (typeof billedKinds)[number]
 export interface BilledLine {
   /** The UTC day: `2026-03-01`. */
   readonly day: string
-  /** The vendor's name for the model, or for the charge if it is no model's. */
+  /** The vendor's name for the model, or for a charge that belongs to no model. */
   readonly model: string
   readonly kind: BilledKind
-  /** Tokens, or requests for `request`. Null if the line has none. */
+  /** The number of tokens, or of requests for `request`. Null if the line states none. */
   readonly quantity: number | null
-  /** Null if the line reports usage without its price. */
+  /** Null if the line reports usage without a price. */
   readonly amount: Nano | null
-  /** The unit of the last digit of the amount, at least a nano-USD. */
+  /** The unit of the amount's last digit. It is at least one nano-USD. */
   readonly resolution: Nano
   /** The number of requests, on one line per day and model. */
   readonly requests?: number | undefined
-  /** The service tier, if it is not the standard one: `batch`, `priority`. */
+  /** The service tier, such as `batch` or `priority`. Absent for the standard tier. */
   readonly tier?: string | undefined
   /** The vendor's id of the call. */
   readonly call?: string | undefined
 }
 
-/** UTC days, both inclusive. */
+/** A range of UTC days, both inclusive. */
 export interface BillWindow {
   readonly first: string
   readonly last: string
 }
 
-/** A bill that cannot be read. The message has no credential. */
+/** The bill cannot be read. The message must not contain a credential. */
 export class NoBill extends Error {}
 
 export interface Amount {
@@ -51,9 +51,7 @@ export interface Amount {
 
 const amountLengthMax = 64
 
-/**
- * Reads a decimal in units of 10^-`minor` USD: 2 for cents. Digits below a nano-USD are rounded half-up.
- */
+/** Reads a decimal number in units of 10^-`minor` USD (2 for cents). Digits below a nano-USD are rounded half-up. */
 export const amountIn = (value: unknown, minor = 0): Amount => {
   const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
   const amount = text.length > amountLengthMax ? undefined : fromDecimal(text, 9 - minor)
@@ -67,7 +65,7 @@ export const amountIn = (value: unknown, minor = 0): Amount => {
 
 const shortly = (value: unknown): string => JSON.stringify(value).slice(0, 40)
 
-/** A count of tokens or requests. A missing one is 0. */
+/** Reads a count of tokens or requests. A missing count is 0. */
 export const countIn = (value: unknown): number => {
   if (value === undefined || value === null) return 0
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value
@@ -81,13 +79,13 @@ export const objectIn = (value: unknown): Json =>
 
 export const listIn = (value: unknown, name: string): ReadonlyArray<Json> => {
   if (Array.isArray(value)) return value.map(objectIn)
-  throw new NoBill(`the answer has no list ${name}`)
+  throw new NoBill(`the response contains no list ${name}`)
 }
 
 export const textIn = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 
-/** Refuses an amount in another currency. */
+/** Refuses an amount in a currency other than USD. */
 export const inUsd = (currency: unknown): void => {
   if (typeof currency !== "string" || currency.toLowerCase() !== "usd")
     throw new NoBill(`${shortly(currency ?? null)} is not USD`)

@@ -1,4 +1,4 @@
-/** A vendor's billing API as pure functions: the request of a page, and the lines and the next page in its answer. */
+/** A vendor's billing API as pure functions: they build the request for a page and read the lines and the next page from the response. */
 import type { Redacted } from "effect"
 import type { BilledLine, BillWindow } from "./Bill.ts"
 
@@ -11,15 +11,15 @@ export interface BillPage {
 export interface BillingApi {
   /** The address in production. */
   readonly base_url: string
-  /** The reports that together are the bill. */
+  /** The reports that together make up the bill. */
   readonly reports: ReadonlyArray<string>
-  /** How long after the end of a UTC day its bill may still change, in milliseconds. A later day is not closed. */
+  /** How long a UTC day's bill may still change after the end of the day, in milliseconds. The day is not closed until then. */
   readonly closes_after_ms: number
-  /** The maximum number of days before today that the vendor reports. */
+  /** The number of days before today that the vendor reports at most. */
   readonly days_max: number
   readonly headers: (key: Redacted.Redacted) => Readonly<Record<string, string>>
-  /** The path and query of a page; `page` is the cursor in the answer before it. */
+  /** Builds the path and query of a page. `page` is the cursor from the previous response. */
   readonly path: (report: string, window: BillWindow, page: string | null) => string
-  /** Reads a page. Throws `NoBill`. */
+  /** Reads a page. Throws `NoBill` if it cannot be read. */
   readonly read: (report: string, window: BillWindow, page: string | null, body: unknown) => BillPage
 }

@@ -1,10 +1,10 @@
 /**
- * Vendors' bills as CSV: AWS's Cost and Usage Report 2.0, FOCUS, and Google's billing export. The header decides the format. Lines are summed by
- * UTC day, model and kind.
+ * Reads vendors' bills from CSV files: AWS's Cost and Usage Report 2.0, FOCUS, and Google's billing export. The header determines the format. Lines
+ * are summed by UTC day, model and kind.
  *
  * Where the specification is silent:
- * - A period's UTC day is that of its start. A time without a zone is in UTC.
- * - Discounts, credits, taxes, fees and refunds are lines of their own, of no model. Google's export has credits as a separate column.
+ * - A line belongs to the UTC day on which its period starts. A time without a zone is in UTC.
+ * - Discounts, credits, taxes, fees and refunds are separate lines that belong to no model. In Google's export, credits are in a separate column.
  * - A quantity in thousands or millions of tokens is converted to tokens by its unit.
  */
 import { parse as csv } from "csv-parse"
@@ -17,18 +17,18 @@ import type { Amount, BilledKind, BilledLine } from "./Bill.ts"
 export const billFormats = ["cur", "focus", "google"] as const
 export type BillFormat = (typeof billFormats)[number]
 
-/** A record of the file, by column name. */
+/** Reads a field of a record by its column name. */
 type Fields = (name: string) => string
 
 interface Reader {
-  /** The columns without which the file has another format. */
+  /** The columns that the file must contain. Without them, it has a different format. */
   readonly columns: ReadonlyArray<string>
-  /** The lines of a record; none if it is not about a model's vendor. */
+  /** Reads the lines of a record. Returns none if the record is not about a vendor of models. */
   readonly lines: (field: Fields) => ReadonlyArray<BilledLine>
 }
 
 const recordMax = 200_000
-/** The maximum number of days, models and kinds together. */
+/** The maximum number of groups. A group is a combination of day, model and kind. */
 const groupsMax = 200_000
 
 const dayOf = (text: string): string => {
@@ -39,7 +39,7 @@ const dayOf = (text: string): string => {
   return toDay(instant)
 }
 
-/** The kind of token in a usage type or SKU: the more special names first. */
+/** Finds the kind of token in a usage type or SKU. The more specific names are tested first. */
 const kindIn = (text: string): BilledKind | undefined => {
   const words = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, " ")
   if (/cache ?write|cache creation/.test(words)) return /1 ?h(our)?\b/.test(words) ? "cache_write_1h" : "cache_write"
@@ -54,7 +54,7 @@ const tierIn = (text: string): { readonly tier?: string } => {
   return found === null ? {} : { tier: found[1]!.toLowerCase() }
 }
 
-/** The factor of a unit: `1K tokens`, `1M tokens`, `count`. */
+/** Returns the factor of a unit: `1K tokens`, `1M tokens`, `count`. */
 const factorOf = (unit: string): number => {
   const plain = unit.toLowerCase()
   if (/\b1?k\b|thousand|1000\b/.test(plain)) return 1_000
@@ -69,7 +69,7 @@ const quantityIn = (text: string, unit: string): number | null => {
   return quantity
 }
 
-/** The text before the first word about a kind, region or tier: AWS's `USE1-Claude-input-tokens`. */
+/** Returns the text before the first word for a kind, region or tier, as in AWS's `USE1-Claude-input-tokens`. */
 const modelIn = (usage: string): string =>
   usage
     .replace(/^[A-Z]{2,4}\d-/, "")
@@ -153,7 +153,7 @@ const readers: { readonly [Format in BillFormat]: Reader } = { cur, focus, googl
 const formatOf = (header: ReadonlyArray<string>): BillFormat => {
   const found = billFormats.find((format) => readers[format].columns.every((column) => header.includes(column)))
   if (found === undefined)
-    throw new NoBill("the header is not that of a Cost and Usage Report 2.0, of FOCUS, or of Google's billing export")
+    throw new NoBill("the header must be that of a Cost and Usage Report 2.0, FOCUS or Google's billing export")
   return found
 }
 
@@ -161,11 +161,11 @@ const sum = (one: BilledLine, other: BilledLine): BilledLine => ({
   ...one,
   quantity: one.quantity === null || other.quantity === null ? null : one.quantity + other.quantity,
   amount: one.amount === null || other.amount === null ? null : one.amount + other.amount,
-  // Each line is rounded once, so the sum may be off by as many units.
+  // Each line is rounded once, so the error of a sum is the sum of its lines' errors.
   resolution: one.resolution + other.resolution
 })
 
-/** Reads a bill, in constant memory but for its groups. Throws `NoBill` with the number of the wrong line. */
+/** Reads a bill. Memory use grows only with the number of groups. Throws `NoBill` with the number of the invalid line. */
 export const readBill = async (
   input: Readable
 ): Promise<{ readonly format: BillFormat; readonly lines: ReadonlyArray<BilledLine> }> => {
@@ -196,13 +196,13 @@ export const readBill = async (
         const key = JSON.stringify([line.day, line.model, line.kind, line.tier])
         const before = groups.get(key)
         groups.set(key, before === undefined ? line : sum(before, line))
-        if (groups.size > groupsMax) throw new NoBill(`at most ${groupsMax} days, models and kinds together`)
+        if (groups.size > groupsMax) throw new NoBill(`at most ${groupsMax} combinations of day, model and kind`)
       }
     }
   } catch (error) {
     if (error instanceof NoBill) throw new NoBill(`line ${at}: ${error.message}`)
     throw new NoBill(`line ${at} cannot be read as CSV`)
   }
-  if (format === undefined) throw new NoBill("a header line with column names, and lines below it")
+  if (format === undefined) throw new NoBill("must contain a header line with column names, and lines below it")
   return { format, lines: [...groups.values()] }
 }

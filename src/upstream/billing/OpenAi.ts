@@ -1,6 +1,6 @@
 /**
- * OpenAI's `organization/costs` and `organization/usage/completions`. The costs have amounts by line item, the usage has tokens by model. Buckets
- * are UTC days, given in seconds. An admin key is needed.
+ * Reads OpenAI's `organization/costs` and `organization/usage/completions`. The costs list amounts by line item, and the usage lists tokens by model.
+ * Buckets are UTC days, stated in seconds. The requests require an admin key.
  */
 import { Redacted } from "effect"
 import { day as dayMillis, parse, toDay } from "../../kernel/Moment.ts"
@@ -13,7 +13,7 @@ const limits: Readonly<Record<string, number>> = { costs: 180, "usage/completion
 
 const secondsOf = (day: string): number => parse(day)! / 1_000
 
-/** The names after the model in a line item: `gpt-5, cached input`. */
+/** The words after the model in a line item, such as `gpt-5, cached input`. */
 const kinds: Readonly<Record<string, BilledKind>> = {
   input: "input",
   "cached input": "cached_input",
@@ -36,10 +36,10 @@ const costLine = (day: string, result: Json): BilledLine => {
 
 const usageLines = (day: string, result: Json): ReadonlyArray<BilledLine> => {
   const model = textIn(result.model)
-  if (model === undefined) throw new NoBill("a usage result names no model")
+  if (model === undefined) throw new NoBill("a usage result does not state its model")
   const cached = countIn(result.input_cached_tokens)
   const input = countIn(result.input_tokens)
-  if (cached > input) throw new NoBill("a usage result has more cached tokens than input tokens")
+  if (cached > input) throw new NoBill("a usage result reports more cached tokens than input tokens")
   const shared = { day, model, amount: null, resolution: 1n, ...(result.batch === true && { tier: "batch" }) }
   return [
     { ...shared, kind: "input", quantity: input - cached, requests: countIn(result.num_model_requests) },
@@ -48,7 +48,7 @@ const usageLines = (day: string, result: Json): ReadonlyArray<BilledLine> => {
   ]
 }
 
-/** The day of a bucket, which must be a whole UTC day inside the window. */
+/** Returns the day of a bucket. The bucket must be a full UTC day inside the window. */
 const dayOf = ({ end_time, start_time }: Json, { first, last }: BillWindow): string => {
   const [start, end] = [countIn(start_time) * 1_000, countIn(end_time) * 1_000]
   if (start % dayMillis !== 0 || end - start !== dayMillis) throw new NoBill("a bucket is not a UTC day")
@@ -83,7 +83,8 @@ export const openAi: BillingApi = {
       )
     })
     const next = textIn(next_page)
-    if (has_more === true && next === undefined) throw new NoBill("a page has more, and no next page")
+    if (has_more === true && next === undefined)
+      throw new NoBill("a page reports more pages but does not identify the next one")
     return { lines, next: has_more === true ? next! : null }
   }
 }

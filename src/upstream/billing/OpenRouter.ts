@@ -1,6 +1,6 @@
 /**
- * OpenRouter's `activity`, one request per UTC day: tokens and one amount by model, for the last 30 completed days; and `generation`, which
- * describes one call. The activity needs a management key.
+ * Reads OpenRouter's `activity` and `generation`. `activity` lists the tokens and one amount for each model, for the last 30 completed days. Each
+ * request returns one UTC day and requires a management key. `generation` describes one call.
  */
 import { Redacted } from "effect"
 import { day as dayMillis, parse, toDay } from "../../kernel/Moment.ts"
@@ -10,8 +10,8 @@ import type { BilledLine, Json } from "./Bill.ts"
 
 const activityLines = (day: string, item: Json): ReadonlyArray<BilledLine> => {
   const model = textIn(item.model)
-  if (model === undefined) throw new NoBill("an activity names no model")
-  if (textIn(item.date)?.slice(0, 10) !== day) throw new NoBill(`an activity is not of ${day}`)
+  if (model === undefined) throw new NoBill("an activity does not state its model")
+  if (textIn(item.date)?.slice(0, 10) !== day) throw new NoBill(`an activity does not belong to ${day}`)
   const shared = { day, model, amount: null, resolution: 1n } as const
   return [
     { ...shared, kind: "input", quantity: countIn(item.prompt_tokens), requests: countIn(item.requests) },
@@ -28,7 +28,7 @@ export const openRouter: BillingApi = {
   closes_after_ms: dayMillis / 24,
   days_max: 30,
   headers: (key) => ({ authorization: `Bearer ${Redacted.value(key)}` }),
-  // The day is the cursor, because a request reports one day.
+  // The day is the cursor, because a request returns one day.
   path: (_, { first }, page) => `/activity?date=${page ?? first}`,
   read: (_, { first, last }, page, body): BillPage => {
     const day = page ?? first
@@ -39,12 +39,12 @@ export const openRouter: BillingApi = {
 
 export const generationPath = (id: string): string => `/generation?id=${encodeURIComponent(id)}`
 
-/** The lines of one call. `native` tokens are those of the model. They are the ones billed. */
+/** Reads the lines of one call. `native` tokens are counted by the model's own tokenizer, and these are billed. */
 export const generationLines = (body: unknown): ReadonlyArray<BilledLine> => {
   const data = objectIn(objectIn(body).data)
   const [call, model, at] = [textIn(data.id), textIn(data.model), parse(textIn(data.created_at) ?? "")]
   if (call === undefined || model === undefined || at === undefined)
-    throw new NoBill("a generation has no id, model or time")
+    throw new NoBill("a generation lacks its id, model or time")
   const cached = countIn(data.native_tokens_cached)
   const prompt = countIn(data.native_tokens_prompt)
   const shared = { day: toDay(at), model, call, amount: null, resolution: 1n } as const

@@ -1,4 +1,4 @@
-/** The vendors with a billing API, by the name in the configuration. */
+/** The vendors with a billing API, by their names in the configuration. */
 import { anthropic } from "./Anthropic.ts"
 import type { BillingApi } from "./BillingApi.ts"
 import { openAi } from "./OpenAi.ts"

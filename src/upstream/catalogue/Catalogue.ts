@@ -1,6 +1,6 @@
 /**
- * Known models with their limits and prices. The file is read on demand and not kept in memory, because a service needs only the models it is
- * configured with.
+ * The known models with their limits and prices. The file is read on demand and then released, because a service needs only the models in its
+ * configuration.
  */
 import { read } from "./CatalogueFile.ts"
 import type { CatalogueDocument, Price, PriceFields, Stored } from "./Document.ts"
@@ -19,12 +19,12 @@ export interface KnownModel extends Stored {
 export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
   readonly models: ReadonlyArray<KnownModel>
   readonly find: (id: string) => KnownModel | undefined
-  /** Finds a model among the vendors with this upstream's name or host. */
+  /** Finds a model among the vendors that have this upstream's name or host. */
   readonly findAt: (
     upstream: { readonly name: string; readonly base_url: string },
     model: string
   ) => KnownModel | undefined
-  /** Finds the most similar ids, if there are any. */
+  /** Returns the most similar ids, if there are any. */
   readonly near: (id: string) => ReadonlyArray<string>
 }
 
@@ -63,7 +63,7 @@ export const open = (): Catalogue => {
 export const hostOf = (address: string): string | undefined =>
   URL.canParse(address) ? new URL(address).hostname : undefined
 
-/** Converts a price to the field names that the configuration uses. */
+/** Converts a price to the configuration's field names. */
 export const settingOf = ({ long_context, ...fields }: Price) => ({
   ...namesOf(fields),
   ...(long_context !== undefined && {

@@ -1,4 +1,4 @@
-/** The format of the catalogue file, written by `npm run catalogue`. Prices are USD per million tokens, as decimal strings. */
+/** The format of the catalogue file. `npm run catalogue` writes the file. Prices are in USD per million tokens, as decimal strings. */
 
 export interface PriceFields {
   readonly prompt?: string | undefined
@@ -25,27 +25,27 @@ export interface Stored {
   readonly name: string
   readonly context_length?: number | undefined
   readonly max_output_tokens?: number | undefined
-  /** If missing, the model accepts only text. */
+  /** If absent, the model accepts only text. */
   readonly input_modalities?: readonly ["text", "image"] | undefined
   readonly limit_field?: "max_tokens" | undefined
-  /** The maximum number of tokens that the vendor adds to a prompt, for its template, tools or an image. */
+  /** The maximum number of tokens that the vendor adds to a prompt, for its template, for tools or for an image. */
   readonly max_added_tokens?: number | undefined
   readonly max_tool_tokens?: number | undefined
   readonly max_attachment_tokens?: number | undefined
   readonly price?: Price | undefined
-  /** The prices that another source states, if they differ. */
+  /** The prices stated by another source, if they differ. */
   readonly differs?: PriceFields | undefined
 }
 
 export interface Vendor {
   /** The host of the vendor's API. */
   readonly host?: string | undefined
-  /** Keyed by the vendor's name for the model. */
+  /** The models, by the vendor's name for them. */
   readonly models: { readonly [id: string]: Stored }
 }
 
 export interface CatalogueDocument {
-  /** The day of the prices, in UTC. */
+  /** The UTC day of the prices. */
   readonly day: string
   readonly sources: ReadonlyArray<{ readonly package: string; readonly version: string; readonly licence: string }>
   readonly vendors: { readonly [vendor: string]: Vendor }

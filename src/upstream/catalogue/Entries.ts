@@ -1,24 +1,25 @@
 /**
- * Completes configuration entries that name a model in the catalogue: `{ "catalogue": "openai/gpt-…" }`.
+ * Completes configuration entries that refer to a model in the catalogue: `{ "catalogue": "openai/gpt-…" }`.
  *
  * Where the specification is silent:
- * - The entry's other fields override those of the catalogue. The model's id is its id in the catalogue unless the entry sets one.
+ * - The entry's other fields override those of the catalogue. The model's id is its id in the catalogue unless the entry sets another.
  * - A `price` that contains a prompt or completion price replaces the catalogue's entire price. If it contains neither, its lines are added to the
- *   catalogue's or replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same applies to each part of its `long_context`.
+ *   catalogue's lines or replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same rule applies to each part of its
+ *   `long_context`.
  * - Without `upstreams`, the model is served by the one upstream that has the vendor's name or host. An upstream without a `model` uses the vendor's
  *   name for the model.
- * - A model whose price or limit is missing from the catalogue is refused unless the entry states it.
+ * - If the catalogue lacks a model's price or limit, the entry must state it. Otherwise, the entry is refused.
  * - `{ "catalogue": "openai/*" }` stands for every model in the catalogue whose id begins with `openai/` and whose price and limits are known. The
- *   entry's other settings apply to each of them. An entry that names one of these models takes precedence.
- * - Prices come from the catalogue of this version. They change when the service is upgraded or the entry changes. Earlier charges name the version
- *   of their price.
+ *   entry's other settings apply to each of them. A separate entry for one of these models takes precedence.
+ * - Prices come from the catalogue of the running version. They change when the service is upgraded or the entry changes. Earlier charges state the
+ *   version of their price.
  */
 import { hostOf, open, settingOf } from "./Catalogue.ts"
 import type { Catalogue, KnownModel } from "./Catalogue.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A fault in an entry. */
+/** An error in an entry. */
 export interface Issue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
@@ -29,7 +30,7 @@ const isFields = (value: unknown): value is Fields =>
 
 const isOfCatalogue = (entry: unknown): entry is Fields => isFields(entry) && Object.hasOwn(entry, "catalogue")
 
-/** Completes the document's entries and reports the faults it finds. The catalogue is read only if an entry names one of its models. */
+/** Completes the document's entries and reports their errors. The catalogue is read only if an entry refers to one of its models. */
 export const withEntries = (
   document: unknown
 ): { readonly document: unknown; readonly issues: ReadonlyArray<Issue> } => {
@@ -58,14 +59,14 @@ export const withEntries = (
 
 const isWildcard = (id: unknown): id is string => typeof id === "string" && id.endsWith("*")
 
-/** An entry with its index in the file, which messages refer to. */
+/** An entry with its index in the file, for messages. */
 interface Placed {
   readonly entry: unknown
   readonly place: number
 }
 
 /**
- * Replaces each wildcard with its models. The first model takes the wildcard's place and the others are appended, so that the other entries keep
+ * Replaces each wildcard with its models. The first model takes the wildcard's place, and the others are appended so that the other entries keep
  * their indexes.
  */
 const expanded = (
@@ -139,7 +140,7 @@ const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<stri
 const isWholePrice = (price: Fields): boolean =>
   price["prompt_usd_per_million"] !== undefined || price["completion_usd_per_million"] !== undefined
 
-/** Combines the catalogue's price with the entry's. */
+/** Combines the catalogue's price with the entry's price. */
 const priceWith = (known: Fields, beside: unknown): unknown => {
   if (beside === undefined) return known
   if (!isFields(beside) || isWholePrice(beside)) return beside
@@ -171,7 +172,7 @@ const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyA
     return name === vendor || isAtHost ? [name] : []
   })
 
-/** Builds messages about the values that the entry still needs. */
+/** Builds messages about the values that the entry must still state. */
 const missing = ({ id }: KnownModel, entry: Fields): ReadonlyArray<string> =>
   ["price", "context_length", "max_output_tokens"]
     .filter((field) => entry[field] === undefined)

@@ -1,6 +1,6 @@
 /**
- * Submits, polls, fetches and cancels jobs of vendors that queue images and videos, such as fal. This file defines the wire format and interprets the
- * responses.
+ * Submits, polls, fetches and cancels jobs of vendors that queue images and videos, such as fal. This module defines the wire format and interprets
+ * the responses.
  */
 import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
@@ -16,7 +16,7 @@ import type { Whole, WireRequest } from "../wire/Wire.ts"
 /** The vendor rejected the job. `words` contains its message. */
 export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
 
-/** The vendor is not accepting jobs right now. It may report how many seconds to wait. */
+/** The vendor is not accepting jobs right now. It may state how many seconds to wait. */
 export class VendorBusy extends Data.TaggedError("VendorBusy")<{
   readonly words: { readonly retry_after?: number }
 }> {}
@@ -24,7 +24,7 @@ export class VendorBusy extends Data.TaggedError("VendorBusy")<{
 /** The vendor sent no response, or an unexpected one. The reason is for the log and must never reach a caller. */
 export class VendorUnavailable extends Data.TaggedError("VendorUnavailable")<{ readonly reason: string }> {}
 
-/** Why a vendor did not accept a job. */
+/** The reasons why a vendor did not accept a job. */
 export type NotTaken = JobRejected | VendorBusy | VendorUnavailable
 
 export interface Taken {
@@ -32,7 +32,7 @@ export interface Taken {
   readonly queue_position: number | null
 }
 
-/** The state of a job. `gone` means that the vendor does not know the job, and `failed` is a final failure with an error message. */
+/** The state of a job. `gone` means that the vendor does not know the job. `failed` is a final failure with an error message. */
 export type Standing =
   | { readonly how: "queued"; readonly queue_position: number | null }
   | { readonly how: "running" }
@@ -49,7 +49,7 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** The members to leave out of a result that is too long, so that the rest can still be read and recognized. */
+/** The members to omit from a result that is too long, so that the other members can still be read. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
@@ -87,7 +87,7 @@ const ask = (
     )
     .pipe(Effect.mapError(({ reason }) => new VendorUnavailable({ reason })))
 
-/** A poll costs nothing, so it is aborted if the caller disconnects. */
+/** The options of a poll. A poll costs nothing, so it is aborted if the caller disconnects. */
 const looking = { read_on: false } as const
 
 const unavailable = ({ status }: Whole) => new VendorUnavailable({ reason: `status ${status}` })
@@ -153,7 +153,7 @@ export const result = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Result, VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), { ...looking, long: longOutput })
   const { lost, status } = answer
-  // Repeating the request would have the same result.
+  // The result would be equally long if it were requested again.
   if (lost !== undefined && status >= 200 && status < 300) {
     return { how: "failed", error_type: "media_failed", error: `its result is longer than ${answerMegabytesMax} MiB` }
   }
@@ -165,7 +165,7 @@ export const result = Effect.fnUntraced(function* (
   return yield* unavailable(answer)
 })
 
-/** Tries to cancel a job. Returns `completed` if it was too late. */
+/** Tries to cancel a job. Returns `completed` if the job had already completed. */
 export const cancel = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,

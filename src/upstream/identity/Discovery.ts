@@ -7,7 +7,7 @@ import type { Scope } from "effect"
 import { IdentityProviderUnavailable } from "./Problems.ts"
 import { text } from "./Provider.ts"
 
-/** Timeout of a request to a provider, in milliseconds. */
+/** The timeout of a request to a provider, in milliseconds. */
 export const patience = 10_000
 const documentLifetime = Duration.toMillis(Duration.hours(1))
 const afterFailure = Duration.toMillis(Duration.seconds(1))
@@ -41,9 +41,7 @@ export const make = (scope: Scope.Scope) => {
     yield* Deferred.succeed(entry.document, entry.last)
   })
 
-  /**
-   * Returns the current request or starts a new one. This is uninterruptible, because an entry without a running request would block its callers.
-   */
+  /** Returns the current request or starts a new one. This is uninterruptible, because an entry without a running request would block its callers. */
   const requested = (issuer: string): Effect.Effect<Known> =>
     Effect.uninterruptible(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -63,14 +61,14 @@ export const make = (scope: Scope.Scope) => {
   const documentOf = (issuer: string): Effect.Effect<Document> =>
     Effect.flatMap(requested(issuer), ({ document }) => Deferred.await(document))
 
-  /** Looks up a URL in an issuer's discovery document. */
+  /** Returns a URL from an issuer's discovery document. */
   const endpointOf = (issuer: string, endpoint: Endpoint) =>
     Effect.flatMap(documentOf(issuer), (document) => {
       const address = text(document?.[endpoint])
       return URL.canParse(address) ? Effect.succeed(new URL(address).href) : new IdentityProviderUnavailable()
     })
 
-  /** Whether the last request succeeded. It does not wait, but starts the next request if it is due. */
+  /** Returns whether the last request succeeded. It does not wait, but starts the next request if that is due. */
   const isReachable = (issuer: string): Effect.Effect<boolean | undefined> =>
     Effect.map(requested(issuer), ({ reachable }) => reachable)
 

@@ -13,7 +13,8 @@ export interface ProviderTokens {
 }
 
 /**
- * Fetches JSON. A 4xx status is blamed on the request, any other failure on the provider. Redirects are rejected, because they could leak the secret.
+ * Fetches JSON. A 4xx status is attributed to the request, and any other failure to the provider. Redirects are rejected, because they could leak the
+ * secret.
  */
 const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure> =>
   Effect.flatMap(
@@ -39,7 +40,7 @@ const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure
 
 const formEncoded = (value: string): string => new URLSearchParams({ v: value }).toString().slice(2)
 
-/** Encodes credentials as in RFC 6749, section 2.3.1: first form-encoded, then base64. */
+/** Encodes credentials as RFC 6749, section 2.3.1, requires: form-encoded, then base64. */
 const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString("base64")}`
 
@@ -72,6 +73,6 @@ export const exchanged = (
   })
 }
 
-/** Reads one of the user's resources with their access token. */
+/** Reads one of the user's resources with the user's access token. */
 export const readWith = (access_token: string, url: string, headers: Readonly<Record<string, string>> = {}) =>
   json(url, { headers: { accept: "application/json", ...headers, authorization: `Bearer ${access_token}` } })

@@ -1,9 +1,9 @@
 /**
- * Signing in with GitHub. It supports OAuth 2.0 without ID tokens, so the user and their addresses are read from its API.
+ * Signs users in with GitHub. It supports OAuth 2.0 without ID tokens, so the user and the user's addresses are read from its API.
  *
  * Where the specification is silent:
- * - The address is the user's primary one if GitHub has verified it. A user without such an address signs in without one.
- * - `POST /v1/auth/github` returns 401. GitHub's tokens are opaque, so a token issued to another application would sign its user in here.
+ * - The address is the user's primary address, if GitHub has verified it. A user without a verified primary address signs in without an address.
+ * - `POST /v1/auth/github` returns 401. GitHub's tokens are opaque, so a token issued to another application could otherwise sign its user in here.
  */
 import { Effect } from "effect"
 import { isStorable } from "../../kernel/StoredText.ts"

@@ -1,12 +1,11 @@
 /**
- * The identity providers for signing in: OpenID Connect issuers under any name, and GitHub. Tokens are verified against the issuer's
- * published keys.
+ * The identity providers for signing in: OpenID Connect issuers under any name, and GitHub. Tokens are verified with the issuer's published keys.
  *
  * Where the specification is silent:
  * - A provider's `access_token` is accepted only if it is a signed token for one of our audiences. If opaque tokens were accepted, any other
- *   application could sign its user in here.
- * - An entry with a `client_id` signs browsers in through the code flow with PKCE. An entry with only `audiences` relies on a posted ID token, which
- *   needs a different redirect URI but no secret.
+ *   application could sign its users in here.
+ * - An entry with a `client_id` signs browsers in through the code flow with PKCE. An entry with only `audiences` relies on a posted ID token. This
+ *   requires a different redirect URI but no secret.
  * - If the ID token lacks the address or the groups, they are read from the userinfo endpoint. Claims in the ID token take precedence.
  */
 import { Clock, Context, Effect, Layer } from "effect"
@@ -45,7 +44,7 @@ export interface IdentityContract {
     tokens: {
       readonly id_token?: string | undefined
       readonly access_token?: string | undefined
-      /** The nonce that the token must repeat, if one was sent. */
+      /** The nonce that the token must contain, if one was sent. */
       readonly nonce?: string | undefined
     }
   ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
@@ -53,11 +52,11 @@ export interface IdentityContract {
   readonly redeem: (provider: ProviderName, redemption: Redemption) => Effect.Effect<VerifiedIdentity, Failure>
   /** The configured providers, in the order of the configuration. */
   readonly configured: ReadonlyArray<ProviderName>
-  /** The provider's display name. */
+  /** Returns the provider's display name. */
   readonly nameOf: (provider: ProviderName) => string
-  /** How the browser returns: with a `code`, or by posting an ID token in a `form`. */
+  /** Returns how the browser returns: with a `code`, or by posting an ID token in a `form`. */
   readonly flowOf: (provider: ProviderName) => "code" | "form"
-  /** The URL of the provider's sign-in page, which sends the browser back to `redirect_uri`. */
+  /** Builds the URL of the provider's sign-in page. The page sends the browser back to `redirect_uri`. */
   readonly signInPage: (
     provider: ProviderName,
     parameters: {
@@ -70,7 +69,7 @@ export interface IdentityContract {
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
-  /** The providers whose last request failed. Starts the next request if it is due, without waiting for it. */
+  /** The providers whose last request failed. Reading it starts the next request if that is due, without waiting for it. */
   readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 
@@ -168,8 +167,8 @@ const claimsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * jose's error codes for faults of the key set instead of the token: a wrong status or invalid JSON (both use the generic code), an invalid key set,
- * or a timeout.
+ * The error codes of jose for faults of the key set instead of the token: a wrong status or invalid JSON (both use the generic code), an invalid key
+ * set, or a timeout.
  */
 const providerFaults: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
@@ -200,8 +199,8 @@ const identityOf = (
 const verifying = (dependencies: Dependencies): IdentityContract["verify"] =>
   Effect.fn("Identity.verify")(function* (provider, { access_token, id_token, nonce }) {
     const settings = yield* settingsOf(dependencies, provider)
-    // An access token must also be signed for one of our audiences. If opaque tokens were accepted, any other application could sign in here as its
-    // user.
+    // An access token must also be signed for one of our audiences. If opaque tokens were accepted, any other application could sign its users in
+    // here.
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({ message: "id_token: required", field: "id_token", rule: "required" })

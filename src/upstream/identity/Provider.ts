@@ -5,17 +5,17 @@ import type { Redacted } from "effect"
 export type ProviderName = string
 
 export interface ProviderSettings {
-  /** An OpenID Connect issuer (the default), or GitHub, which supports OAuth 2.0 without ID tokens. */
+  /** An OpenID Connect issuer (the default), or GitHub. GitHub supports OAuth 2.0 without ID tokens. */
   readonly kind?: "openid" | "github" | undefined
   /** The issuer's URL; for GitHub, the URL of its pages. */
   readonly issuer: string
-  /** The client ids that are accepted as the audience of its tokens. */
+  /** The client ids that are accepted as the audience of the provider's tokens. */
   readonly audiences: ReadonlyArray<string>
-  /** The URL of its keys; by default from its discovery document. */
+  /** The URL of the provider's keys; by default, the URL in its discovery document. */
   readonly jwks_uri?: string | undefined
-  /** Whether to treat an address as verified unless the token says otherwise. */
+  /** Whether an address counts as verified unless the token states otherwise. */
   readonly trust_email?: boolean | undefined
-  /** The client of the code flow. Without it, browsers sign in with a posted ID token, which needs no secret. */
+  /** The client id for the code flow. Without it, browsers sign in with a posted ID token and no secret is needed. */
   readonly client_id?: string | undefined
   readonly client_secret?: Redacted.Redacted | undefined
   /** The label on the sign-in button. */
@@ -31,7 +31,7 @@ export interface ProviderSettings {
 export interface VerifiedIdentity {
   readonly provider: ProviderName
   readonly subject: string
-  /** In lower case; empty if the provider sends none. */
+  /** In lower case; empty if the provider sends no address. */
   readonly email: string
   readonly email_verified: boolean
   readonly name: string
@@ -39,13 +39,13 @@ export interface VerifiedIdentity {
   readonly groups?: ReadonlyArray<string> | undefined
 }
 
-/** The parameters that the sign-in page returned, together with the values sent to it. */
+/** The parameters that the sign-in page returned, and the values that were sent to it. */
 export interface Redemption {
   readonly code: string
   readonly redirect_uri: string
   /** The PKCE verifier. */
   readonly verifier: string
-  /** The nonce that the ID token must repeat. */
+  /** The nonce that the ID token must contain. */
   readonly nonce: string
   /** The `iss` parameter of RFC 9207, if the provider sent one. */
   readonly iss?: string | undefined
@@ -58,7 +58,7 @@ export const text = (value: unknown): string => (typeof value === "string" ? val
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Finds the claim with this name. If there is none, a name with dots addresses a nested claim, as in `realm_access.roles`. */
+/** Returns the claim with this name. If there is none, a name with dots addresses a nested claim, as in `realm_access.roles`. */
 const claimAt = (claims: Claims, name: string): unknown => {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
@@ -69,13 +69,13 @@ const claimAt = (claims: Claims, name: string): unknown => {
   return value
 }
 
-/** Reads the groups from the claims. A single string is one group. */
+/** Reads the groups from the claims. A single string counts as one group. */
 export const groupsIn = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings) => {
   const value = claimAt(claims, groups_claim)
   const listed = Array.isArray(value) ? value : [value]
   return listed.filter((group): group is string => typeof group === "string" && group !== "")
 }
 
-/** Whether the claims state the groups, even if there are none. */
+/** Returns whether the claims state the groups, even if there are none. */
 export const statesGroups = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings): boolean =>
   claimAt(claims, groups_claim) !== undefined

@@ -1,11 +1,11 @@
-/** The port for sending email. Its SMTP adapter (`Smtp`) is loaded with the first email. */
+/** The port for sending email. Its SMTP adapter (`Smtp`) is loaded when the first email is sent. */
 import { Context, Data, Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 
 export interface MailSettings {
   readonly host: string
   readonly port: number
-  /** TLS from the first byte. Otherwise STARTTLS is used if the server offers it. */
+  /** Whether TLS starts with the first byte. Otherwise, STARTTLS is used if the server offers it. */
   readonly secure: boolean
   readonly user?: string | undefined
   readonly password?: Redacted.Redacted | undefined
@@ -17,13 +17,13 @@ export interface Message {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The Message-ID without brackets. All attempts use the same one, so that the receiver recognizes a second copy. */
+  /** The Message-ID without brackets. All attempts use the same id, so that the receiver recognizes a second copy. */
   readonly id: string
 }
 
 /**
- * Why an email was not sent. `refused`: the server refused it permanently. `later`: the server refused it temporarily or could not be reached.
- * `unknown`: the connection ended after the email was sent but before the server replied.
+ * The reason why an email was not sent. `refused`: the server refused it permanently. `later`: the server refused it temporarily or could not be
+ * reached. `unknown`: the connection ended after the email was sent but before the server replied.
  */
 export class MailFailed extends Data.TaggedError("MailFailed")<{
   readonly how: "refused" | "later" | "unknown"

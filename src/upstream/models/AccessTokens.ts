@@ -1,15 +1,15 @@
 /**
  * Fetches access tokens from a vendor's token endpoint, for a Google Cloud service account (RFC 7523, with a signed assertion) or a Microsoft Entra
- * application (RFC 6749, section 4.4, with an id and a secret). One POST is enough for both. `google-auth-library` and `@azure/identity` do much more
- * (metadata servers, command lines, browsers) and bring their own HTTP clients.
+ * application (RFC 6749, section 4.4, with an id and a secret). Both need a single POST. `google-auth-library` and `@azure/identity` do much more
+ * (metadata servers, command lines, browsers) and contain their own HTTP clients.
  *
  * Where the specification is silent:
  * - The first request that needs a token fetches it, and concurrent requests share it. During the last fifth of the token's lifetime (at most five
  *   minutes), the next request starts fetching a new token and uses the old one in the meantime.
- * - After a failure, an endpoint is not called again for a second. A request for which there is no token is not sent. It fails like a request to an
- *   unreachable upstream, so the next upstream is tried and nothing is charged.
- * - A token that the vendor rejects (401) is dropped, and the next request fetches a new one. A token that is less than a minute old is kept, because
- *   a new one would probably be rejected as well and each call would contact the endpoint.
+ * - After a failure, an endpoint is not called again for a second. A request without a token is not sent. It fails like a request to an unreachable
+ *   upstream, so the next upstream is tried and nothing is charged.
+ * - A token that the vendor rejects (401) is dropped, and the next request fetches a new one. A token that is less than a minute old is not dropped,
+ *   because the vendor would probably reject a new one as well and each call would contact the endpoint.
  */
 import { Clock, Deferred, Effect, FiberId, Redacted } from "effect"
 import type { Scope } from "effect"
@@ -22,7 +22,7 @@ export interface GoogleAccount {
   readonly kind: "google_cloud"
   readonly client_email: string
   readonly private_key_id: string
-  /** PEM. */
+  /** The private key in PEM. */
   readonly private_key: Redacted.Redacted
   readonly token_uri: string
 }
@@ -35,7 +35,7 @@ export interface EntraClient {
   readonly tenant_id: string
   readonly client_id: string
   readonly client_secret: Redacted.Redacted
-  /** `https://cognitiveservices.azure.com/.default`. */
+  /** For example, `https://cognitiveservices.azure.com/.default`. */
   readonly scope: string
 }
 
@@ -48,14 +48,14 @@ export interface AccessTokens {
 }
 
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
-/** The lifetime of an assertion. Google allows no more. */
+/** The lifetime of an assertion, in seconds. Google allows no longer lifetime. */
 const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
-/** The age from which a rejected token is dropped, in milliseconds. */
+/** The minimum age of a rejected token that is dropped, in milliseconds. */
 const refusedAfter = 60_000
-/** The longest time before its expiry that a token is replaced, in milliseconds. */
+/** The maximum time before its expiry at which a token is replaced, in milliseconds. */
 const aheadMax = 300_000
 
 interface Token {
@@ -92,7 +92,8 @@ const addressOf = (holder: TokenHolder): URL =>
   )
 
 /**
- * Reads the token from an endpoint's response; `undefined` if it contains none. Error messages are discarded, because they may repeat the secret.
+ * Reads the token from an endpoint's response. Returns `undefined` if the response contains none. Error messages are discarded, because they may
+ * repeat the secret.
  */
 const tokenIn = ({ body, status }: Wire.Whole, now: number): Token | undefined => {
   if (status !== 200) return undefined
@@ -154,7 +155,7 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
             : Effect.succeed(known.text)
         const start = asking === undefined
         const answer = (asking ??= Deferred.unsafeMake(FiberId.none))
-        // If the first caller is interrupted, the others still get the token.
+        // If the first caller is interrupted, the others must still get the token.
         const begin = start ? Effect.forkIn(settle(answer), scope) : Effect.void
         return Effect.zipRight(
           begin,

@@ -3,7 +3,8 @@
  *
  * Where the specification is silent:
  * - The default header is the one that the vendor of the request's protocol reads: `x-api-key` for Anthropic's messages, `x-goog-api-key` for Google,
- *   and otherwise a bearer token, which OpenAI and nearly all others accept, as do Bedrock's API keys. Azure OpenAI reads `api-key`.
+ *   and otherwise a bearer token. OpenAI and nearly all other vendors accept bearer tokens, and so do Bedrock's API keys. Azure OpenAI reads
+ *   `api-key`.
  * - An AWS access key signs the host, the path, the body and the service's time. Temporary credentials are read from the environment at startup, so
  *   the deployment must be restarted when they change.
  */
@@ -13,25 +14,25 @@ import { toDate } from "../../kernel/Moment.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
-/** The headers that can carry a key. */
+/** The headers that can contain a key. */
 export const keyHeaders = ["bearer", "x-api-key", "api-key", "x-goog-api-key"] as const
 export type KeyHeader = (typeof keyHeaders)[number]
 
 /** An AWS access key for signing requests (Signature Version 4). */
 export interface AwsCredential {
-  /** `us-east-1`. */
+  /** The region, such as `us-east-1`. */
   readonly region: string
   readonly access_key_id: Redacted.Redacted
   readonly secret_access_key: Redacted.Redacted
-  /** For temporary credentials. */
+  /** The session token of temporary credentials. */
   readonly session_token?: Redacted.Redacted | undefined
 }
 
-/** Returns the header that carries a key by default in this protocol. */
+/** Returns the default header for a key in this protocol. */
 export const usualHeader = (protocol: ProtocolName): KeyHeader =>
   protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
-/** Builds the header that carries a key, or no header if the key is empty. */
+/** Builds the header that contains a key, or no header if the key is empty. */
 export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> => {
   const value = Redacted.value(key)
   if (value === "") return noHeader
@@ -66,13 +67,13 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The connection itself sends the host and the length, with the same values as were signed.
+    // The connection itself sends the host and the length. Their values are the same as those that were signed.
     const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }
 }
 
-/** `20260102T030405Z`. */
+/** Formats a time as `20260102T030405Z`. */
 const timestamp = (now: number): string =>
   toDate(now)
     .toISOString()

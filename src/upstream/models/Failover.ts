@@ -17,7 +17,7 @@ import type { Upstream } from "./Upstreams.ts"
 /** The response was charged but is unusable. No other upstream is tried, because that would charge the caller twice. */
 export class Spent extends Data.TaggedError("Spent")<{ readonly problem: UpstreamFailed }> {}
 
-/** Settles a call whose response is unusable at its cost. The caller gets an upstream failure. */
+/** Settles a call whose response is unusable, at its cost. The caller gets an upstream failure. */
 export const spent = (
   upstream: Upstream,
   admission: Admission,
@@ -31,19 +31,19 @@ export const spent = (
   )
 
 /** The failure reason for a response that exceeds the size limit. */
-export const tooLong = "its answer is too long"
+export const tooLong = "its response is too long"
 
 export interface Watch<Way, E> {
   /** Runs before each further attempt. */
   readonly goesOn: (problem: E) => Effect.Effect<void>
-  /** Called for each failed attempt. */
+  /** Called after each failed attempt. */
   readonly failed?: ((way: Way, problem: E | Spent) => void) | undefined
 }
 
 /**
- * Tries the ways in order. The next way is tried only if it might avoid the failure, and never after a response has begun. A way that cannot carry
- * the request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned instead. If the caller has disconnected, the call ends
- * with the interruption instead of a failure. `isLast` is true for the last way.
+ * Tries the ways in order. The next way is tried only if it might avoid the failure, and never after a response has begun. A way that cannot send the
+ * request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned instead. If the caller has disconnected, the call fails with
+ * the interruption. `isLast` is true for the last way.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
@@ -67,7 +67,7 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
   })
 }
 
-/** Fails with the interruption of a caller that has disconnected. */
+/** Fails with the interruption if the caller has disconnected. */
 export const stillThere = Effect.interruptible(Effect.void)
 
 /** The maximum size of a response, in bytes. */
@@ -78,28 +78,28 @@ export interface Answered {
   readonly bytes: Buffer
   /** The response's value, or the outline of a long response. */
   readonly body: Readonly<Record<string, unknown>>
-  /** The byte positions of the values that are empty in `body`, if the response is long. */
+  /** The byte positions of the values that are empty in `body`, for a long response. */
   readonly emptied: ReadonlyArray<Place> | undefined
-  /** Whether the bytes were dropped for lack of room. */
+  /** Whether the bytes were dropped because there was no room for them. */
   readonly lost: boolean
 }
 
 export interface Question {
   readonly protocol: ProtocolName
-  /** Relative to the upstream's address. */
+  /** The path relative to the upstream's address. */
   readonly path: string
   readonly body: string | Buffer
-  /** Finds the fault in a 2xx response, for the log; `undefined` if there is none. */
+  /** Returns the fault of a 2xx response, for the log, or `undefined` if it has none. */
   readonly faultIn: (body: Answered["body"]) => string | undefined
   /**
-   * Measures the cost of a faulty response; `undefined` if it reports no usage. `body` is an outline if the response is too long, or a gist if it is
-   * not JSON.
+   * Measures the cost of a faulty response. Returns `undefined` if the response reports no usage. `body` is an outline if the response is too long,
+   * or the members that report usage if it is not JSON.
    */
   readonly costOf: (body: Answered["body"], isTooLong: boolean) => Measured | undefined
   readonly request_id: string | undefined
   /** The byte budget for the response; unlimited by default. */
   readonly room?: Room | undefined
-  /** The members that can be long. In a long response, `faultIn` sees them empty. */
+  /** The members that can be long. In a long response, `faultIn` receives them empty. */
   readonly long?: LongMembers | undefined
 }
 
@@ -120,7 +120,7 @@ export const ask = Effect.fnUntraced(function* (
   const isTooLong = lost === "too_long"
   const read = outline === undefined ? readJson(answer.body) : undefined
   const parsed = outline === undefined ? read?.value : outline.value
-  const fault = isTooLong ? tooLong : parsed === undefined ? "its answer is not a JSON object" : faultIn(parsed)
+  const fault = isTooLong ? tooLong : parsed === undefined ? "its response is not a JSON object" : faultIn(parsed)
   if (fault === undefined)
     return { bytes: read?.bytes ?? answer.body, body: parsed!, emptied: outline?.emptied, lost: lost !== undefined }
   const cost = costOf(parsed ?? reportsIn(answer), isTooLong)

@@ -1,8 +1,9 @@
-/** The model protocols that the service's clients and upstreams speak. */
+/** The model protocols of the service's clients and upstreams. */
 
 /**
- * `chat` and `text` are OpenAI's chat and text completions, `responses` is its newer protocol, and `embeddings` is OpenAI's too. `messages` is
- * Anthropic's. `rerank` is Cohere's and Jina's. `google` (Gemini's generateContent) and `bedrock` (Converse) are for upstreams only.
+ * `chat` and `text` are OpenAI's chat and text completions, `responses` is its newer protocol, and `embeddings` is its protocol for embeddings.
+ * `messages` is Anthropic's protocol. `rerank` is used by Cohere and Jina. `google` (Gemini's generateContent) and `bedrock` (Converse) are for
+ * upstreams only.
  */
 export const protocolNames = [
   "chat",
@@ -16,7 +17,7 @@ export const protocolNames = [
 ] as const
 export type ProtocolName = (typeof protocolNames)[number]
 
-/** The protocols that clients can speak. */
+/** The protocols that clients can use. */
 export type ClientProtocol = "chat" | "text" | "messages" | "responses"
 
 /** The default protocols of an upstream. */

@@ -1,4 +1,4 @@
-/** The configured providers of a tool. The first is used unless a caller names another. */
+/** The configured providers of a tool. The first is used unless a caller selects another. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import * as Price from "../../kernel/Price.ts"
@@ -10,7 +10,7 @@ export interface Provider {
   readonly id: string
   readonly name: string
   readonly description: string
-  /** Its upstream in the configuration. */
+  /** The name of its upstream in the configuration. */
   readonly upstream: string
 }
 
@@ -20,7 +20,7 @@ export const providerFields = {
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
-  /** Its upstream in the configuration. */
+  /** The name of its upstream in the configuration. */
   upstream: NonEmpty
 } as const
 
@@ -32,7 +32,7 @@ export const modelFields = {
   model: Schema.optional(NonEmpty)
 } as const
 
-/** Adds the id as the name of a provider or model that has no name. */
+/** Sets the name of a provider or model without a name to its id. */
 export const named = <E extends { readonly id: string; readonly name?: string | undefined }>(entry: E) => ({
   ...entry,
   name: entry.name ?? entry.id
@@ -53,12 +53,12 @@ export const ToolModelList = Schema.Struct({
   models: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      /** The model's provider. A model that several providers offer is listed once for each. */
+      /** The model's provider. A model that several providers offer is listed once for each provider. */
       provider: Schema.String,
       provider_name: Schema.String,
       unit: Schema.Literal("character", "second"),
       unit_price_usd: Schema.Number,
-      /** Whether this is the default for calls that name neither a model nor a provider. */
+      /** Whether this model is the default for calls that state neither a model nor a provider. */
       default: Schema.Boolean
     }).annotations({ identifier: "ToolModelEntry" })
   )
@@ -120,7 +120,7 @@ const oneOf = (field: string, names: ReadonlyArray<string>) => {
   return { field, rule, message: `${field}: ${rule}` }
 }
 
-/** Picks the provider that a caller names, or the first if the caller names none. */
+/** Selects the requested provider, or the first one if the caller requests none. */
 export const pick = <P extends Provider>(
   providers: ReadonlyArray<P>,
   name: string | undefined
@@ -130,7 +130,7 @@ export const pick = <P extends Provider>(
   return Either.left(new UnknownProvider(name ?? "", idsOf(providers)))
 }
 
-/** Picks the model that a caller names, or the first if the caller names none. */
+/** Selects the requested model, or the first one if the caller requests none. */
 export const pickModel = <M extends { readonly id: string }>(
   models: ReadonlyArray<M>,
   name: string | undefined
@@ -139,7 +139,7 @@ export const pickModel = <M extends { readonly id: string }>(
   return found === undefined ? Either.left(new UnknownModel(name ?? "", idsOf(models))) : Either.right(found)
 }
 
-/** Finds the first provider that offers this model, for callers that name no provider. */
+/** Finds the first provider that offers this model, for callers that request no provider. */
 export const withModel = <P extends Provider & { readonly models: ReadonlyArray<{ readonly id: string }> }>(
   providers: ReadonlyArray<P>,
   model: string

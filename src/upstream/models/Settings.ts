@@ -19,7 +19,7 @@ const KeyHeader = Schema.Literal(...keyHeaders).annotations({
 /** Node's timers cannot run for more than 24 days. */
 const TotalSeconds = Seconds.pipe(Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "at most 2000000 seconds" }))
 
-/** Names and values to add to every request. They are not meant for credentials. */
+/** The names and values that are added to every request. They must not be credentials. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
 
 /** Signs requests with an AWS access key. Each field except `region` is the name of an environment variable. */
@@ -27,7 +27,7 @@ const AwsEntry = Schema.Struct({
   region: NonEmpty,
   access_key_id_env: Schema.optionalWith(NonEmpty, { default: () => "AWS_ACCESS_KEY_ID" }),
   secret_access_key_env: Schema.optionalWith(NonEmpty, { default: () => "AWS_SECRET_ACCESS_KEY" }),
-  /** For temporary credentials. */
+  /** The variable for the session token of temporary credentials. */
   session_token_env: Schema.optional(NonEmpty)
 })
 
@@ -43,42 +43,42 @@ const EntraEntry = Schema.Struct({
   scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
 })
 
-/** The kinds of credentials. An upstream may have only one. */
+/** The kinds of credentials. An upstream may have at most one. */
 const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
 
 const UpstreamFields = Schema.Struct({
   base_url: Address,
-  /** The environment variable that contains its key. */
+  /** The environment variable that contains the key. */
   api_key_env: Schema.optional(NonEmpty),
-  /** The key itself, for upstreams whose key is no secret, such as a local server. */
+  /** The key itself, for upstreams whose key is not a secret, such as a local server. */
   api_key: Schema.optional(Schema.String),
   /** The header for the key; by default, the one that the protocol's vendor reads. */
   credential: Schema.optional(KeyHeader),
-  /** Signs each request, in place of a key. */
+  /** Signs each request instead of sending a key. */
   aws: Schema.optional(AwsEntry),
   google_cloud: Schema.optional(GoogleCloudEntry),
   entra: Schema.optional(EntraEntry),
   headers: Texts,
-  /** Added to every URL, such as Azure's `api-version`. */
+  /** Values added to every URL, such as Azure's `api-version`. */
   query: Texts,
   /** How long the upstream may send nothing before it counts as unreachable. */
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
   /**
-   * The maximum time from a request to the last byte of its response, an hour by default. A stream that takes longer is ended and costs what it has
-   * produced so far. Any other response that takes longer is a failure.
+   * The maximum time from a request to the last byte of its response, an hour by default. A stream that takes longer is stopped, and the call costs
+   * only the part that was produced. Any other response that takes longer is a failure.
    */
   total_ms_max: Schema.optionalWith(TotalSeconds, { default: () => 3_600_000 }).pipe(
     Schema.fromKey("total_timeout_seconds")
   ),
-  /** The protocols that it speaks. */
+  /** The protocols that the upstream accepts. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
   /** The cooldown after three consecutive failures or a `Retry-After`. Without it, failures do not change the order. */
   cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
-  /** Whether callers may continue from responses that it stores under its key. `calls/prompts/Kept` records their owners. */
+  /** Whether callers may continue from responses that the upstream stores under its key. `calls/prompts/Kept` records their owners. */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
-/** Reads the region from a Bedrock host, such as `bedrock-runtime.eu-central-1.amazonaws.com`. */
+/** Returns the region in a Bedrock host, such as `bedrock-runtime.eu-central-1.amazonaws.com`. */
 const regionIn = (base_url: string): string | undefined =>
   /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)/.exec(new URL(base_url).hostname)?.[1]
 
@@ -139,8 +139,8 @@ const awsOf = (
 }
 
 /**
- * The members that a service account's key file must contain. The private key is parsed at startup, so that a damaged one keeps the service from
- * starting.
+ * The members that a service account's key file must contain. The private key is parsed at startup, so that the service does not start with a damaged
+ * key.
  */
 const ServiceAccount = Schema.parseJson(
   Schema.Struct({
@@ -167,7 +167,7 @@ const googleOf = (
       // Omit the cause, because it repeats part of the variable's value.
       catch: () =>
         new ConfigProblem({
-          message: `${entry}: the environment variable ${variable} must hold the JSON key of a service account, with client_email, private_key_id, private_key and token_uri`
+          message: `${entry}: the environment variable ${variable} must contain the JSON key of a service account, with client_email, private_key_id, private_key and token_uri`
         })
     })
   )

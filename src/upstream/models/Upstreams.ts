@@ -18,21 +18,21 @@ export interface UpstreamSettings {
   readonly api_key: Redacted.Redacted
   /** The header for the key; by default, the one that the protocol's vendor reads. */
   readonly credential?: KeyHeader | undefined
-  /** Signs every request, in place of a key. */
+  /** Signs every request instead of sending a key. */
   readonly aws?: AwsCredential | undefined
-  /** Supplies a token for every request, in place of a key. */
+  /** Supplies a token for every request instead of a key. */
   readonly token_for?: AccessTokens.TokenHolder | undefined
-  /** Added to every request. */
+  /** Headers added to every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Added to every URL. */
+  /** Values added to every URL. */
   readonly query?: Readonly<Record<string, string>> | undefined
   /** How long the upstream may send nothing before it counts as unreachable, in milliseconds. */
   readonly silence_ms_max: number
   /** The maximum time from a request to the last byte of its response, in milliseconds. */
   readonly total_ms_max?: number | undefined
-  /** The protocols that it speaks; by default `chat`, `text`, `embeddings` and `rerank`. */
+  /** The protocols that the upstream accepts; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may continue from responses that it stores. If not, each request forbids it to store any. */
+  /** Whether callers may continue from responses that the upstream stores. If not, each request forbids the upstream to store its response. */
   readonly keeps_responses?: boolean | undefined
   /** The cooldown after failures, in milliseconds. Without it, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
@@ -40,21 +40,21 @@ export interface UpstreamSettings {
 
 export interface Upstream {
   readonly name: string
-  /** Its host and port, as written in a URL. */
+  /** The host and port, as written in a URL. */
   readonly host: string
   readonly speaks: ReadonlyArray<ProtocolName>
   readonly keeps_responses: boolean
-  /** Statistics of its exchanges. */
+  /** Statistics of the upstream's exchanges. */
   readonly health: Health
-  /** Sends requests. It requires an admission. */
+  /** Returns the wire that sends metered requests. It requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
   /** Sends free requests that are not metered, such as those that count tokens. */
   readonly unbilled: Wire.Wire
-  /** The headers for JSON requests, with the credential in the form that the protocol's vendor reads. */
+  /** Returns the headers for JSON requests, with the credential in the form that the protocol's vendor reads. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
-  /** The headers for tools, which use no model protocol. */
+  /** The headers for tools, whose requests follow no model protocol. */
   readonly headers: Readonly<Record<string, string>>
-  /** The key, for vendors that do not read it from a usual header. */
+  /** The key, for vendors that read it from an unusual place. */
   readonly key: Redacted.Redacted
 }
 
@@ -106,23 +106,23 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, h
   }
 }
 
-/** A settings entry names an upstream that speaks none of the required protocols. */
+/** A settings entry refers to an upstream that accepts none of the required protocols. */
 export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("UnspokenProtocol", {
   upstream: Schema.String,
   /** The kind and id of the entry, such as `embedding model small`. */
   named_by: Schema.String,
   /** The protocols of the upstream. */
   speaks: Schema.Array(Schema.String),
-  /** The acceptable protocols. */
+  /** The protocols that the entry accepts. */
   needs: Schema.Array(Schema.String)
 }) {
   override get message() {
     const { named_by, needs, speaks, upstream } = this
-    return `${named_by}: the upstream ${upstream} speaks ${speaks.join(", ")} but must speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
+    return `${named_by}: the upstream ${upstream} accepts ${speaks.join(", ")} but must accept ${needs.join(" or ")}: extend its speaks, or choose another upstream`
   }
 }
 
-/** A settings entry names an unknown upstream. */
+/** A settings entry refers to an unknown upstream. */
 export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("UnknownUpstream", {
   upstream: Schema.String,
   /** The kind and id of the entry, such as `search provider tavily`. */
@@ -131,14 +131,14 @@ export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("Unkn
   upstreams: Schema.Array(Schema.String)
 }) {
   override get message() {
-    const known = this.upstreams.length === 0 ? "there are none" : `there are: ${this.upstreams.join(", ")}`
-    return `${this.named_by}: there is no upstream ${this.upstream} (${known}); add it to Upstreams, or name another`
+    const known = this.upstreams.length === 0 ? "there are none" : `the upstreams are: ${this.upstreams.join(", ")}`
+    return `${this.named_by}: there is no upstream ${this.upstream} (${known}); add it to Upstreams, or choose another`
   }
 }
 
 /**
- * Creates a lookup for the upstreams that settings entries name. Fails with the first entry that names an unknown upstream. `kind` describes the
- * entry in the error.
+ * Creates a lookup for the upstreams that settings entries refer to. Fails with the first entry that refers to an unknown upstream. `kind` describes
+ * the entry in the error.
  */
 export const upstreamLookup = (
   kind: string,
@@ -151,7 +151,7 @@ export const upstreamLookup = (
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
 
-/** Creates the lookup for models. It also fails with the first entry whose upstream speaks none of these protocols. */
+/** Creates the lookup for models. It also fails with the first entry whose upstream accepts none of these protocols. */
 export const speakerLookup = (
   kind: string,
   entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,
@@ -215,7 +215,7 @@ const withToken = (
   }
 }
 
-/** Creates the wire and observes it. If tracing is on, requests carry the caller's trace. */
+/** Creates the wire and observes it. If tracing is on, requests contain the caller's trace. */
 const observed = (
   name: string,
   health: Health,

@@ -1,4 +1,4 @@
-/** The port to the payment processor, with its requests and the meaning of its events. The adapter (`Stripe`) is loaded with the first request. */
+/** The port to the payment processor: its requests and the meaning of its events. The adapter (`Stripe`) is loaded with the first request. */
 import { Context, Data, Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 
@@ -7,14 +7,14 @@ export interface PaymentSettings {
   readonly webhook_secret: Redacted.Redacted
   /** A base URL that replaces Stripe's own, such as `http://127.0.0.1:9000`. */
   readonly base_url: string | undefined
-  /** The URL that the processor's pages return to. */
+  /** The URL to which the processor's pages return. */
   readonly return_url: string
 }
 
 /** The processor did not respond, or its response leaves the outcome unknown. */
 export class ProcessorSilent extends Data.TaggedError("ProcessorSilent")<{ readonly reason: string }> {}
 
-/** The processor refused, for example because the card was declined or the payment method deleted. The message is for the customer. */
+/** The processor refused, for example because the card was declined or the payment method was deleted. The message is for the customer. */
 export class ChargeDeclined extends Data.TaggedError("ChargeDeclined")<{ readonly reason: string }> {}
 
 export interface PaymentMethod {
@@ -26,12 +26,12 @@ export interface PaymentMethod {
   readonly exp_year: number | null
 }
 
-/** A successful payment. `tenant_id` comes from our metadata on the payment. */
+/** A successful payment. `tenant_id` comes from the payment's metadata, which the service sets. */
 export interface Paid {
   readonly payment_id: string
   readonly tenant_id: string
   readonly kind: "checkout" | "auto_reload"
-  /** In cents of USD. */
+  /** The amount, in US cents. */
   readonly cents: number
   /** The attempt that caused the payment. */
   readonly attempt: string | undefined
@@ -39,13 +39,13 @@ export interface Paid {
   readonly charged_at?: number | undefined
 }
 
-/** Money that later left a payment or came back to it. */
+/** Money that later left a payment or returned to it. */
 export interface Moved {
   /** The id of the refund or dispute, or of the payment for a `total`. */
   readonly id: string
-  /** A `total` is the sum of the payment's refunds at that time. */
+  /** The kind of movement. A `total` is the sum of the payment's refunds at that time. */
   readonly kind: "refund" | "total" | "dispute"
-  /** In cents of USD. */
+  /** The amount, in US cents. */
   readonly cents: number
   /** Whether the refund failed or the disputed money was reinstated. */
   readonly returned: boolean
@@ -61,11 +61,11 @@ export type ProcessorEvent =
       readonly moved: ReadonlyArray<Moved>
     }
   | { readonly _tag: "Other"; readonly id: string; readonly type: string }
-  /** A signed event whose format is unknown. */
+  /** A signed event in an unknown format. */
   | { readonly _tag: "Unreadable"; readonly field: string; readonly rule: string }
 
 export interface PaymentsContract {
-  /** Registers the tenant as a customer and returns the customer's id. Repeating this is harmless. */
+  /** Registers the tenant as a customer and returns the customer's id. The request can be repeated safely. */
   readonly customer: (tenant_id: string, name: string) => Effect.Effect<string, ProcessorSilent>
   /** Creates a page for paying this amount and returns its URL. */
   readonly checkout: (order: {
@@ -95,7 +95,7 @@ export interface PaymentsContract {
     /** The start of the attempt, in milliseconds. */
     readonly since: number
   }) => Effect.Effect<Paid | undefined, ChargeDeclined | ProcessorSilent>
-  /** Reads a webhook; `undefined` if its signature is invalid. `now` is in milliseconds. */
+  /** Reads a webhook. Returns `undefined` if its signature is invalid. `now` is in milliseconds. */
   readonly event: (body: string, signature: string, now: number) => Effect.Effect<ProcessorEvent | undefined>
 }
 
@@ -105,7 +105,7 @@ export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments
   static readonly layerNone = Layer.succeed(Payments, undefined)
 }
 
-/** Creates the port, which loads its adapter with the first request. */
+/** Creates the port. The adapter is loaded with the first request. */
 const make = (settings: PaymentSettings): Effect.Effect<PaymentsContract> =>
   Effect.sync(() => {
     // Share one promise, so that interrupting one caller does not affect the others.

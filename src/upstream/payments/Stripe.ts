@@ -1,4 +1,4 @@
-/** The adapter for the payment processor, built on Stripe's library. */
+/** The adapter for the payment processor. It uses Stripe's library. */
 import { Effect, Either, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
 import { amountMax, cent } from "../../kernel/Money.ts"
@@ -6,7 +6,7 @@ import { StoredText } from "../../kernel/StoredText.ts"
 import { ChargeDeclined, ProcessorSilent } from "./Payments.ts"
 import type { Moved, Paid, PaymentsContract, PaymentSettings, ProcessorEvent } from "./Payments.ts"
 
-/** The maximum difference between a webhook's time and ours, in seconds. */
+/** The maximum difference between a webhook's time and the service's clock, in seconds. */
 const tolerance = 300
 
 interface Parts {
@@ -30,7 +30,7 @@ export const make = (settings: PaymentSettings): PaymentsContract => {
 const clientOf = (settings: PaymentSettings): Stripe => {
   const address = settings.base_url === undefined ? undefined : new URL(settings.base_url)
   return new Stripe(Redacted.value(settings.secret_key), {
-    // We decide about retries, not the client library.
+    // The service decides about retries, not the client library.
     maxNetworkRetries: 0,
     timeout: 20_000,
     telemetry: false,
@@ -141,7 +141,7 @@ const charge = ({ stripe }: Parts): PaymentsContract["charge"] =>
 const found = ({ stripe }: Parts): PaymentsContract["found"] =>
   Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
     const intent = yield* ask(async () => {
-      // Stripe's clock and ours may differ by minutes.
+      // Stripe's clock and the service's clock may differ by minutes.
       const gte = Math.floor(since / 1_000) - 600
       for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
         if (one.metadata["attempt"] === attempt) return one
@@ -192,13 +192,13 @@ const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<stri
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Whether the signature's time is a number. The library accepts any other time as recent. */
+/** Returns whether the signature's time is a number. The library accepts any other time as recent. */
 const hasTime = (signature: string): boolean =>
   signature.split(",").every((part) => !part.startsWith("t=") || /^t=\d+$/.test(part))
 
 // ---- events ---------------------------------------------------------------------------------------------------------------
 
-/** An id, or an expanded object that contains one. Ids join rows of several tables, so they must be stored unchanged. */
+/** An id, or an expanded object that contains one. Ids connect rows of several tables, so they must be stored unchanged. */
 const Id = Schema.transform(Schema.Union(StoredText, Schema.Struct({ id: StoredText })), Schema.String, {
   strict: true,
   decode: (thing) => (typeof thing === "string" ? thing : thing.id),

@@ -1,10 +1,10 @@
 /**
- * Remembers the upstream that last served each conversation, so that its prompt cache can be used. Each node keeps a limited number of them in
+ * Stores the upstream that last served each conversation, so that its prompt cache can be used. Each node stores a limited number of conversations in
  * memory.
  */
 
 const keptMax = 10_000
-/** How long an upstream is remembered, in milliseconds. Prompt caches live for minutes. */
+/** How long an upstream is stored, in milliseconds. Prompt caches last for minutes. */
 const lifetime = 60 * 60_000
 
 interface Answered {
@@ -13,7 +13,7 @@ interface Answered {
 }
 
 export class Conversations {
-  /** Least recently served first. */
+  /** The conversations, least recently served first. */
   readonly #answered = new Map<string, Answered>()
 
   last(conversation: string, now: number): string | undefined {

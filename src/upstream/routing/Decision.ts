@@ -1,10 +1,10 @@
-/** Records routing decisions and their reasons for the operator. A record names models and upstreams, never content or callers. */
+/** Records routing decisions and their reasons for the operator. A record contains the names of models and upstreams, never content or callers. */
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 
 /**
- * The outcome of one attempt. `charged` means that it has a cost but its response is unusable, and `skipped` that the upstream cannot carry the
- * request.
+ * The outcome of one attempt. `charged` means that the attempt has a cost but its response is unusable. `skipped` means that the upstream cannot
+ * serve the request.
  */
 export const attemptOutcomes = ["answered", "failed", "busy", "rejected", "charged", "skipped"] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
@@ -20,9 +20,9 @@ export interface Decision {
   /** The requested model. */
   readonly model: string
   readonly request_id: string | undefined
-  /** Why the first upstream was tried first. */
+  /** The reason why the first upstream was tried first. */
   readonly reason: Reason
-  /** Oldest first. */
+  /** The attempts, oldest first. */
   readonly attempts: ReadonlyArray<DecisionAttempt>
 }
 

@@ -1,19 +1,19 @@
 /**
  * Derives an upstream's health from its exchanges: their outcomes, the time to the response head over the last minutes, and the cooldown. Each node
- * keeps its own figures in memory, and a restart loses them.
+ * stores its own figures in memory, and a restart loses them.
  *
  * Where the specification is silent:
  * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, or
- *   immediately after a `Retry-After`, which is honored for up to ten minutes.
+ *   immediately after a `Retry-After`. A `Retry-After` is honored for up to ten minutes.
  * - A missing response, a status of 5xx, 408 or 429, and a rejected key (401, 403) count as failures. Any other response ends the cooldown.
- * - After the cooldown, one call uses the upstream as before. Until that call gets its response, other calls still try the upstream last.
+ * - After the cooldown, one call uses the upstream in its usual place. Until that call gets its response, other calls still try the upstream last.
  */
 
-/** The outcome of an exchange: the class of its status, or `unreachable` if there was no response. */
+/** The outcomes of an exchange: the class of its status, or `unreachable` if there was no response. */
 export const outcomes = ["2xx", "4xx", "5xx", "unreachable"] as const
 export type OutcomeName = (typeof outcomes)[number]
 
-/** Why an exchange is a failure. `busy`: 429. `key`: 401 or 403. */
+/** The kinds of failures. `busy`: 429. `key`: 401 or 403. */
 export const failureKinds = ["5xx", "unreachable", "busy", "key"] as const
 export type FailureKind = (typeof failureKinds)[number]
 
@@ -21,9 +21,9 @@ export type FailureKind = (typeof failureKinds)[number]
 export type Standing = "ready" | "due" | "cooling"
 
 export interface HealthFigures {
-  /** `failing` means that the last exchanges failed, and `unused` that there was none in the window. */
+  /** The upstream's state. `failing` means that the last exchanges failed, and `unused` that there was none in the window. */
   readonly state: "ok" | "failing" | "unused"
-  /** The end of its cooldown, if there is one. */
+  /** The time at which its cooldown ends; null without a cooldown. */
   readonly cooling_until: number | null
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
@@ -32,7 +32,7 @@ export interface HealthFigures {
   readonly last_failure: FailureKind | null
   /** The last failures, newest first. */
   readonly last_failures: ReadonlyArray<Failure>
-  /** Time to the response head; null if there was no response. */
+  /** The time to the response head; null if there was no response. */
   readonly latency_ms: { readonly p50: number; readonly p95: number } | null
   /** The minutes of the window, oldest first. */
   readonly minutes: ReadonlyArray<{ readonly at: number; readonly requests: number; readonly failures: number }>
@@ -43,35 +43,35 @@ export interface Failure {
   readonly kind: FailureKind
 }
 
-/** How an exchange ended. */
+/** The outcome of an exchange. */
 export interface Exchange {
   /** The response status; 0 without a response. */
   readonly status: number
-  /** Time to the response head. */
+  /** The time to the response head, in milliseconds. */
   readonly millis: number
-  /** The `Retry-After` of a refusal, as milliseconds from now. */
+  /** The `Retry-After` of a refusal, in milliseconds from now. */
   readonly retry_after_ms?: number | undefined
 }
 
 /** The number of minutes that the figures cover. */
 export const windowMinutes = 15
-/** The number of minutes that routing by latency takes into account. */
+/** The number of minutes that routing by latency considers. */
 const routedMinutes = 5
 const minute = 60_000
-/** This many consecutive failures make an upstream `failing`. */
+/** The number of consecutive failures after which an upstream is `failing`. */
 const failingFrom = 3
-/** The longest `Retry-After` to honor. */
+/** The longest `Retry-After` that is honored. */
 const retryAfterMax = 10 * minute
 const failuresKept = 5
 
-/** Latencies are counted in buckets from a millisecond to about six minutes. Each bucket is 25 % longer than the previous one. */
+/** The number of latency buckets. They range from a millisecond to about six minutes, and each is 25 % longer than the previous one. */
 const classes = 58
 const step = Math.log(1.25)
 const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
 const longestOf = (index: number): number => Math.round(1.25 ** index)
 
 interface Minute {
-  /** Minutes since 1970. */
+  /** The number of the minute, counted since 1970. */
   number: number
   failures: number
   readonly counts: Record<OutcomeName, number>
@@ -97,16 +97,16 @@ const failureOf = (status: number): FailureKind | undefined => {
 }
 
 export class Health {
-  /** Indexed by the minute's number modulo the window. */
+  /** The minutes of the window, indexed by their number modulo the window's length. */
   readonly #minutes = Array.from({ length: windowMinutes }, emptyMinute)
   readonly #now: () => number
-  /** The duration of its cooldown; `undefined` if it has none. */
+  /** The duration of the upstream's cooldown; `undefined` if it has none. */
   readonly #cooldown: number | undefined
   #failed = 0
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** No other call probes the upstream before this time. */
+  /** The time before which no other call probes the upstream. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
@@ -160,7 +160,10 @@ export class Health {
     this.#probingUntil = this.#now() + (this.#cooldown ?? 0)
   }
 
-  /** The median time to the response head over the last five minutes; `undefined` if there was no response. It is computed at most once a second. */
+  /**
+   * Returns the median time to the response head over the last five minutes, or `undefined` if there was no response. It is computed at most once per
+   * second.
+   */
   median(): number | undefined {
     const now = this.#now()
     if (this.#median !== undefined && Math.abs(now - this.#median.at) < 1_000) return this.#median.millis

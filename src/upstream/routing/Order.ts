@@ -3,12 +3,13 @@
  *
  * Where the specification is silent:
  * - An upstream in its cooldown is tried last, because trying it is better than failing.
- * - Weights order all upstreams: the first is drawn by weight, then the next from the rest, and so on. A weight of 0 comes after all others. With
- *   `sticky`, the draw is derived from the conversation, so that every node draws the same order.
+ * - Weights order all upstreams: the first is drawn by weight, then the next from the remaining ones, until none remain. Upstreams with a weight of 0
+ *   come after all others. With `sticky`, the draw is derived from the conversation, so that every node draws the same order.
  * - A cost is the vendor's charge for the prompt and a completion of at most 1,024 tokens. Upstreams with equal costs, or with medians in the same
  *   bucket (25 %), stay in the configured order.
- * - The latency of an upstream without a response in the last five minutes is unknown. Such an upstream is tried first, to measure it.
- * - With `sticky`, the upstream that last served the conversation comes first, because its prompt cache may contain the beginning.
+ * - The latency of an upstream without a response in the last five minutes is unknown. The upstream is then tried first, so that its latency can be
+ *   measured.
+ * - With `sticky`, the upstream that last served the conversation comes first, because its prompt cache may contain the start of the conversation.
  */
 import type { Standing } from "./Health.ts"
 
@@ -18,7 +19,7 @@ export type Policy = (typeof policies)[number]
 /** The routing rule of a model. */
 export interface Routing {
   readonly policy: Policy
-  /** Whether the calls of a conversation go to the same upstream as long as it serves them. */
+  /** Whether the calls of a conversation go to the same upstream as long as that upstream serves them. */
   readonly sticky: boolean
 }
 
@@ -34,15 +35,15 @@ export interface Candidate {
 
 export interface Question {
   readonly policy: Policy
-  /** In the configured order. */
+  /** The candidates, in the configured order. */
   readonly candidates: ReadonlyArray<Candidate>
   /** The upstream that last served the conversation. */
   readonly last?: string | undefined
-  /** A number above 0 and at most 1, for each upstream. */
+  /** Returns a number above 0 and at most 1, for each upstream. */
   readonly chance: (upstream: string) => number
 }
 
-/** Why an upstream comes first. */
+/** The reasons why an upstream comes first. */
 export const reasons = [
   "only",
   "order",
@@ -93,7 +94,7 @@ const ranking = ({ candidates, chance, policy }: Question): ReadonlyArray<number
   }
 }
 
-/** Unknown values come last. */
+/** Compares two values. Unknown values come last. */
 const compared = <A extends bigint | number>(one: A | undefined, other: A | undefined): number => {
   if (one === other) return 0
   if (one === undefined) return 1

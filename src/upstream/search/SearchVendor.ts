@@ -1,4 +1,4 @@
-/** The requests to search vendors and their results. Each vendor's file translates them to and from its wire format. */
+/** The requests to search vendors and their results. Each vendor's file converts them to and from the vendor's wire format. */
 import { isObject } from "../wire/Failures.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
@@ -8,7 +8,7 @@ export interface SearchAsk {
   readonly include_raw: boolean
   /** The vendor's own value, such as `basic` or `advanced`. A vendor without search depths ignores it. */
   readonly search_depth: string
-  /** If there are any, the results are restricted to these domains. */
+  /** The domains to which the results are restricted; unrestricted if empty. */
   readonly domains: ReadonlyArray<string>
 }
 
@@ -20,14 +20,14 @@ export interface SearchResult {
 }
 
 export interface SearchVendor {
-  /** The number of queries that the vendor charges per search, by search depth. A depth that is not listed counts as one. */
+  /** The number of queries that the vendor charges per search, by search depth. A depth that is not listed counts as one query. */
   readonly queries_by_depth: Readonly<Record<string, number>>
   readonly request: (ask: SearchAsk, key: string) => WireRequest
-  /** Reads the results from a response; `undefined` if the response is invalid. */
+  /** Reads the results from a response. Returns `undefined` if the response is invalid. */
   readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined
 }
 
-/** Reads a vendor's array of results. An empty array is valid, but one that contains no usable entry is invalid and not charged. */
+/** Reads a vendor's array of results. An empty array is valid. An array without any usable entry is invalid and not charged. */
 export const resultsOf = (
   list: unknown,
   read: (one: Record<string, unknown>) => ReadonlyArray<SearchResult>

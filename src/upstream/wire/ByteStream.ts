@@ -1,11 +1,11 @@
 /**
  * Passes bytes from a source to one reader as they arrive, in constant memory. The source is paused while the reader's buffer is full. A tap inspects
- * each chunk and passes bytes to the reader. The reader's stream ends only after `finish`, which is called once the work that must come first is done
- * (the charge is committed, the response is stored). When the reader is destroyed, the source is read for a while longer if the caller asks for it. A
- * chunk costs 0.3 µs of CPU here, compared with 2 µs in a `Stream` of effects.
+ * each chunk and passes bytes to the reader. The reader's stream ends only after `finish`. This is called once the work that must come first is done
+ * (the charge is committed, the response is stored). When the reader is destroyed, the source is read for some time longer if the caller requests it.
+ * A chunk costs 0.3 µs of CPU here, compared with 2 µs in a `Stream` of effects.
  *
  * Many servers reset a connection on which they cannot send. If a source fails after its reader has delayed it for a long time, the reader may have
- * caused the failure, so the stream is `unfinished` instead of `broken`.
+ * caused the failure. The stream is then `unfinished` instead of `broken`.
  */
 import { Cause, Effect, FiberRef } from "effect"
 import { Readable } from "node:stream"
@@ -16,13 +16,15 @@ import type { ReadsOn, ToItsEnd } from "../../kernel/ReadOn.ts"
 export interface Sink {
   readonly data: (chunk: Buffer) => void
   readonly end: () => void
-  /** `short` means that the source did not fail, but ended in the middle of an event or reached its time limit. */
+  /**
+   * Reports that the bytes stopped early. `short` means that the source did not fail, but ended in the middle of an event or reached its time limit.
+   */
   readonly cut: (reason: string, short?: boolean) => void
 }
 
-/** Where the bytes come from. */
+/** The source of the bytes. */
 export interface Source {
-  /** Starts to pass the bytes on, beginning with those that have already arrived. */
+  /** Starts passing the bytes on, beginning with those that have already arrived. */
   readonly flow: (sink: Sink) => void
   readonly pause: () => void
   readonly resume: () => void
@@ -30,22 +32,25 @@ export interface Source {
 }
 
 /**
- * How a stream ended. `complete`: the source finished. `unfinished`: the source stopped without a failure before the response was complete, or failed
- * after its reader had delayed it. `broken`: the source failed. `left`: the reader was destroyed before the source ended.
+ * The outcome of a stream. `complete`: the source finished. `unfinished`: the source stopped without a failure before the response was complete, or
+ * failed after its reader had delayed it. `broken`: the source failed. `left`: the reader was destroyed before the source ended.
  */
 export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
-/** Why the bytes stop: the source ended, it was cut (`short` if without a failure), or its reader was destroyed and the source was aborted. */
+/**
+ * The reason why the bytes stopped: the source ended, it was cut (`short` if without a failure), or its reader was destroyed and the source was
+ * aborted.
+ */
 export type Stop = "ended" | "cut" | "short" | "left"
 
 export interface Tap {
-  /** Inspects a chunk. `stream.pass` gives bytes to the reader. `stream.end` ends the stream early. */
+  /** Inspects a chunk. `stream.pass` passes bytes to the reader. `stream.end` ends the stream early. */
   readonly data: (chunk: Buffer, stream: ByteStream) => void
-  /** Decides how the stream ended; `usually` by default. */
+  /** Decides the stream's outcome; `usually` by default. */
   readonly end?: (stream: ByteStream, stop: Stop) => StreamEnd
 }
 
-/** Decides how a stream ended, unless its tap does. */
+/** Decides a stream's outcome, unless its tap does. */
 export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete" : stop === "left" ? "left" : "broken")
 
 export interface Options {
@@ -54,22 +59,22 @@ export interface Options {
   readonly read_on: ToItsEnd | number
 }
 
-/** The source is paused when the reader's buffer holds this many bytes. */
+/** The number of bytes in the reader's buffer at which the source is paused. */
 const highWaterMark = 64 * 1024
 
 const nothing = () => {}
 
 export class ByteStream {
-  /** The reader's side. Destroying it ends the reader. */
+  /** The reader's side of the stream. Destroying it means that the reader has left. */
   readonly body: Readable
   private readonly source: Source
   private readonly tap: Tap
   private how: StreamEnd | undefined
   private gone = false
   private any = false
-  /** When the current pause began. */
+  /** The time at which the current pause began. */
   private paused: number | undefined
-  /** How long earlier pauses took in total, in milliseconds. */
+  /** The total duration of earlier pauses, in milliseconds. */
   private held = 0
   /** Cancels the limit on a source that is still being read. */
   private readToEnd: () => void = nothing
@@ -132,7 +137,7 @@ export class ByteStream {
     return this.paused === undefined ? this.held : this.held + performance.now() - this.paused
   }
 
-  /** Whether the reader has delayed the source long enough to have caused a failure. */
+  /** Returns whether the reader has delayed the source long enough to have caused a failure. */
   private wasHeldUp(): boolean {
     return this.heldFor() > readOnFor
   }
@@ -171,7 +176,7 @@ export class ByteStream {
   /** Passes these bytes to the reader and ends its stream. */
   finish(last?: string | Buffer): void {
     if (this.gone) return
-    // A flowing reader would take the bytes now and the end a tick later, which are two socket writes. A paused reader takes both together.
+    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. A paused reader takes both in one write.
     const flows = last !== undefined && this.body.readableFlowing === true
     if (flows) this.body.pause()
     if (last !== undefined) this.body.push(last)
@@ -198,10 +203,10 @@ export class ByteStream {
   }
 }
 
-/** A tap that passes everything. */
+/** The tap that passes everything. */
 export const whole: Tap = { data: (chunk, stream) => stream.pass(chunk) }
 
-/** Turns another stream into a source. */
+/** Converts another stream to a source. */
 export const ofReadable = (readable: Readable): Source => ({
   flow: (sink) => {
     let over = false
@@ -223,7 +228,7 @@ export const ofReadable = (readable: Readable): Source => ({
 
 /**
  * Returns a value that may contain a stream. Creating and returning it is uninterruptible. If the caller was interrupted in the meantime, the stream
- * is destroyed, because the caller will not get the value.
+ * is destroyed, because the caller will not receive the value.
  */
 export const closeIfUnclaimed = <A, E, R>(
   make: Effect.Effect<A, E, R>,

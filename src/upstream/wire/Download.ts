@@ -1,4 +1,4 @@
-/** Downloads a file from the URL in a vendor's response, or decodes it if that is a data URI. Redirects are not followed. */
+/** Downloads a file from the URL in a vendor's response, or decodes the URL if it is a data URI. Redirects are not followed. */
 import { Effect, Exit, Scope } from "effect"
 import { Readable } from "node:stream"
 import { ByteStream, closeIfUnclaimed } from "./ByteStream.ts"
@@ -17,7 +17,7 @@ const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
     : new Wire.Unreachable({ reason: "a data URI that is not base64" })
 }
 
-/** Parses the address, which must be public or on `host`, the vendor's own host. */
+/** Parses the address. It must be public or on `host`, the vendor's own host. */
 const placeOf = (url: string, host: string) => {
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol)) {
@@ -33,7 +33,7 @@ const placeOf = (url: string, host: string) => {
 export interface FileDownload {
   /** The media type in lower case, without parameters; empty if the vendor sends none. */
   readonly content_type: string
-  /** In bytes; `undefined` if the vendor does not send it. */
+  /** The length in bytes; `undefined` if the vendor does not send it. */
   readonly length: number | undefined
   /** The file's bytes. Destroying the stream ends the download. */
   readonly body: Readable

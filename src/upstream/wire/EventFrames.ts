@@ -1,10 +1,10 @@
 /**
  * Converts the frames of AWS event streams (`application/vnd.amazon.eventstream`) to server-sent events. An event gets the frame's name
- * (`:event-type`, `:exception-type`), and its data is the frame's JSON. Chunks may split frames at any byte.
+ * (`:event-type`, `:exception-type`) and the frame's JSON as its data. Chunks may split frames at any byte.
  *
  * Where the specification is silent:
  * - A frame with a wrong checksum breaks the stream, but the frames before it are passed on.
- * - If a frame exceeds the maximum length or ends too early, it is dropped and the stream is cut short. This does not count as an upstream failure.
+ * - A frame that exceeds the maximum length or ends too early is dropped, and the stream is cut short. This does not count as an upstream failure.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import type { Source } from "./ByteStream.ts"
@@ -16,7 +16,7 @@ const codec = new EventStreamCodec(
 
 /** The maximum length of a frame. Text frames take a few kilobytes. */
 export const frameMax = 8 * 1024 * 1024
-/** The minimum length of a frame, which contains at least its length, its headers' length and two checksums. */
+/** The minimum length of a frame. It contains at least its length, its headers' length and two checksums. */
 const frameLeast = 16
 /** The size of the length field at the start of a frame. */
 const lengthBytes = 4
@@ -37,14 +37,14 @@ const eventOf = (frame: Uint8Array): string => {
     return `event: internalServerException\ndata: ${JSON.stringify({ message })}\n\n`
   }
   const name = text(":exception-type") ?? text(":event-type") ?? ""
-  // In JSON, a line break between values is just whitespace, but it would end the event's line.
+  // In JSON, a line break between values is only whitespace, but it would end the event's line.
   const json = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     .toString("utf8")
     .replaceAll(/[\r\n]+/g, " ")
   return `event: ${name.replaceAll(/[\r\n]+/g, " ")}\ndata: ${json}\n\n`
 }
 
-/** The events of complete frames. If there is a `fault`, they come from the frames before the unreadable one. */
+/** The events of complete frames. If there is a `fault`, the events are those of the frames before the unreadable one. */
 interface Read {
   readonly events: string
   readonly fault?: string
@@ -56,7 +56,7 @@ interface Read {
 class Frames {
   private pieces: Array<Buffer> = []
   private length = 0
-  /** How many bytes must be collected before the next frame can be read. */
+  /** The number of bytes to collect before the next frame can be read. */
   private needed = lengthBytes
 
   /** Takes a chunk and returns the events that it completes. */

@@ -1,10 +1,10 @@
 /**
- * Turns an upstream's failure into the caller's problem and the operator's log line.
+ * Converts an upstream's failure to the caller's problem and the operator's log line.
  *
  * Where the specification is silent:
  * - A provider's invalid response is a failure and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
- *   that no client mistakes it for complete. If its client had delayed it for ten seconds in total, it is charged. If the client of a speech request
- *   disconnects, the audio is read to its end and charged as usual.
+ *   that no client mistakes it for complete audio. It is charged only if its client had delayed it for ten seconds in total. If the client of a
+ *   speech request disconnects, the audio is read to its end and charged as usual.
  */
 import { Clock, Effect } from "effect"
 import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"
@@ -21,7 +21,8 @@ export interface UpstreamWords {
 export type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
 
 /**
- * Logs the reason for the operator, whereas the caller sees only a failure. `unserved` means that the upstream certainly did no work for the request.
+ * Fails with a problem and logs the reason for the operator. The caller does not see the reason. `unserved` means that the upstream certainly did no
+ * work for the request.
  */
 export const failed = (
   upstream: string,
@@ -41,7 +42,7 @@ export const unanswered = (
   request_id?: string | undefined
 ): Effect.Effect<never, UpstreamFailed> => failed(upstream, reason, request_id, unsent)
 
-/** Whether the status is not a success. */
+/** Returns whether the status is not a success. */
 export const isRefusal = ({ status }: { readonly status: number }): boolean => status < 200 || status > 299
 
 /** Converts an upstream's error response to a problem. The upstream's message is passed on only if it is about the request. */
@@ -52,7 +53,7 @@ export const refused = (
 ): Effect.Effect<never, UpstreamProblem> => {
   if (status === 400 || status === 404 || status === 413 || status === 422) {
     const words = parse(body)
-    if (isOfKey(words)) return failed(upstream, `status ${status}: it does not accept the key`, request_id)
+    if (isOfKey(words)) return failed(upstream, `status ${status}: the upstream does not accept the key`, request_id)
     return new UpstreamRejected(refusalOf(words))
   }
   if (status === 429)
@@ -62,10 +63,10 @@ export const refused = (
   return failed(upstream, `status ${status}`, request_id, isOverloaded(status))
 }
 
-/** Whether the status means that the server did not start to work on the request: 503, and Anthropic's 529. */
+/** Returns whether the status means that the server did not start to work on the request: 503, or Anthropic's 529. */
 const isOverloaded = (status: number): boolean => status === 503 || status === 529
 
-/** Google rejects an invalid key with status 400. */
+/** Returns whether the error is about the key. Google rejects an invalid key with status 400. */
 const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   isObject(body?.error) &&
   Array.isArray(body.error.details) &&
@@ -87,7 +88,7 @@ export const retryAfterIn = (headers: Wire.WireHeaders, now: number): number | u
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1_000))
 }
 
-/** Parses a JSON object; `undefined` for anything else. */
+/** Parses a JSON object. Returns `undefined` for any other text. */
 export const parse = (text: string | Buffer): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(text.toString())
@@ -104,7 +105,7 @@ export interface VendorJson {
   readonly bytes: Buffer
 }
 
-/** Reads a response; `undefined` if it is not a JSON object. */
+/** Reads a response. Returns `undefined` if it is not a JSON object. */
 export const readJson = (bytes: Buffer): VendorJson | undefined => {
   const strict = parse(bytes)
   if (strict !== undefined) return { value: strict, bytes }
@@ -129,7 +130,7 @@ export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): 
   return typeof message === "string" ? withoutSecrets(message.slice(0, 2_000)) : undefined
 }
 
-/** Extracts what the caller may see of an upstream's rejection: its message, and the field that it names, if any. */
+/** Extracts the information that the caller may see from an upstream's rejection: its message, and the field that it names, if any. */
 export const refusalOf = (body: Record<string, unknown> | undefined): UpstreamWords => {
   const message = messageOf(body)
   return {
@@ -148,7 +149,7 @@ const fieldOf = (body: Record<string, unknown> | undefined): string => {
   return (path[0] === "body" ? path.slice(1) : path).join(".").slice(0, 200)
 }
 
-/** Removes keys and addresses, because upstreams tend to quote the key they reject or the internal address that failed. */
+/** Removes keys and addresses, because upstreams often quote the rejected key or the internal address that failed. */
 export const withoutSecrets = (message: string): string =>
   message
     .replace(/https?:\/\/\S+/gi, "[address]")

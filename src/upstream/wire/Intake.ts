@@ -1,6 +1,6 @@
 /**
  * Collects an upstream's complete response within the call's byte budget (`Room`). If there is not enough room for a long response, the upstream is
- * paused. If no room becomes free in time, the bytes are dropped, but the outline still tells the cost.
+ * paused. If no room becomes free in time, the bytes are dropped, but the outline still states the cost.
  */
 import { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
@@ -14,11 +14,11 @@ const shortAnswerMax = 1024 * 1024
 /** The maximum length of a response that is read for its outline. */
 const outlinedMax = 1024 * 1024 * 1024
 
-/** Why a response's bytes were dropped. */
+/** The reason why a response's bytes were dropped. */
 export type Lost = "no_room" | "too_long"
 
 export interface Taking {
-  /** The maximum number of bytes to store. A longer response is a failure, and only its outline is kept, if it has one. */
+  /** The maximum number of bytes to store. A longer response is a failure, and only its outline is stored, if it has one. */
   readonly limit: number
   /** The room for the response; unlimited if absent. */
   readonly room?: Room | undefined
@@ -33,7 +33,7 @@ interface Flow {
 }
 
 export interface Taken {
-  /** Empty if the bytes were dropped. */
+  /** The response's bytes; empty if they were dropped. */
   readonly body: Buffer
   /** The outline, if the response is long or was dropped. */
   readonly outline: JsonOutline | undefined
@@ -46,7 +46,7 @@ export const reportsIn = ({ body, outline }: Taken): Readonly<Record<string, unk
 
 export class Intake {
   private readonly taking: Taking
-  /** How many bytes the room held at the start. */
+  /** The number of bytes that the room held at the start. */
   private readonly before: number
   private chunks: Array<Buffer> = []
   /** The response in one buffer, once its room was claimed. Collecting chunks and copying them at the end would need twice the room. */
@@ -116,7 +116,7 @@ export class Intake {
     else flow.pause()
   }
 
-  /** Moves the response into one buffer. Its pages take no memory until they are written. */
+  /** Moves the response into one buffer. The buffer's pages take no memory until they are written. */
   private moved(bytes: number): void {
     const all = Buffer.allocUnsafeSlow(bytes)
     Buffer.concat(this.chunks).copy(all)

@@ -12,7 +12,7 @@ export interface Passage {
   readonly body: Readable
   /** Waits until the upstream's response ends, even if the client has disconnected. A response without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>
-  /** Ends the client's response. If it is incomplete, it is cut off instead, so that the client does not mistake it for a complete one. */
+  /** Ends the client's response. An incomplete response is cut off instead, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void
   /** Cuts the client off, because the charge could not be committed in time. */
   readonly cut: () => void

@@ -1,4 +1,4 @@
-/** The problems that callers see when an upstream fails. They never reveal its address, its credentials or a stack trace. */
+/** The problems that callers see when an upstream fails. They never reveal the upstream's address, its credentials or a stack trace. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -14,7 +14,7 @@ export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejec
   fields: BrokenRule
 }) {}
 
-/** The upstream has no capacity. `retry_after` is set if it reports when to try again. */
+/** The upstream has no capacity. `retry_after` is set if the upstream states when to try again. */
 export class UpstreamBusy extends Problem<UpstreamBusy>()("UpstreamBusy", {
   status: 429,
   error: "the model is busy, try again shortly",

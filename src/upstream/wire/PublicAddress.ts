@@ -30,19 +30,19 @@ for (const [network, prefix] of [
 ] as const)
   inside.addSubnet(network, prefix, "ipv6")
 
-/** Whether a numeric address is public. An IPv4 address in IPv6 notation counts as IPv4. */
+/** Returns whether a numeric address is public. An IPv4 address in IPv6 notation counts as IPv4. */
 export const isPublic = (address: string): boolean => {
   const family = isIP(address)
   return family !== 0 && !inside.check(address, family === 6 ? "ipv6" : "ipv4")
 }
 
-/** Whether a host is a name or a public address. In URLs, IPv6 addresses are in brackets. */
+/** Returns whether a host is a name or a public address. In URLs, IPv6 addresses are in brackets. */
 export const mayBePublic = (hostname: string): boolean => {
   const bare = hostname.replace(/^\[(.*)\]$/, "$1")
   return isIP(bare) === 0 || isPublic(bare)
 }
 
-/** Resolves a name for a connection, but only to public addresses, so the check applies to the address that is actually used. */
+/** Resolves a name for a connection, but only to public addresses, so that the check applies to the address that is actually used. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, "", 4)

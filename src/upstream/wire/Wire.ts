@@ -1,11 +1,12 @@
 /**
- * Sends HTTP requests to an upstream over one keep-alive pool per address, for complete responses and for streams. This module reports what happens
- * on the wire and does not judge it.
+ * Sends HTTP requests to an upstream over one keep-alive pool per address, for complete responses and for streams. This module reports the events on
+ * the wire and does not judge them.
  *
  * If a fiber is interrupted before its call is sent, the call is never sent. A call that was sent may be charged, so its response is still read
- * (`kernel/ReadOn`): to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, or else for up to ten seconds. A
- * caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in such a region. A call that
- * fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this unless it uses `Effect.disconnect`.
+ * (`kernel/ReadOn`). It is read to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, and otherwise for up to
+ * ten seconds. A caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in an
+ * uninterruptible region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this
+ * unless it uses `Effect.disconnect`.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -24,7 +25,7 @@ export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string>
 
 export interface WireRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE"
-  /** Relative to the base address, with a leading slash. */
+  /** The path relative to the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /** Pieces and a stream are read once, as fast as the upstream takes them. */
@@ -55,7 +56,7 @@ export interface Limits extends Taking {
   /** The maximum time from the request to the response's last byte, in milliseconds. By default, only the upstream's limits apply. */
   readonly timeout?: number
   /**
-   * How long to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately, which suits calls without a
+   * How long to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately and is meant for calls without a
    * cost.
    */
   readonly read_on?: ReadsOn | undefined
@@ -79,15 +80,15 @@ export interface WireOptions {
    */
   readonly silence_ms_max: number
   /**
-   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. If a stream takes longer, it is cut short.
+   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. A stream that takes longer is cut short.
    * Any other response that takes longer is a failure.
    */
   readonly total_ms_max?: number | undefined
-  /** Connects only to public addresses. */
+  /** Whether connections are restricted to public addresses. */
   readonly isPublic?: boolean
   /**
    * Called at the end of each call with the response's status and headers (0 and empty if there was none) and the milliseconds until its head. It is
-   * not called if the call was aborted because its caller disconnected, since that says nothing about the upstream.
+   * not called if the call was aborted because its caller disconnected, because that reveals nothing about the upstream.
    */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
@@ -111,12 +112,12 @@ class Clocked {
     this.giveUp = giveUp
     const { total_ms_max } = options
     if (total_ms_max === undefined) return
-    this.total = setTimeout(() => giveUp(`it did not end within ${total_ms_max} ms`), total_ms_max)
+    this.total = setTimeout(() => giveUp(`the response did not end within ${total_ms_max} ms`), total_ms_max)
   }
 
   /**
-   * Takes a response head and returns whether it is the final one. The pool restarts its own timer at each informational head, so this limits the
-   * wait for the final one.
+   * Takes a response head and returns whether it is the final one. The pool restarts its own timer at each informational head, so this class limits
+   * the wait for the final one.
    */
   head(status: number): boolean {
     if (status >= 200) {
@@ -335,7 +336,7 @@ export const collect = (
     })
   })
 
-/** The headers that name a request for its vendor, the most telling first. `cf-ray` names it at Cloudflare, in front of many vendors. */
+/** The headers in which vendors state the id of a request, most reliable first. `cf-ray` is Cloudflare's id, and many vendors use Cloudflare. */
 const requestNames = [
   "x-generation-id",
   "x-request-id",
@@ -347,7 +348,7 @@ const requestNames = [
   "cf-ray"
 ] as const
 
-/** The vendor's id of a request; `undefined` if the answer names none. */
+/** Returns the vendor's id of a request, or `undefined` if the response states none. */
 export const vendorRequestOf = (headers: WireHeaders): string | undefined => {
   for (const name of requestNames) {
     const value = header(headers, name)

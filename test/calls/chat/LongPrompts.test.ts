@@ -116,7 +116,7 @@ describe("a long prompt", () => {
 
       it(`of ${protocol.name} (${i}) has the same figures on another thread, and the same bytes go upstream`, async () => {
         const { here, there } = await both(protocol, json)
-        const figures = ({ body: _, json: __, long: ___, ...rest }: typeof here) => rest
+        const figures = (prompt: typeof here) => ({ ...prompt, body: {}, json: undefined, long: undefined })
         expect(figures(there)).toEqual(figures(here))
         expect(Object.keys(there.body)).toEqual(Object.keys(here.body))
         // Its long members are not here.

@@ -320,7 +320,7 @@ describe("an operator", () => {
     const take = (...more: ReadonlyArray<string>) =>
       command(["take-back", "--tenant", who.tenant_id, "--amount", "4", "--reference", "R 1", ...more], env())
     expect((await take()).stdout).toBe(
-      `took 3 of 4 credits back from ${who.tenant_id}; its balance is 2. 1 were spent, reserved by open calls or never granted\n`
+      `took 3 of 4 credits back from ${who.tenant_id}; its balance is 2. The other 1 credits were spent, reserved by open calls or never granted\n`
     )
     const again = await take("--json")
     expect([again.code, again.stderr]).toEqual([0, ""])

@@ -118,15 +118,17 @@ describe("the commands", () => {
     const terms = ["--tenant", bea.tenant_id, "--amount", "3", "--period", "week", "--rollover", "1.5"]
     const set = await run("allowance", "set", ...terms)
     expect(set.stdout).toMatch(
-      new RegExp(`^${bea.tenant_id} gets 3 credits per week, rollover up to 1.5 USD; 3 are unused. It renews at 20`)
+      new RegExp(
+        `^${bea.tenant_id} receives 3 credits per week, rollover up to 1.5 USD; 3 credits are unused. The next period begins at 20`
+      )
     )
     expect(set.stderr).toContain(
-      "applies a changed plan's price factor within 30 s, and charges the previous price until then"
+      "applies the plan's new price factor within 30 s and charges the previous price until then"
     )
     const shown = JSON.parse((await run("allowance", "show", "--tenant", bea.tenant_id, "--json")).stdout)
     expect(shown).toMatchObject({ amount_usd: "3", rollover: { up_to_usd: "1.5" }, unused_usd: "3" })
     const ended = await run("allowance", "end", "--tenant", bea.tenant_id, "--take-back")
-    expect(ended.stdout).toContain("3 credits were taken back")
+    expect(ended.stdout).toContain("and took back 3 credits")
     expect((await run("allowance", "show", "--tenant", bea.tenant_id)).stderr).toContain("this tenant has no allowance")
   })
 
@@ -160,7 +162,7 @@ describe("the commands", () => {
     const { vouchers } = JSON.parse((await run("voucher", "list", "--limit", "3", "--json")).stdout)
     expect(vouchers[0]).toMatchObject({ amount_usd: "5", uses_max: 40, expires_at: "2099-02-01T00:00:00.000Z" })
     expect((await run("voucher", "end", "--id", vouchers[0].id)).stdout).toContain("after 0 uses")
-    expect((await run("voucher", "list")).stdout).toMatch(/ID .*CODE .*WORTH/)
+    expect((await run("voucher", "list")).stdout).toMatch(/ID .*CODE .*VALUE/)
   })
 
   it("leave the books right", async () => {

@@ -70,7 +70,7 @@ describe("an invoice", () => {
     )
     expect(invoice.bad_lines.map(({ line }) => line)).toEqual([3, 4, 5, 6, 8, 9, 10, 11, 14])
     expect(invoice.bad_lines_total).toBe(9)
-    expect(invoice.bad_lines[0]!.why).toBe('"yesterday" is not a date like 2026-03-01')
+    expect(invoice.bad_lines[0]!.why).toBe('"yesterday" is not a date such as 2026-03-01')
     expect(invoice.lines.map(({ amount, model }) => [model, amount])).toEqual([
       ["m", 3_000_000_000n],
       ["m, the second", 1_000_000_000n],

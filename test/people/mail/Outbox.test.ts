@@ -266,7 +266,7 @@ describe("the loop", () => {
         Effect.gen(function* () {
           for (const key of ["cut", "foreign", "no-letter"]) yield* until(key, "failed")
           const rows = yield* sql<{ last_error: string }>`SELECT last_error FROM tollgate_mail_outbox WHERE key = 'cut'`
-          expect(rows[0]!.last_error).toContain("it cannot be read")
+          expect(rows[0]!.last_error).toContain("the email cannot be read")
           yield* post(toAda)
           yield* until(toAda.key, "sent")
           expect(caught().map(({ to }) => to)).toEqual([toAda.to])

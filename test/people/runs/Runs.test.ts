@@ -241,9 +241,9 @@ describe("a child", () => {
         [
           { limit: { usd: 1 }, models: ["m", "o"] },
           "models",
-          'must be models that the parent may call, but it may not call "o"'
+          'must be models that the parent may call; the parent may not call "o"'
         ],
-        [{ limit: { usd: 1 }, tags: { a: "2" } }, "tags.a", `"1", which the parent's key has set`],
+        [{ limit: { usd: 1 }, tags: { a: "2" } }, "tags.a", `must be "1", the value that the parent's key has set`],
         [
           { limit: { usd: 1 }, tags: Object.fromEntries([..."defghi"].map((name) => [name, "x"])) },
           "tags",
@@ -258,7 +258,7 @@ describe("a child", () => {
       const more = yield* make(wordy.api_key, { limit: { usd: 1 }, tags: long("stu") })
       expect([more.status, more.body]).toEqual([
         400,
-        invalid("tags", "must contain fewer bytes, including the tags of the parent")
+        invalid("tags", "must be shorter; the limit includes the tags of the parent")
       ])
       const three = yield* run(two.api_key, {
         limit: { usd: 1, tokens: 100, requests: 5, concurrent: 3 },
@@ -297,7 +297,7 @@ describe("a child", () => {
       const ninth = yield* make(one.api_key, { limit: { usd: 1 } })
       expect([ninth.status, ninth.body]).toEqual([
         400,
-        invalid("", "runs may be at most 8 levels deep; this one would be at level 9")
+        invalid("", "runs may be at most 8 levels deep; this run would be at level 9")
       ])
     })
   )

@@ -210,7 +210,7 @@ describe("applications", () => {
 describe("in a shared tenant", () => {
   const insufficient = {
     status: 403,
-    body: { error: "your role in this tenant does not allow this", code: "insufficient_role" }
+    body: { error: "your role in this tenant does not allow this request", code: "insufficient_role" }
   }
 
   scene(

@@ -215,7 +215,9 @@ describe("tollgate models", () => {
     expect(text).toContain(`same: same as ${whole.id} (prompt ${price!.prompt}, `)
     expect(text).toContain(`outdated: differs from ${whole.id} (prompt 999, `)
     expect(text).toContain(`  prompt: 999 here, ${price!.prompt} in the catalogue`)
-    expect(text).toContain(`  cached prompt: no line here, so the general price applies, ${price!.cached_prompt} in`)
+    expect(text).toContain(
+      `  cached prompt: no line here, so the model's general price applies, ${price!.cached_prompt} in`
+    )
     expect(text).toContain("own: not in the catalogue (prompt 1, completion 2, request 0.5)")
     expect(text).not.toContain("context")
     expect(text).not.toContain("one-hour")
@@ -247,8 +249,7 @@ describe("tollgate models", () => {
       writeFileSync(file, JSON.stringify({ upstreams: { spare: upstream }, models: [entry] }))
       return models("--config", file)
     }
-    const refused =
-      "There is no price for one-hour cache writes, so requests with them are refused. To allow them, add "
+    const refused = "One-hour cache writes have no price, so requests that use them are refused. To allow them, add "
     const tier = `"long_context": [{ "above_prompt_tokens": ${above}, ${line("…")} }]`
     expect(await of()).toContain(`${refused}${line("…")}, ${tier}\n`)
     expect(await of(JSON.parse(`{ ${line("7")} }`))).toContain(`${refused}${tier}\n`)

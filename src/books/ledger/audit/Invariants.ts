@@ -229,7 +229,7 @@ const compare = (column: "reserved" | "spent") =>
 const summed = (column: string, sum: string, rows: string): string =>
   `SELECT g.id, CAST(COALESCE(s.n, 0) AS TEXT) AS expected, CAST(g.${column} AS TEXT) AS found FROM tollgate_ledger_budgets g
     LEFT JOIN (SELECT g.id, ${sum} AS n FROM (SELECT 1 FROM tollgate_ledger_budgets WHERE kind <> 'key' LIMIT 1) o
-        CROSS JOIN ${rows} r CROSS JOIN json_each(r.budgets) b ON true
+        CROSS JOIN ${rows} r ON true CROSS JOIN json_each(r.budgets) b ON true
         CROSS JOIN tollgate_ledger_budgets g ON g.id = b.value
       WHERE r.budgets IS NOT NULL ${rows === "tollgate_usage_records" ? "AND r.at >= g.start" : ""} GROUP BY g.id) s ON s.id = g.id
     WHERE g.kind <> 'key' AND g.${column} <> COALESCE(s.n, 0)`

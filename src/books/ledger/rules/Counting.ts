@@ -1,4 +1,4 @@
-/** Finds the budgets that count a call, checks whether they admit it, and books it into them. */
+/** Finds the budgets that count a call, checks whether they admit it, and records it in them. */
 import { Either } from "effect"
 import type { Nano } from "../../../kernel/Money.ts"
 import {
@@ -39,16 +39,16 @@ export interface BudgetsAtHand {
 /** The budgets that count an admitted call. */
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
-  /** The indexes of the call's ways that are barred by budgets. */
+  /** The indexes of the ways that budgets bar. */
   readonly barred: ReadonlyArray<number>
-  /** The refusal by the first budget that bars a way. */
+  /** The refusal of the first budget that bars a way. */
   readonly refusal?: Shortage | undefined
 }
 
 const none: ReadonlyArray<never> = []
 const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
 
-/** Returns the budgets of the call's key, runs, tenant and payer, and those that count all tenants, in their state at an instant. */
+/** Returns the budgets of the call's key, runs, tenant and payer, and those that count all tenants, in their state at `at`. */
 const budgetsOf = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -83,7 +83,7 @@ const withThoseAt = (
   return all
 }
 
-/** Returns the budgets that count a call, or the refusal by one that does not leave enough. `payer` is the paying tenant, if known. */
+/** Returns the budgets that count a call, or the refusal of the first with too little left. `payer` is the paying tenant, if known. */
 export const admit = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -107,7 +107,7 @@ export const admit = (
   return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
 }
 
-/** Bars the ways for which a budget does not leave enough. */
+/** Bars the ways for which a budget has too little left. */
 const admitWays = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
@@ -153,7 +153,7 @@ const shortageOf = (budget: Budget, unit: BudgetUnit, at: number): Shortage => {
   }
 }
 
-/** Books an admitted call into its budgets. `usd` is the amount reserved for it. */
+/** Records an admitted call in its budgets. `usd` is the amount reserved for it. */
 export const book = (
   atHand: BudgetsAtHand,
   { barred, budgets, refusal }: Counted,
@@ -182,7 +182,7 @@ export const book = (
 const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
-/** The newest array of ids, by its first id. Equal arrays usually share one object, which is sent to another thread only once. */
+/** The newest array of ids, by its first id. Equal arrays usually share one object, so that a message to another thread contains it once. */
 const lists = new Map<string, ReadonlyArray<string>>()
 const listsMax = 10_000
 
@@ -202,7 +202,7 @@ const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): b
   return true
 }
 
-/** Returns the budgets that count an open call, in their state at an instant. They include a key's limit that was set after the admission. */
+/** Returns the budgets that count an open call, in their state at `at`. They include a key's limit set after the admission. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
@@ -217,7 +217,7 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
   return found ?? none
 }
 
-/** Whether a budget that holds a reservation for a call counts the call's charge. It does not if another model or provider served the call. */
+/** Returns whether a budget that reserved for a call also counts its charge. It does not if another model or provider served the call. */
 export const countsServed = (budget: Budget, served: Dimensions): boolean =>
   !isOfWays(budget) || countsWay(budget, served)
 

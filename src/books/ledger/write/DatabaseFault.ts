@@ -1,8 +1,8 @@
-/** Recognizes failures of the database itself. They affect any transaction. */
+/** Recognizes failures of the database itself, as opposed to those of a single transaction. */
 import { isConnectionFault, isFault } from "../../../storage/postgres/Faults.ts"
 
 /**
- * SQLite's codes for a lock of another process, a full or failing disk, a missing or read-only file, and a lack of memory. Corruption
+ * SQLite's codes for a lock held by another process, a full or failing disk, a missing or read-only file, and a lack of memory. Corruption
  * (`SQLITE_CORRUPT`) is not included, because it may affect only some transactions.
  */
 const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
@@ -10,7 +10,7 @@ const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROT
 const kinds = { any: fault, lock: /^SQLITE_(BUSY|LOCKED)(_|$)/, commit: /^SQLITE_IOERR(_|$)/ }
 
 /**
- * Returns whether an error or its cause means that the database cannot be written at the moment. With `lock`, returns whether another process has
+ * Returns whether an error or its cause means that the database is not writable at the moment. With `lock`, returns whether another process has
  * locked it. With `commit`, returns whether a failed COMMIT may have succeeded, because the disk or the connection failed during the COMMIT.
  */
 export const isStorageFault = (error: unknown, which: keyof typeof kinds = "any"): boolean => {

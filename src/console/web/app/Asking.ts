@@ -13,7 +13,7 @@ export const useMemberships = () =>
     staleTime: 60_000
   })
 
-/** The user's membership in this tab's tenant. */
+/** Returns the user's membership in this tab's tenant. */
 export const useMembership = () => {
   const { data } = useMemberships()
   const tenant = tenantId()
@@ -40,7 +40,7 @@ export const useAmounts = () => {
   })
 }
 
-/** `source` is a comma-separated list. Only entries from these sources are returned. */
+/** Returns a page of the ledger, newest first. `source` limits it to the entries of a comma-separated list of sources. */
 export const useLedger = (page: number, per_page: number, source?: string) => {
   const tenant_id = tenantId()
   return useQuery({

@@ -1,4 +1,4 @@
-/** Shows its content to signed-in users. Everyone else is sent to the sign-in page, which brings them back afterwards. */
+/** Shows its content to signed-in users. Redirects all others to the sign-in page, which returns them here afterwards. */
 import { useNavigate, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
 import type { ReactNode } from "react"

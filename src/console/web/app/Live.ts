@@ -1,6 +1,6 @@
 /**
- * Reads live events: server-sent events over `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes
- * after its last event (`Last-Event-ID`). The delay before each reconnect grows.
+ * Reads live events as server-sent events over `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes after its
+ * last event (`Last-Event-ID`). The delay grows with each reconnect.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"
@@ -146,7 +146,7 @@ export class Live {
   }
 }
 
-/** Waits. Returns early if the network comes back or `signal` aborts. */
+/** Waits for `millis`. Returns early if the browser is online again or `signal` aborts. */
 const waited = (millis: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {

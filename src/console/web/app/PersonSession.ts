@@ -30,7 +30,7 @@ const ask = (body: { readonly tenant_id?: string | undefined; readonly code?: st
 
 const renew = async (to: string | undefined): Promise<PersonGrant | undefined> => {
   const code = codeOf()
-  // The link may be for a different user, who does not belong to this tab's tenant.
+  // The link may be for a different user. That user might not belong to this tab's tenant.
   const tenant = code === undefined ? (to ?? sessionStorage.getItem(tenantOfTab) ?? undefined) : undefined
   let response = await ask(code === undefined ? { tenant_id: tenant } : { code })
   if (response.status === 403 && tenant !== undefined && to === undefined) {

@@ -172,7 +172,7 @@ const useUnread = (): number => {
 }
 
 export const PersonShell = () => {
-  // Re-renders when the session changes, which it does when the user switches tenants.
+  // Re-renders when the session changes, for example when the user switches tenants.
   useSession(personSession)
   const { data: providers } = useProviders()
   const queries = useQueryClient()

@@ -21,13 +21,13 @@ export class Refusal extends Error {
     this.requestId = requestId
   }
 
-  /** The request field that is invalid, if the response names one. */
+  /** The invalid request field, if the response names it. */
   get field(): string | undefined {
     return typeof this.details["field"] === "string" ? this.details["field"] : undefined
   }
 }
 
-/** No response arrived, because the network or the service is down. */
+/** The error of a request without a response, because the network or the service is down. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super("The service did not respond.", { cause })
@@ -35,7 +35,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** The session expired or was ended, so the user must sign in again. */
+/** The error of a request whose session has expired or ended. The user must sign in again. */
 export class SignedOut extends Error {
   constructor() {
     super("The session has ended.")

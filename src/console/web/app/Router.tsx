@@ -1,5 +1,5 @@
 /**
- * The console's routes. Each view is a separate file that is loaded on demand. `main.tsx` explains how to add one.
+ * The console's routes. Each view is a separate file that is loaded on demand. `main.tsx` explains how to add a view.
  */
 import {
   createRootRoute,
@@ -77,7 +77,7 @@ const home = createRoute({
   component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
 })
 
-/** The view's state. The URL holds it so that users can share it and return to it with Back. */
+/** The usage view's state. It is part of the URL, so users can share it and return to it with Back. */
 export interface UsageSearch {
   readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
   readonly from?: string
@@ -147,7 +147,7 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
 })
 
-/** Picks those of the named search parameters that are present. */
+/** Picks the named search parameters that are present. */
 const only =
   <Name extends string>(...names: ReadonlyArray<Name>) =>
   (search: Record<string, unknown>): { readonly [name in Name]?: string } =>
@@ -211,7 +211,7 @@ const account = createRoute({
   component: lazyRouteComponent(() => import("../views/account/Account.tsx"), "Account")
 })
 
-/** Where the invitation links in letters lead. It requires no sign-in, and removes the token from the URL before it renders. */
+/** The page that invitation links in emails open. It requires no sign-in, and removes the token from the URL before it renders. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation",

@@ -43,7 +43,7 @@ export class Session<G extends Grant, To = never> {
     this.#options = options
     this.#tabs = new BroadcastChannel(options.name)
     this.#tabs.addEventListener("message", ({ data }) => {
-      // If another tab signed out, the shared cookie is gone. If another tab signed in, this tab can use its session.
+      // If another tab signed out, the shared cookie is gone. If another tab signed in, this tab can use the new session.
       if (data === "ended") this.#set({ kind: "none" })
       if (data === "opened" && this.#state.kind === "none") void this.renew()
     })
@@ -80,7 +80,7 @@ export class Session<G extends Grant, To = never> {
     return renewal
   }
 
-  /** To be called after the service rejected `token`. Requests the next token, unless another request has already replaced this one. */
+  /** Call this after the service has rejected `token`. Requests the next token, unless another caller has already replaced `token`. */
   async refused(token: string): Promise<void> {
     if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
     await this.renew()

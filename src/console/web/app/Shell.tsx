@@ -24,7 +24,7 @@ export interface NavEntry {
 
 interface ShellProps {
   readonly name: ReactNode
-  /** Where the name links to. */
+  /** The target of the link on the name. */
   readonly home?: NonNullable<LinkProps["to"]>
   readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
   /** Shown below the name. */

@@ -204,7 +204,7 @@ interface CallLinesProps {
 const explain = (usage_id: string) =>
   resultOf(operatorApi.GET("/v1/operator/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
 
-/** A table of calls. Choosing a finished call opens its explanation, line by line. */
+/** A table of calls. Selecting a finished call opens its explanation, line by line. */
 export const CallLines = (props: CallLinesProps) => {
   const [opened, open] = useState<string>()
   return (

@@ -1,4 +1,4 @@
-/** A dialog with a form that creates an item. If the item has a key or code, it is shown only in this dialog. */
+/** A dialog with a form that creates an item. The item's key or code, if any, is shown only in this dialog. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Plus } from "lucide-react"
 import { useState } from "react"

@@ -4,7 +4,7 @@ import { Live, useLiveState } from "../app/Live.ts"
 import type { Usd } from "../money.ts"
 import { operatorSession } from "./OperatorSession.ts"
 
-/** The payload of a `figures` event (`LiveFigures` in the service). The contract types the stream as plain text, so it cannot describe this. */
+/** The payload of a `figures` event (`LiveFigures` in the service). The contract declares the stream as plain text and does not describe it. */
 export interface Figures {
   readonly at: string
   readonly calls_per_second: number

@@ -1,5 +1,5 @@
 /**
- * The operator's session, which begins with a link that `tollgate operator` prints. The code is in the link's fragment (`#`), which browsers do not
+ * The operator's session. It begins with a link that `tollgate operator` prints. The code is in the link's fragment (`#`), which browsers do not
  * send.
  */
 import { addressOf } from "../app/Base.ts"

@@ -1,4 +1,4 @@
-/** The operator's view of a person: identities, memberships, keys, sign-ins and actions. */
+/** The operator's view of a person: identities, memberships, keys, sign-ins, passkeys and actions. */
 import { useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { LogOut, Pause, Play, Trash2 } from "lucide-react"

@@ -1,4 +1,4 @@
-/** The routes of the operator's views, which have their own session and navigation and are loaded only for operators. */
+/** The routes of the operator's views. The views have their own session and navigation, and are loaded only for operators. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
@@ -13,7 +13,7 @@ const only =
       })
     ) as { readonly [N in K]?: string }
 
-/** Views that create people, tenants, credentials and credit. */
+/** Returns the routes of the views that create people, tenants, credentials and credit. */
 const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   const people = createRoute({
     getParentRoute: () => frame,
@@ -48,7 +48,7 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   return [people, tenants, managementKeys, allowances, vouchers, budgets] as const
 }
 
-/** Views for vendors, costs and money in flight. */
+/** Returns the routes of the views for vendors, costs and money in flight. */
 const watchRoutes = <R extends AnyRoute>(frame: R) => {
   const upstreams = createRoute({
     getParentRoute: () => frame,
@@ -79,7 +79,7 @@ const watchRoutes = <R extends AnyRoute>(frame: R) => {
   return [upstreams, costs, drift, reservations, owed] as const
 }
 
-/** The routes below `/operator`. */
+/** Returns the routes below `/operator`. */
 export const operatorRoutes = <R extends AnyRoute>(root: R) => {
   const frame = createRoute({
     getParentRoute: () => root,

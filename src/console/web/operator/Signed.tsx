@@ -1,4 +1,4 @@
-/** Shows the difference between two amounts. A negative one has the color of a problem, as does a positive one if `isTrouble` is set. */
+/** Shows the difference between two amounts. Negative differences have the color of a problem. If `isTrouble` is set, positive ones have it too. */
 import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 

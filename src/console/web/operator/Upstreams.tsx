@@ -115,7 +115,7 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
   </article>
 )
 
-/** Returns whether the upstream got requests in these minutes, is failing, or is in cooldown. */
+/** Returns whether the upstream received requests in these minutes, is failing, or is in cooldown. */
 const isAsked = ({ cooling_until, minutes, state }: Upstream): boolean =>
   state === "failing" || cooling_until !== null || minutes.some(({ requests }) => requests > 0)
 

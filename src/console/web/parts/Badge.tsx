@@ -1,4 +1,4 @@
-/** Shows a state in one word. The color only repeats what the word says. */
+/** Shows a state in one word. The color only repeats the word's meaning. */
 import type { ReactNode } from "react"
 
 export type Tone = "plain" | "good" | "warn" | "bad" | "accent"

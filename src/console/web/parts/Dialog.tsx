@@ -13,7 +13,7 @@ interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** Only a button closes the dialog, for content that is shown just once. */
+  /** Whether only a button may close the dialog. Set this for content that is shown only once. */
   readonly stays?: boolean
   readonly wide?: boolean
   readonly children: ReactNode

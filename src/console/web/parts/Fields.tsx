@@ -1,6 +1,6 @@
 /**
- * Form fields with a label, help and an error text. `FormOf` shows an error at the field that the service names (`details.field`), or else above the
- * buttons.
+ * Form fields with a label, help and an error text. `FormOf` shows an error at the field that the service names (`details.field`), or above the
+ * buttons if there is no such field.
  */
 import { ChevronDown } from "lucide-react"
 import { FieldError } from "react-aria-components/FieldError"
@@ -88,7 +88,7 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
 /** The form's error: the field that it names, and the reason. */
 const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
 
-/** The system's own select, which works best on phones. */
+/** A native select. It works best on phones. */
 export const SelectField = ({
   autoFocus,
   help,

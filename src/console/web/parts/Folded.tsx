@@ -2,7 +2,7 @@
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 
-/** Up to this width, the fields are placed above their result. */
+/** Matches pages up to the width at which the fields are above their result. */
 const narrow = matchMedia("(max-width: 62rem)")
 
 const subscribe = (listener: () => void): (() => void) => {

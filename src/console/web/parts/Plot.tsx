@@ -1,6 +1,6 @@
 /**
  * Stacked series over time. The drawing code (uPlot) is a separate file that is loaded with the first plot. Clicking a series in the legend shows
- * only that one, and clicking it again shows all of them. The legend also shows the values at the pointer, and the arrow keys move through time. A
+ * only that series. Clicking it again shows all series. The legend also shows the values at the pointer, and the arrow keys move through time. A
  * table below repeats the values.
  */
 import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
@@ -37,7 +37,7 @@ export interface PlotProps {
   /** Shows a series' exact total. Defaults to the sum of its floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
-  /** Which series is shown alone. Set this if the host keeps that choice itself. */
+  /** The series that is shown alone. Set this if the host stores that choice. */
   readonly chosen?: { readonly key: string | undefined; readonly choose: (key: string | undefined) => void }
 }
 
@@ -46,7 +46,7 @@ const colorOf = (index: number, isRest: boolean | undefined): string =>
 
 const tableMax = 400
 
-/** The bucket at the pointer. The arrow keys move it, and Enter opens it. */
+/** Tracks the bucket at the pointer. The arrow keys move the pointer, and Enter opens its bucket. */
 const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) => {
   const [pointed, setAt] = useState<number>()
   // There may be fewer buckets after the time window changes.
@@ -133,7 +133,7 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
   </ul>
 )
 
-/** Returns the series to draw: all of them, or only the selected one. `chosen` is the host's state, if the host keeps the choice. */
+/** Returns the series to draw: all of them, or only the selected one. `chosen` is the host's state, if the host stores the choice. */
 const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
   const [own, setOwn] = useState<string>()
   const only = chosen?.key ?? own

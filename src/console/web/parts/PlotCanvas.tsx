@@ -12,7 +12,7 @@ interface PlotCanvasProps {
   readonly format: (value: number) => string
   /** Formats a short label for the axis. */
   readonly formatTick: (seconds: number) => string
-  /** Whether the values are counts, whose axis shows no fractions. */
+  /** Whether the values are counts. The axis then shows no fractions. */
   readonly isWhole: boolean
   readonly at: number | undefined
   readonly onAt: (index: number | undefined) => void
@@ -42,7 +42,7 @@ const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>
 /** The steps of an axis for counts: 1, 2, 5, 10, ... */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
 
-/** Up to this many buckets are drawn as bars. Beyond that, `columns` draws them. */
+/** The maximum number of buckets that are drawn as bars. `columns` draws more than that. */
 const barsMax = 800
 
 /** Draws one column per pixel, as high as its highest bucket, so that no peak is lost or blurred. */

@@ -1,4 +1,4 @@
-/** Stands in for content that is loading, empty or failed. A failure offers a retry. */
+/** Placeholders for content that is loading, empty or failed. A failure offers a retry. */
 import type { LucideIcon } from "lucide-react"
 import { RotateCw } from "lucide-react"
 import type { UseQueryResult } from "@tanstack/react-query"
@@ -49,7 +49,7 @@ export const advice = (error: unknown): string => {
   return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
 }
 
-/** Returns whether a 403 needs a text of ours. Other errors explain themselves. */
+/** Returns whether a 403 is about the user's role or scope, and needs the console's own text. The service explains all other errors. */
 const isAboutScope = ({ code }: Refusal): boolean =>
   code === undefined || code === "insufficient_scope" || code === "insufficient_role"
 

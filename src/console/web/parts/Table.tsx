@@ -19,11 +19,11 @@ export interface Column<Row, Sort extends string = string> {
   /** The table width required to show the column: 1100 px for `wide`, 760 px for `medium`. Cards show all columns. */
   readonly needs?: "medium" | "wide"
   /**
-   * Where the cell goes on a card: the title, or the figure next to it. Other cells are below, with the column's name unless `plain`. `none` hides
-   * the cell.
+   * The cell's position on a card: as the title, or as the figure next to it. Other cells are below, with the column's name unless `plain`. `none`
+   * hides the cell.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
-  /** Whether the column contains buttons, in which case only screen readers get its name. */
+  /** Whether the column contains buttons. Only screen readers then get its name. */
   readonly isActions?: boolean
 }
 

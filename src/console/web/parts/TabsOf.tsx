@@ -1,4 +1,4 @@
-/** Tabs that each show a panel. */
+/** Tabs, each with a panel. */
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components/Tabs"
 import type { ReactNode } from "react"
 

@@ -1,6 +1,6 @@
 /**
- * The page's only tooltip. It shows the `data-tip` of the element that is hovered, tapped or focused; for a focused row, that is the row's first
- * amount. The tooltip is purely visual, because the element itself contains the text for screen readers.
+ * The page's only tooltip. It shows the `data-tip` of the element that is hovered, tapped or focused. For a focused row, it shows the first amount.
+ * The tooltip is purely visual, because the element itself contains the text for screen readers.
  */
 import { useEffect, useRef } from "react"
 
@@ -41,7 +41,7 @@ export const Tips = () => {
           undefined
       )
     }
-    /** Shows the tooltip on touch screens, which cannot hover. Elements that do something else when tapped show none. */
+    /** Shows the tooltip on touch screens, which cannot hover. Elements with an action of their own show none. */
     const tapped = (event: Event): void => {
       if (!(event instanceof PointerEvent) || event.pointerType !== "touch") return
       const at = tipOf(event.target)

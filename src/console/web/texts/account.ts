@@ -8,12 +8,12 @@ export const accountTexts = {
   email: "Email",
   passkeys: "Passkeys",
   passkeysLead: "A passkey signs you in with your fingerprint, your face or your device's PIN.",
-  unavailable: "Passkeys need a secure address with a domain name. This service does not have one.",
+  unavailable: "Passkeys require a secure address with a domain name. This service does not have one.",
   unknownHere: "This browser does not support passkeys.",
   none: "No passkeys yet.",
   add: "Add a passkey",
   addName: "Name",
-  addHelp: "For example, the device that stores it.",
+  addHelp: "For example, the device that stores the passkey.",
   added: (name: string) => `You can now sign in with the passkey ${name}.`,
   dismissed: "The browser did not create a passkey. Try again when you are ready.",
   known: "This device already has one of your passkeys.",
@@ -22,6 +22,6 @@ export const accountTexts = {
   never: "never",
   remove: "Delete",
   removeTitle: (name: string) => `Delete the passkey ${name}?`,
-  removeText: "You can no longer sign in with it. Delete it on your device too. Open sessions continue.",
+  removeText: "You will no longer be able to sign in with it. Delete it from your device too. Open sessions continue.",
   removed: (name: string) => `The passkey ${name} was deleted.`
 } as const

@@ -12,7 +12,7 @@ export const invitationTexts = {
   },
   whatIsIt: "Credit pays for calls to AI models on this service. One credit is one US dollar.",
   forAddress: (masked: string) =>
-    `Sent to ${masked}. Sign in with that address. If you have no account, this creates one.`,
+    `Sent to ${masked}. Sign in with that address. If you have no account, one is created.`,
   until: (day: string) => `Valid until ${day}. After that, the credit returns to the sender.`,
   signedIn: (email: string) => `You are signed in as ${email}.`,
   accept: "Accept",
@@ -20,7 +20,7 @@ export const invitationTexts = {
   later: "Decide later",
   laterText: "You will find it under Transfers.",
   join: "Join the team",
-  joined: (team: string) => `You are a member of ${team}.`,
+  joined: (team: string) => `You are now a member of ${team}.`,
   otherAddress: "Sign out and use another address",
   mismatch: "This invitation was sent to a different address. Sign in with that address.",
   ended: {
@@ -31,7 +31,7 @@ export const invitationTexts = {
   },
   missing: "This invitation does not exist or is no longer valid",
   missingText:
-    "The link may be incomplete, or a later email has replaced it. Open the newest email or ask for a new one.",
+    "The link may be incomplete, or a later email may have replaced it. Open the newest email or ask for a new one.",
   none: "No open invitation",
   noneText: "Open the link in the email again.",
   home: "Go to the console"

@@ -22,7 +22,7 @@ export const transfersTexts = {
   sentEmptyText: "Send bought or received credit to anyone with an email address. They do not need an account.",
   who: { received: "From", sent: "To" },
   amount: "Amount",
-  state: "State",
+  state: "Status",
   created: "Sent",
   next: "Outcome",
   states: {
@@ -61,7 +61,7 @@ export const transfersTexts = {
     endsText: "If it is not accepted by then, the full amount goes back to the sender's balance.",
     from: "From",
     to: "To",
-    kind: "Kind",
+    kind: "Type",
     message: "Message"
   },
   resend: "Send the email again",
@@ -81,13 +81,13 @@ export const transfersTexts = {
     email: "To",
     emailHelp: "Any email address. A recipient without an account gets an email and signs in with that address.",
     kind: "Type",
-    kindHelp: { gift: "A gift can carry a reason and a message.", transfer: "A transfer carries no message." },
+    kindHelp: { gift: "A gift can include a reason and a message.", transfer: "A transfer includes no message." },
     reason: "Reason",
     noReason: "None",
     message: "Message",
     messageHelp: (left: number) => `${left} characters left.`,
     review: "Review",
-    reviewTitle: "What happens",
+    reviewTitle: "What happens next",
     steps: {
       held: (amount: string, left: string) => `${amount} leaves the balance now and is held. ${left} remains.`,
       letter: (to: string) =>

@@ -25,7 +25,7 @@ const key = ["passkeys"]
 const usePasskeys = () =>
   useQuery({ queryKey: key, queryFn: async () => (await resultOf(api.GET("/v1/me/passkeys"))).passkeys })
 
-/** Adds a passkey. If the browser does not create one, returns the reason. Errors from the service are thrown. */
+/** Adds a passkey. Returns the reason if the browser does not create the passkey. Throws errors from the service. */
 const added = async (name: string): Promise<string | undefined> => {
   const options = await resultOf(api.POST("/v1/me/passkeys/options"))
   try {

@@ -13,7 +13,7 @@ import { units } from "./Gauges.tsx"
 export type Budget = Schemas["Budget"]
 export type NewBudget = Schemas["NewBudget"]
 
-/** The form's values, as typed. They are named like the fields of the request. */
+/** The form's values, as typed. Their names are those of the request's fields. */
 const empty = {
   name: "",
   "limit.usd": "",
@@ -124,7 +124,7 @@ interface DialogOf {
   readonly onClose: () => void
 }
 
-/** Returns a mutation that refreshes the budgets, says what was done and closes the dialog. */
+/** Returns a mutation that refreshes the budgets, confirms the change and closes the dialog. */
 const useAct = <Variables = void,>(
   { onClose, ways }: DialogOf,
   mutationFn: (variables: Variables) => Promise<unknown>,

@@ -73,7 +73,7 @@ const useNameOf = (): NameOf => {
   }
 }
 
-/** Returns a function that tells whether the user may change a budget. The API decides; this only hides buttons that it would refuse. */
+/** Returns a function that returns whether the user may change a budget. It only hides buttons whose requests the API would refuse. */
 const useCanEdit = (): ((budget: Budget) => boolean) => {
   const manages = useManages()
   const { data: me } = useMe()

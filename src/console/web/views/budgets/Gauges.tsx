@@ -33,7 +33,7 @@ const Gauge = ({ children, limit, unit, used }: GaugeProps) => {
   )
 }
 
-/** `raised` is what raises add to the limit in USD, in nano-USD. */
+/** `raised` is the sum of all raises of the USD limit, in nano-USD. */
 export const Gauges = ({ of, raised = 0n }: { readonly of: Used; readonly raised?: bigint }) => {
   const { limit, reserved, spent } = of
   return (

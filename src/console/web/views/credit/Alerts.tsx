@@ -1,4 +1,4 @@
-/** Low-balance alerts: their thresholds, their state, and the addresses that get letters. */
+/** Low-balance alerts: their thresholds, their state, and the addresses that receive emails. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -71,7 +71,7 @@ const amountOf = (text: string): number | null => (text.trim() === "" ? null : N
 const textOf = (amount: Usd | null | undefined): string =>
   amount === null || amount === undefined ? "" : usd(nano(amount))
 
-/** Saves the alerts. They share a document with auto-reload, so its settings are sent back unchanged. */
+/** Saves the alerts. The request also contains the auto-reload settings, unchanged, because both share a document. */
 const useSave = (of: Reload, onDone: () => void) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

@@ -125,7 +125,7 @@ const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps
   const [threshold, setThreshold] = useState(usd(nano(auto_reload.threshold_usd)))
   const [amount, setAmount] = useState(String(auto_reload.amount_credits))
   const [chosen, setMethod] = useState<string>()
-  // Defaults to the first method, which may load after the form opens.
+  // Defaults to the first method. The methods may load after the form opens.
   const method = chosen ?? auto_reload.payment_method_id ?? methods.data?.[0]?.id ?? ""
   const save = useMutation({
     mutationFn: () =>

@@ -14,7 +14,7 @@ import { creditTexts } from "../../texts/credit.ts"
 
 /** The key under which the payment that this tab opened is stored. The value is not secret. */
 const storageName = "console.checkout"
-/** The console waits this many milliseconds for the confirmation. */
+/** The time that the console waits for the confirmation, in milliseconds. */
 const patience = 3_600_000
 
 interface Checkout {
@@ -85,7 +85,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
   )
 }
 
-/** Shown after the user returns from the processor's page, until the payment is confirmed. */
+/** A notice that the console shows after the user returns from the processor's page, until the payment is confirmed. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
   const [begun, setBegun] = useState(checkout)

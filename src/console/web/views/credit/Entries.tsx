@@ -1,4 +1,4 @@
-/** The ledger, which lists every change to the balance and its cause. */
+/** The ledger. It lists every change to the balance with its cause. */
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
 import { ReceiptText } from "lucide-react"
 import { useLedger } from "../../app/Asking.ts"

@@ -18,7 +18,7 @@ type Purchase = Schemas["Purchase"]
 
 const perPage = 10
 
-/** Shows the refunds and disputes of a purchase, and what is still owed. */
+/** Shows the refunds and disputes of a purchase, and the amount still owed. */
 const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
   <span className="credit-movements">
     {movements.map(({ amount, at, id, kind, returned }) => (

@@ -22,7 +22,7 @@ export const useReload = () => {
     queryKey: reloadKey(tenant_id),
     queryFn: () =>
       resultOf(api.GET("/v1/tenants/{tenant_id}/billing/auto-reload", { params: { path: { tenant_id } } })),
-    // Polls meanwhile, because no event reports that a charge has ended.
+    // Polls during a charge, because no event reports its end.
     refetchInterval: ({ state }) => (state.data?.auto_reload.state === "in_flight" ? 3000 : false)
   })
 }

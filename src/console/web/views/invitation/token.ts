@@ -17,7 +17,7 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** Stores the token from `#transfer=...` or `#team=...`. Returns `false` if there is none or the link was cut off within an escape. */
+/** Stores the token from `#transfer=...` or `#team=...`. Returns `false` if there is none, or if the link was truncated within an escape. */
 export const takeIn = (hash: string): boolean => {
   const [, kind, text = ""] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
   const token = decoded(text)

@@ -54,7 +54,7 @@ const draftOf = ({
   tags: tags === undefined ? "" : pairsOf(tags)
 })
 
-/** Parses the tags that were typed. A pair without `=` gets an empty value, which the API refuses. */
+/** Parses the typed tags. A pair without `=` gets an empty value. The API refuses empty values. */
 const tagsOf = (typed: string): Readonly<Record<string, string>> | null => {
   const pairs = typed.split(",").flatMap((pair) => {
     const [name = "", ...value] = pair.split("=")

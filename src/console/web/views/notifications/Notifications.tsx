@@ -1,4 +1,4 @@
-/** Lists the user's notifications from all tenants, each with a link to what it is about. */
+/** Lists the user's notifications from all tenants, each with a link to its subject. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import type { LinkProps } from "@tanstack/react-router"

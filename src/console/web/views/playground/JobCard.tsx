@@ -77,7 +77,7 @@ const Result = ({ index, job, name, of }: ResultProps) => {
         {of.kind === "image" ? (
           <img src={url} alt={name} onError={unshowable} />
         ) : (
-          // There is no text from which captions could be made.
+          // No text is available for captions.
           <video src={url} controls preload="metadata" aria-label={name} onError={unshowable} />
         )}
         <Save file={url} name={`${name} ${index + 1}`} />

@@ -52,7 +52,7 @@ const filled = <K extends string>(name: K, value: string): Partial<Record<K, str
 const whole = <K extends string>(name: K, value: string): Partial<Record<K, number>> =>
   value.trim() === "" ? {} : ({ [name]: Number(value) } as Record<K, number>)
 
-/** Builds the request from the fields that are filled in and that the model's type uses. The model's defaults apply to all others. */
+/** Builds the request from the nonempty fields that the model's type uses. The model's defaults apply to all other fields. */
 const bodyOf = ({ type }: MediaModel, draft: Draft): MediaBody => ({
   model: draft.model,
   ...filled("prompt", draft.prompt),
@@ -139,7 +139,7 @@ const ImageFields = (props: FieldsProps) => {
   )
 }
 
-/** Shows the price before submission. A note explains it if an option may change the price. */
+/** Shows the price before submission, with a note if an option may change the price. */
 const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   const units = unitsOf(model, draft)
   const isOther = model.type === "video" && (draft.resolution.trim() !== "" || draft.audio)

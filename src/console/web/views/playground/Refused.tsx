@@ -1,4 +1,4 @@
-/** Explains a call that was refused or failed: its cause, what to do about it, and the request id. */
+/** Explains a call that was refused or failed: the cause, the remedy and the request id. */
 import { CreditCard, RotateCw } from "lucide-react"
 import type { ReactNode } from "react"
 import { Refusal, SignedOut, Unreachable } from "../../app/Refusal.ts"

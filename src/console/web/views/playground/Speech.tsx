@@ -32,7 +32,7 @@ const bodyOf = ({ format, input, instructions, model, voice }: Draft): SpeechBod
   ...filledIn({ instructions })
 })
 
-/** Returns how many characters the service charges. */
+/** Returns the number of characters that the service charges for. */
 const charactersOf = (text: string): number => [...text].length
 
 const Player = ({ audio, format }: { readonly audio: Audio; readonly format: string }) => {

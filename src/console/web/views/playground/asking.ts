@@ -44,7 +44,7 @@ export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void)
   })
 }
 
-/** Returns the job's quote, remembered from before the job was settled. A settled job reports its charge instead. */
+/** Returns the job's quote from before its settlement. A settled job reports its charge instead, so the quote is cached. */
 export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"] | undefined => {
   const queries = useQueryClient()
   const { data } = useQuery({
@@ -95,7 +95,7 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
 
-/** The maximum number of parallel downloads. The service allows a user four. */
+/** The maximum number of parallel downloads. The service allows four for each user. */
 const abreast = 3
 let running = 0
 const waiting: Array<() => void> = []

@@ -114,7 +114,7 @@ export class Conversation {
 
 let current: { readonly of: string; readonly conversation: Conversation } | undefined
 
-/** Returns the conversation for `of`, a user in a tenant. If the previous conversation belongs to another, drops it. */
+/** Returns the conversation of the user and tenant that `of` identifies. Drops the previous conversation if it belongs to others. */
 export const conversationOf = (of: string): Conversation => {
   if (current?.of !== of) {
     current?.conversation.clear()

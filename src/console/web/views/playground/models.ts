@@ -31,7 +31,7 @@ const ofMillion = (price: string): string => {
   return `${whole}${digits.slice(0, 6)}.${digits.slice(6)}`
 }
 
-/** Returns whether the price is known before the call. `auto` costs what the model that it chooses costs. */
+/** Returns whether the price is known before the call. `auto` costs as much as the model that it chooses. */
 export const hasPrice = ({ pricing }: ChatModel): boolean => !pricing.prompt.startsWith("-")
 
 export const priceText = (model: ChatModel): string =>
@@ -41,7 +41,7 @@ export const priceText = (model: ChatModel): string =>
 
 export const contextText = ({ context_length }: ChatModel): string => playgroundTexts.context(count(context_length))
 
-/** A rough average of how many characters make a token. */
+/** The approximate number of characters per token. */
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 

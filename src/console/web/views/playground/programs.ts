@@ -1,4 +1,4 @@
-/** Writes programs that make calls. They use the deployment's address and read the key from the environment. */
+/** Generates programs that make calls. They use the deployment's address and read the key from the environment. */
 import { apiRoot } from "../../app/Base.ts"
 import type { ChatBody } from "./chatCall.ts"
 
@@ -67,13 +67,13 @@ for chunk in stream:
 }
 
 export const mediaCode = (body: Readonly<Record<string, unknown>>) => ({
-  curl: `# Submit; the answer has the quote and the request_id.
+  curl: `# Submit the job. The response contains the quote and the request_id.
 curl ${apiRoot}/v1/tools/media/generate \\
   -H "Authorization: Bearer $${keyName}" \\
   -H "Content-Type: application/json" \\
   -d ${quoted(json(body))}
 
-# Ask until it is COMPLETED, then fetch what was made.
+# Poll until the status is COMPLETED, then fetch the result.
 curl "${apiRoot}/v1/tools/media/status?request_id=$REQUEST_ID" -H "Authorization: Bearer $${keyName}"
 curl "${apiRoot}/v1/tools/media/result?request_id=$REQUEST_ID" -H "Authorization: Bearer $${keyName}"`,
   fetch: `const headers = {

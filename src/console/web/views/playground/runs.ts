@@ -38,7 +38,7 @@ export const called = async <Output>(
 
 interface Tool<Input, Output> {
   readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
-  /** Releases what an output holds once it is no longer shown. */
+  /** Releases an output's resources once it is no longer shown. */
   readonly forget?: (output: Output) => void
 }
 

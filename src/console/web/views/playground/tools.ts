@@ -18,7 +18,7 @@ export interface SpeechBody {
 }
 
 export interface Audio {
-  /** An object URL of this page. It is valid until it is revoked. */
+  /** An object URL of this page, valid until it is revoked. */
   readonly url: string
   readonly bytes: number
 }

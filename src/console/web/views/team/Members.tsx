@@ -1,4 +1,4 @@
-/** Lists the tenant's members, with the actions on each. */
+/** Lists the tenant's members, each with its actions. */
 import { useQueryClient } from "@tanstack/react-query"
 import { MoreHorizontal } from "lucide-react"
 import { useState } from "react"
@@ -31,7 +31,7 @@ const nameOf = ({ email, name }: Member): string => name || email
 
 type Grave = "suspend" | "remove" | "leave"
 
-/** Returns what the user may do to a member. Only owners may change or appoint owners. The owner of a home tenant cannot be removed. */
+/** Returns the actions that the user may take on a member. Only owners may change or appoint owners. The owner of a home tenant cannot be removed. */
 const movesOf = (member: Member, viewer: Role, isMe: boolean) => ({
   roles: (["owner", "admin", "member"] as const).filter(
     (role) =>

@@ -18,7 +18,7 @@ import type { Transfer } from "./asking.ts"
 const words = transfersTexts.form
 const messageMax = 280
 const cent = 10_000_000n
-/** The recipient has this many milliseconds to accept. */
+/** The recipient's time to accept, in milliseconds. */
 const life = 30 * 86_400_000
 
 type Kind = Transfer["kind"]

@@ -10,7 +10,7 @@ export const perPage = 20
 
 const resendPause = 12 * 3_600_000
 
-/** Returns when the letter can be sent again, in milliseconds since 1970. Returns 0 if it was sent only once. */
+/** Returns when the email can be sent again, in milliseconds since 1970. Returns 0 if it was sent only once. */
 export const resendAt = ({ created_at, last_sent_at }: Transfer): number =>
   last_sent_at === created_at ? 0 : Date.parse(last_sent_at) + resendPause
 

@@ -148,7 +148,7 @@ export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialo
   const explanation = useQuery({
     queryKey: ["call", id],
     enabled: id !== undefined,
-    // A settled call does not change any more.
+    // A settled call no longer changes.
     staleTime: Infinity,
     queryFn: () => explain(id!)
   })

@@ -231,7 +231,7 @@ const dimensionsOf = ({ account, application, endpoint, model, payer, provider, 
   ...(state !== undefined && { success: state === "ok" ? ("true" as const) : ("false" as const) })
 })
 
-/** Returns one page of records and the functions that move to the adjacent pages. Paging neither repeats nor skips calls. */
+/** Returns a page of records and the functions that move to the adjacent pages. Paging neither repeats nor skips calls. */
 const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<typeof filterOf>) => {
   const tenant_id = tenantId()
   // The cursors of the pages visited so far. The last one belongs to this page.
@@ -328,7 +328,7 @@ export const Usage = () => {
   const part = { search, change, span }
   const canGoBack = useCanGoBack()
   const { history } = useRouter()
-  // Returns to the view from which the call was opened. If the URL was opened directly, only closes the dialog.
+  // Returns to the view that opened the call. If the URL was opened directly, only closes the dialog.
   const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
     <Page title={texts.usage.title}>

@@ -4,9 +4,9 @@ import type { UsageSearch } from "../../app/Router.tsx"
 export type WindowName = NonNullable<UsageSearch["window"]>
 
 export interface Span {
-  /** The start as an ISO string, included in the window. */
+  /** The start of the window (inclusive), as an ISO string. */
   readonly start: string
-  /** The end as an ISO string, not included in the window. */
+  /** The end of the window (exclusive), as an ISO string. */
   readonly end: string
   readonly grain: "hour" | "day"
 }
@@ -38,7 +38,7 @@ const of = (start: number, end: number, grain: Span["grain"]): Span => ({
   grain
 })
 
-/** Computes the span. `from` and `to` are days that are both included. `grain` is used if the span allows it. */
+/** Computes the span. `from` and `to` are the first and the last day. `grain` is used if the span allows it. */
 export const spanOf = ({ grain, ...search }: Asked, now: number): Span => {
   const span = usual(search, now)
   return grain !== undefined && grainsOf(span).includes(grain) ? { ...span, grain } : span
