@@ -14,7 +14,7 @@ import { isForeign } from "./Translated.ts"
 
 export interface PromptParts extends LongFacts {
   /** The prompt without its body. */
-  readonly prompt: Omit<ValidPrompt, "body" | "json" | "long">
+  readonly prompt: Omit<ValidPrompt, "body"> & { readonly body: undefined }
   /** The body's JSON with a short value in place of each long member. */
   readonly body: string
 }
@@ -37,11 +37,12 @@ const needed: ReadonlySet<string> = new Set([
 
 /** Validates a prompt and takes it apart. `Left` holds the first broken rule. */
 export const partsOf = (protocol: Protocol, value: unknown, json: Buffer): Either.Either<PromptParts, InvalidRequest> =>
-  Either.map(protocol.read(value, json), ({ body, json: _, ...prompt }) => {
+  Either.map(protocol.read(value, json), (valid) => {
+    const { body } = valid
     const { rest, members } = separated(protocol, body, json)
     const mentions_an_hour = mentionsAnHourIn(json)
     return {
-      prompt,
+      prompt: { ...valid, body: undefined, json: undefined, long: undefined },
       body: JSON.stringify(rest),
       members,
       asked: askedIn(protocol, body, members),
