@@ -298,7 +298,9 @@ describe.each(fast)("%s", (endpoint) => {
       for (const body of wrong) {
         const answer = await answered({ body })
         expect([body, statusOf(answer)]).toEqual([body, 400])
-        if (end !== undefined) expect(await answered({ body: padded(body) })).toBe(answer)
+        // The declared length counts characters, so it is wrong for other bodies. An empty body is read as an empty object.
+        const isPaddable = body !== "" && Buffer.byteLength(body) === body.length
+        if (end !== undefined && isPaddable) expect(await answered({ body: padded(body) })).toBe(answer)
       }
       expect(statusOf(await answered({ headers: idempotency }))).toBe(free ? 200 : 400)
     } else {
