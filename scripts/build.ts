@@ -23,7 +23,7 @@ const options = {
   format: "esm",
   external: ["better-sqlite3"],
   sourcemap: "linked",
-  // CommonJS packages need `require`, which an ES module does not have.
+  // CommonJS packages need `require`, but an ES module does not define it.
   banner: {
     js: 'import { createRequire as createRequire_ } from "node:module"; const require = createRequire_(import.meta.url);'
   }

@@ -17,6 +17,14 @@ const partly: ReadonlyArray<Replacement> = [
     /node_modules\/undici\//,
     `module.exports = () => { throw new Error("HTTP/2 is not in the bundle") }`
   ],
+  // The service has no WebSockets, serves its files itself, and attaches no traces to its metrics.
+  [
+    /^ws$/,
+    /@effect\/platform-node\/.*\/httpServer\.js$/,
+    `export class WebSocketServer { constructor() { throw new Error("WebSocket is not in the bundle") } }`
+  ],
+  [/^mime$/, /@effect\/platform-node\/.*\/httpPlatform\.js$/, "export default { getType: () => null }"],
+  [/^@opentelemetry\/api$/, /node_modules\/prom-client\//, "module.exports = {}"],
   // `Schema` uses fast-check only to generate arbitrary values in tests.
   [/^fast-check$/, /node_modules\/effect\//, ""]
 ]
@@ -47,8 +55,9 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * Corrects `Effect.forEach` with concurrency (effect 3.22), which builds layers. If it is interrupted before its own fiber starts, it waits for that
- * fiber forever. Without this correction, the service would neither start nor exit if one of several concurrently built layers fails.
+ * Corrects `Effect.forEach` with concurrency (effect 3.22). Layers are built with it. If the combined effect is interrupted before its own fiber
+ * starts, it waits for that fiber forever. Without this correction, the service would neither start nor exit if one of several concurrently built
+ * layers fails.
  */
 const corrected: Plugin = {
   name: "corrections of packages",

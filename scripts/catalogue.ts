@@ -61,7 +61,7 @@ const vendors: Readonly<Record<string, string | undefined>> = {
   zai: "zai"
 }
 
-/** The vendors for which models are also included that only the second package lists. (For routers, it lists many models that no longer exist.) */
+/** The vendors whose models are included even if only the second package lists them. (For routers, it lists many models that no longer exist.) */
 const makers: ReadonlySet<string> = new Set(["anthropic", "cohere", "deepseek", "google", "mistral", "openai", "xai"])
 
 // ---- the packages' data -------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ interface Limits {
   readonly compat?: { readonly maxTokensField?: "max_tokens" | "max_completion_tokens" }
   readonly cost: Costs & { readonly tiers?: ReadonlyArray<Costs & { readonly inputTokensAbove: number }> }
 }
-/** Prices in USD per million. 0 can also mean that the package does not know the price. */
+/** Prices in USD per million. 0 can also mean that the price is unknown. */
 interface Costs {
   readonly input: number
   readonly output: number
@@ -123,7 +123,7 @@ const fetched = ({ integrity, name, version }: (typeof packages)["limits"]): str
   const file = join(folder, basename(packed.toString().trim().split("\n").at(-1)!))
   const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`
   if (found !== integrity)
-    throw new Error(`${name}@${version} has changed: its hash is ${found}, but must be ${integrity}`)
+    throw new Error(`${name}@${version} has changed: its hash is ${found} but must be ${integrity}`)
   execFileSync("tar", ["-xzf", file, "-C", folder, "--strip-components=1"])
   return folder
 }
@@ -281,8 +281,8 @@ const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, 
 type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachment_tokens">
 
 /**
- * The most tokens that vendors add to a prompt, by model family. The first expression that matches the id applies. The figures come from the vendors'
- * documentation on images and tools. For fields that a family does not set, the configuration's default applies.
+ * The maximum number of tokens that vendors add to a prompt, by model family. The first expression that matches the id applies. The figures come from
+ * the vendors' documentation on images and tools. For fields that a family does not set, the configuration's default applies.
  *
  * OpenAI counts an image in tiles (a base, plus up to eight tiles of 512 pixels) or in patches of 32 pixels times a factor, up to 1,536 patches and,
  * for newer models, up to 10,000. Anthropic scales an image down to about 1,600 tokens, or 4,784 for newer models. Google counts 258 tokens for each

@@ -32,7 +32,7 @@ const oneLanguage: Plugin = {
 }
 
 /**
- * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. No file therefore has to import its styles.
+ * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. Files therefore need not import their styles.
  */
 const allStyles: Plugin = {
   name: "all styles",
@@ -99,7 +99,7 @@ const options = (outdir: string) =>
     define: { "process.env.NODE_ENV": '"production"' }
   }) as const satisfies BuildOptions
 
-/** Builds the page into `folder`, which need not exist. */
+/** Builds the page into `folder`. The folder need not exist. */
 export const buildConsole = async (folder: string): Promise<Built> => {
   const assets = join(folder, "assets")
   await mkdir(assets, { recursive: true })

@@ -20,6 +20,60 @@ describe("the version", () => {
   })
 })
 
+/** Every package that a file imports, also dynamically or by its path. */
+const importedIn = (folders: ReadonlyArray<string>): ReadonlySet<string> => {
+  const files = folders.flatMap((folder) =>
+    (readdirSync(join(root, folder), { recursive: true }) as ReadonlyArray<string>)
+      .filter((name) => /\.(m?[jt]sx?|cjs|css)$/.test(name) && !name.includes("node_modules"))
+      .map((name) => join(root, folder, name))
+  )
+  const name = String.raw`((?:@[\w-]+/)?[\w.-]+)`
+  const places = [
+    new RegExp(String.raw`\b(?:from|import|resolve|require|url)\b ?\(?\s*["']${name}`, "g"),
+    new RegExp(String.raw`node_modules["', /]+${name}`, "g")
+  ]
+  const texts = [...files, join(root, "vitest.config.ts")].map((file) => readFileSync(file, "utf8"))
+  return new Set(
+    texts.flatMap((text) => places.flatMap((place) => [...text.matchAll(place)].map(([, found]) => found!)))
+  )
+}
+
+describe("the dependencies", () => {
+  interface Package {
+    readonly bin?: string | Record<string, string>
+    readonly dependencies: Record<string, string>
+    readonly devDependencies: Record<string, string>
+    readonly peerDependencies?: Record<string, string>
+    readonly scripts: Record<string, string>
+  }
+  const read = (folder: string) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Package
+  const { dependencies, devDependencies, scripts } = read(root)
+  const peers = new Set(
+    Object.keys({ ...dependencies, ...devDependencies }).flatMap((name) =>
+      Object.keys(read(join(root, "node_modules", name)).peerDependencies ?? {})
+    )
+  )
+
+  it("are imported by the source, or are packages that another dependency requires beside itself", () => {
+    const imported = importedIn(["src"])
+    expect(Object.keys(dependencies).filter((name) => !imported.has(name) && !peers.has(name))).toEqual([])
+  })
+
+  it("for development are imported, or run by a script, or are types", () => {
+    const imported = importedIn(["src", "test", "scripts"])
+    const commands = Object.values(scripts).join(" ")
+    const isRun = (name: string) => {
+      const { bin } = read(join(root, "node_modules", name))
+      const names = typeof bin === "string" ? [name] : Object.keys(bin ?? {})
+      return names.some((bin) => new RegExp(`\\b${bin}\\b`).test(commands))
+    }
+    const unused = Object.keys(devDependencies).filter(
+      (name) => !imported.has(name) && !isRun(name) && !name.startsWith("@types/")
+    )
+    expect(unused).toEqual([])
+  })
+})
+
 describe("the example configurations", () => {
   const [first] = [...guide("configure").matchAll(/```json\n([\s\S]*?)```/g)].map(
     ([, text]) => JSON.parse(text!) as unknown

@@ -345,7 +345,18 @@ describe("the console's page", () => {
   const calculates =
     /\b(?:cost|amount|balance|credits|charged|spent|total_cost)(?:_usd)?\b *[-+*/] *(?!\d+n\b)[\w(]|\.toFixed\(/
 
-  it("imports nothing of the service, and the service nothing of it: the contract is between them", () => {
+  it("imports nothing of the service but the published verifier of receipts, which needs nothing else", () => {
+    const published = page.flatMap(namedBy).filter((name) => name.startsWith("tollgate"))
+    expect([...new Set(published)]).toEqual(["tollgate/receipts"])
+    const verifier = new Set(["app/entry/receipts.ts"])
+    for (const file of verifier) for (const imported of importsOf(file)) verifier.add(imported)
+    const others = [...verifier]
+      .flatMap(namedBy)
+      .filter((name) => !/^(?:\.|\.\.\/\.\.\/money\/receipts)\/\w*Verifier\.ts$/.test(name))
+    expect(others).toEqual([])
+  })
+
+  it("imports no file of the service, and the service none of it: the contract is between them", () => {
     expect(
       page.flatMap((file) =>
         importsOf(file)

@@ -4,7 +4,7 @@ import { join } from "node:path"
 
 /** The inputs of one prompt's run. */
 export interface Setting {
-  /** The installation folder, which contains `node_modules`. */
+  /** The installation folder. It contains `node_modules`. */
   readonly installed: string
   /** The agent's home folder, initially empty. */
   readonly home: string

@@ -1,5 +1,5 @@
 // Runs coding agents from the registry against the service in sandbox mode. Each agent gets one prompt that makes the model call a tool. Checks that
-// the tool ran, that the agent reports its result, that usage and ledger contain its calls, and that `tollgate verify` holds. Run it with `npm run
+// the tool ran, that the agent reports its result, that usage and ledger contain its calls, and that `tollgate verify` succeeds. Run it with `npm run
 // agents`. Without the registry, it prints a notice and succeeds. The README describes the agents.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -90,12 +90,12 @@ const prove = async (agent: Agent, installed: string, service: Service, model: s
     for (const made of [home, folder]) mkdirSync(made)
     const said = await run(agent, { installed, home, folder, url: service.url, key, model, prompt })
     const made = join(folder, file)
-    expect(existsSync(made), `its tool did not run; it printed: ${said.slice(-2_000)}`)
+    expect(existsSync(made), `the tool did not run; the agent printed: ${said.slice(-2_000)}`)
     expect(readFileSync(made, "utf8").trim() === result, `the tool wrote ${readFileSync(made, "utf8")}`)
-    expect(said.includes(result), `its answer does not contain the tool's result: ${said.slice(-2_000)}`)
+    expect(said.includes(result), `the answer does not contain the tool's result: ${said.slice(-2_000)}`)
     const { calls, cost } = await booksOf(service, person, agent)
     expect(calls >= 2, `${calls} calls; expected one that requests the tool and one after it`)
-    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran and it reported the result`
+    return `${calls} calls of ${agent.endpoint} for ${cost} USD; the tool ran, and the agent reported the result`
   } finally {
     rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
   }

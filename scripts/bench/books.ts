@@ -18,7 +18,7 @@ const stretch = 100_000
 /** A description of the filled database. It is stored in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
-  /** The number of calls from the largest tenant (a third of all calls), and their total cost in nano-USD. */
+  /** The number of the largest tenant's calls (a third of all calls), and their total cost in nano-USD. */
   firstCalls: number
   firstDue: number
   readonly sizes: Array<number>
@@ -27,7 +27,7 @@ export interface Books {
 export interface BooksWanted {
   /** The number of people in the first tenant who make calls, each with a key. */
   readonly members: number
-  /** The numbers of calls after which the database is copied. It is also copied at the end. By default, no copies are made. */
+  /** The numbers of calls at which the database is copied, in addition to a copy at the end. By default, no copies are made. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 
@@ -109,7 +109,7 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
 
 /**
  * Waits until the process has used less than a twentieth of a core for six seconds, and returns how many seconds that took. After a fill, the service
- * indexes the records in the background, because it was not running when they were written.
+ * indexes the records in the background, because it was not running while they were written.
  */
 export const untilAtRest = async (pid: number): Promise<number> => {
   const began = performance.now()

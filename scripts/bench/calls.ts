@@ -37,7 +37,7 @@ const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', respo
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
 
-/** A prompt that contains this string makes the upstream pause mid-stream. A gateway that holds back the first byte then becomes visible. */
+/** A prompt that contains this string makes the upstream pause mid-stream. This reveals a gateway that holds back the first byte. */
 export const paced = "at your own pace"
 /** The length of that pause in milliseconds. */
 export const pause = 250
@@ -56,7 +56,7 @@ export const trickleEvery = 2_000
 interface Chat {
   readonly model?: string
   readonly stream?: boolean
-  /** A string for the upstream to act on, such as `paced`. */
+  /** An instruction to the upstream, such as `paced`. */
   readonly manner?: string
   /** The minimum length of the body. A shorter body is padded. */
   readonly bytes?: number

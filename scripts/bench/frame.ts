@@ -19,7 +19,7 @@ export interface Options {
   readonly calls: number
   /** The number of different tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
-  /** The folder in which `growth` leaves its database for the next run. */
+  /** The folder where `growth` stores its database for the next run. */
   readonly keep: string | undefined
 }
 
@@ -44,7 +44,7 @@ export interface Part {
 
 // ---- contenders ---------------------------------------------------------------------------------------------------------
 
-/** The address to which calls are sent. */
+/** The target of calls: its address and credentials. */
 export interface Target {
   readonly name: string
   readonly port: number

@@ -74,7 +74,7 @@ export interface Gateway extends Target {
   readonly becomeTeam: (caller: number) => Promise<void>
   /** Adds a budget to a caller's home tenant for each of these periods. The budgets are large enough for every call. */
   readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
-  /** Returns how far each caller's balance has fallen, in nano-USD. */
+  /** Returns by how much each caller's balance has fallen, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
   /** Runs an operator's command while the service is running, and returns its output. */
   readonly operate: (...args: ReadonlyArray<string>) => Promise<string>

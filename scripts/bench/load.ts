@@ -1,6 +1,6 @@
 // The load generator, in a separate process. It uses keep-alive connections on bare sockets and therefore spends less than the system under test. In
-// a closed loop, each connection sends its next call once it has received a response. In an open loop, calls arrive at a fixed rate, regardless of
-// responses.
+// a closed loop, each connection sends its next call once it has received the response to the previous one. In an open loop, calls arrive at a fixed
+// rate, regardless of responses.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
@@ -23,7 +23,7 @@ export interface Order {
   readonly seconds: number
   /** The calls per second. If set, the loop is open. */
   readonly rate?: number
-  /** How long to wait for open calls after the end, in seconds. The default is 10. */
+  /** How long to wait for open calls after the measured time, in seconds; 10 by default. */
   readonly patience?: number
   /** The maximum number of calls. The run ends once they have completed. */
   readonly calls?: number
@@ -220,7 +220,7 @@ const run = (order: Order): Promise<Outcome> =>
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** The size from which a body is stored once and shared by all callers. A shorter body is sent in the same buffer as its head. */
+/** The minimum size of a body that is stored once and shared by all callers. A shorter body is sent in the same buffer as its head. */
 const longBody = 4_000
 
 /** Builds the bytes of each possible call, indexed by `callSequence`. */

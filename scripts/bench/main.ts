@@ -87,7 +87,7 @@ const usageText = `npm run bench -- [options]
   --only <part>               runs only this part (may be repeated):
 ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")}
   --against <commit|main.js>  compares this build with another one, in turns of one second (${Object.keys(comparable).join(", ")})
-  --rounds 5                  number of alternated rounds; the medians are over these
+  --rounds 5                  number of alternated rounds, over which medians are computed
   --seconds 2                 length of each measurement
   --warmup 4                  seconds of load before the first round (the peer needs three to reach full speed)
   --connections 32            number of keep-alive connections that the load generator opens

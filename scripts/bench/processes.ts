@@ -166,8 +166,8 @@ const spent = (): Spent => {
 }
 
 /**
- * Starts to observe the cores. The returned function returns the share of all cores' time that other processes have used since then. The higher this
- * share is, the more it distorts rates and CPU times.
+ * Starts to observe the cores. The returned function returns the share of all cores' time that other processes have used since then. The higher the
+ * share, the more rates and CPU times are distorted.
  */
 export const watchOthers = (): (() => number) => {
   const from = spent()

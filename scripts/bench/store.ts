@@ -4,7 +4,7 @@
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-/** The properties that one caller's calls to one model share. The object itself is the key under which sums are folded. */
+/** The properties that one caller's calls to one model share. The object itself is the key for folding sums. */
 export interface Line {
   readonly account: string
   readonly tenant: string

@@ -1,4 +1,4 @@
-/** Checks that an idle service has no open reservation or call, does not leak resources, and passes verification. */
+/** Checks that an idle service has no open reservations or calls, does not leak resources, and passes verification. */
 import { readdirSync, readFileSync } from "node:fs"
 import { command } from "../../test/support/Service.ts"
 import type { Service } from "../../test/support/Service.ts"
@@ -22,7 +22,7 @@ const figure = (metrics: string, name: string): number => Number(new RegExp(`^${
 /** The number of connections that may stay open for some time, to vendors and from the sandbox's own clients. */
 const idleMax = 16
 
-/** Matches an expected log line: a signed payment for an unknown tenant is a matter for the operator and not a fault. */
+/** Matches an expected log line. A signed payment for an unknown tenant is not a fault of the service. */
 const expected = /"received a payment for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))

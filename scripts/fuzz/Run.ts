@@ -68,7 +68,7 @@ export const send = async (
 
 /** The maximum number of times that a fault is sent again while it is being shrunk. */
 const shrinksMax = 150
-/** The number of requests after which used resources are renewed. */
+/** The number of requests before used resources are renewed. */
 const renewedAfter = 2_500
 
 export const run = async (

@@ -11,7 +11,7 @@ export interface Answer {
 
 export interface Sending {
   readonly port: number
-  /** The loopback address from which the client connects. */
+  /** The client's loopback address. */
   readonly from: string
   readonly pieces: ReadonlyArray<Buffer>
   readonly pause_ms: number

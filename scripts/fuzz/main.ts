@@ -14,8 +14,8 @@
  *
  * Each response must have a documented status and content type, and a body that is valid for its schema. No response may be a 500 caused by a fault
  * in the service, or reveal an internal detail. Each request must get a response or a closed connection within a bounded time. At the end, no
- * reservation, call or handle may be open, the log must not contain errors, memory must be bounded, and `tollgate verify` must hold. A violation is
- * shrunk (fast-check), printed and stored in a file. The tests run part of this script (`test/fuzz`).
+ * reservation, call or handle may be open, the log must not contain errors, memory must be bounded, and `tollgate verify` must succeed. A violation
+ * is shrunk (fast-check), printed and stored in a file. The tests run part of this script (`test/fuzz`).
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"

@@ -20,7 +20,7 @@ defaults
   timeout server 10m
   option redispatch
   retries 3
-  # What a node may have begun is not sent again.
+  # A request that a node may have started is not sent again.
   retry-on conn-failure
 frontend tollgate
   bind 127.0.0.1:${port}

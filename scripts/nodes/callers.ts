@@ -36,7 +36,7 @@ export class Callers {
     )
   }
 
-  /** Stops new calls until further notice. */
+  /** Pauses new calls until `goOn` is called. */
   rest(): void {
     this.#isResting = true
   }

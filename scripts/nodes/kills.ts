@@ -1,5 +1,5 @@
-// Kills three nodes on one PostgreSQL database one after another, under load. Reports the errors that callers get at the other nodes, how long a
-// killed node's reservations stay open, and whether the charges are correct. `npm run nodes:kills` runs fifty kills (`--kills N`) in a few minutes.
+// Kills three nodes on one PostgreSQL database one after another, under load. Reports the callers' errors at the other nodes, how long a killed
+// node's reservations stay open, and whether the charges are correct. `npm run nodes:kills` runs fifty kills (`--kills N`) in a few minutes.
 import { Client } from "pg"
 import { chatBody } from "../bench/calls.ts"
 import { count, print } from "../bench/frame.ts"

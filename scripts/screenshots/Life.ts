@@ -39,7 +39,7 @@ class Chance {
 
 const mailOf = (name: string): string => `${name}@example.com`
 
-/** The facts about the simulated use that the pictures need. */
+/** The details of the simulated use that the pictures need. */
 export interface Lived {
   readonly ada: Person
   /** The tokens in the emails for a pending transfer and for an open invitation to the team. */

@@ -271,6 +271,7 @@ const ofOperator: ReadonlyArray<View> = [
   { name: "operator-costs", path: "operator/costs" },
   { name: "operator-costs-all", path: "operator/costs?by=row&plot=requests" },
   { name: "operator-drift", path: "operator/drift", before: invoice },
+  { name: "operator-reconciliations", path: "operator/reconciliations" },
   { name: "operator-reservations", path: "operator/reservations" },
   { name: "operator-reservations-trouble", path: "operator/reservations", routes: troubled },
   { name: "operator-owed", path: "operator/owed" },

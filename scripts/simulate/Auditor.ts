@@ -272,7 +272,7 @@ export class Auditor {
         if (balance < 0n) this.find(`the balance of ${name} was below zero`)
         if (balance !== nano(entry.balance)) {
           this.find(
-            `an entry of ${name} has the balance ${entry.balance}, but the entries sum to ${Number(balance) / 1e9}`
+            `an entry of ${name} states the balance ${entry.balance}, but the entries sum to ${Number(balance) / 1e9}`
           )
           break
         }
@@ -280,7 +280,7 @@ export class Auditor {
         const record = records.get(entry.reference_id)
         if (record === undefined) this.find(`${name} was charged for ${entry.reference_id}, which has no record`)
         else if (record.billing_source_tenant_id !== id)
-          this.find(`${name} was charged for a call that someone else paid`)
+          this.find(`${name} was charged for a call that someone else paid for`)
         if (charged.has(entry.reference_id)) this.find(`${entry.reference_id} was charged twice`)
         charged.set(entry.reference_id, nano(entry.amount))
       }
@@ -386,7 +386,7 @@ export class Auditor {
     if (seen.every(({ manner }) => manner.kind === "refuses") && found.length > 0)
       this.find(`call ${id} was charged although every vendor refused it`)
     if (seen.every(({ manner }) => manner.kind === "cut" || manner.kind === "stops") && found.length > 0)
-      this.find(`call ${id} was charged although its vendor broke off before it reported usage`)
+      this.find(`call ${id} was charged although its vendor stopped before it reported usage`)
     if (whole && seen.every(({ manner }) => isFailing.has(manner.kind)))
       this.find(`call ${id} got a complete response, but no vendor sent one`)
     const [record] = found
@@ -427,7 +427,7 @@ export class Auditor {
   }
 
   /**
-   * Checks that only the account and the key to which a job or a stored response belongs can access it. The service must refuse all other requests.
+   * Checks that only the owning account and key can access a job or a stored response. The service must refuse all other requests.
    */
   private async strangers(): Promise<void> {
     let done = false
@@ -774,7 +774,7 @@ const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => 
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
 
-/** Returns whether a failed stream may be charged, because its vendor stopped, or broke off after `messages` reported the prompt. */
+/** Returns whether a failed stream may be charged, because its vendor ended it midway, or cut it after `messages` reported the prompt. */
 const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
   kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 

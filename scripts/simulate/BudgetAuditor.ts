@@ -263,7 +263,7 @@ export class BudgetAuditor {
       )
   }
 
-  /** Returns the most that other calls may have used and reserved at the time when a call was refused. */
+  /** Returns the maximum that other calls may have used and reserved when a call was refused. */
   private mostUsed(budget: Budgeted, refused: Call, { from, until, wallFrom }: Asked, unit: Unit): number {
     if (!this.isChecked(budget) || this.hasTools(budget) || refused.asked.length > 1) return never
     const period = periodOf(budget, wallFrom)
@@ -308,7 +308,7 @@ const refusals: ReadonlySet<number> = new Set([400, 401, 402, 403, 409, 429])
 const mayApply = (all: ReadonlyArray<Terms>, one: Terms, { from, until }: Asked): boolean =>
   one.from <= until && !all.some((later) => later !== one && later.from >= one.until && later.until <= from)
 
-/** Returns the most that a call may need. A prompt's token is at least one byte. */
+/** Returns the maximum that a call may need. A prompt's token is at least one byte. */
 const needOf = ({ deed, words }: Call, unit: Unit): number => {
   if (unit === "requests" || unit === "concurrent") return 1
   const answer = limitIn(deed)

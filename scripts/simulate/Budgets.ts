@@ -28,9 +28,9 @@ export interface Budgeted {
   readonly raises: Array<number>
   /** The id; `undefined` until a response shows it. */
   id: string | undefined
-  /** The time at which its creation was acknowledged; `never` if the outcome is unknown. */
+  /** When its creation was acknowledged; `never` if the outcome is unknown. */
   known: number
-  /** The time at which its end was acknowledged. */
+  /** When its end was acknowledged. */
   ended: number
   /** Whether a person has requested its deletion. */
   ending: boolean
@@ -40,7 +40,7 @@ export interface Run extends Budgeted {
   readonly kind: "run"
   readonly above: ReadonlyArray<Run>
   key: string
-  /** The time at which it expires, on the wall clock. */
+  /** When it expires, on the wall clock. */
   expires: number
 }
 
@@ -156,7 +156,7 @@ export class Budgets {
     return told(budget.name, heard)
   }
 
-  /** Returns the run to which a step refers, or `undefined` for the key for budgets. */
+  /** Returns the run that a step refers to, or `undefined` for the key for budgets. */
   run(under: number | "key"): Run | undefined {
     return under === "key"
       ? undefined

@@ -182,7 +182,7 @@ const asItIs = (script: string): string => {
   )
 }
 
-/** A script, with the source files from which it was built. */
+/** A script, with its source files. */
 interface Built {
   readonly text: string
   readonly files: ReadonlySet<string>

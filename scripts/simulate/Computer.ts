@@ -1,4 +1,4 @@
-/** A computer that runs the service, with the world around it. It may lose power at any moment, and it then starts again. */
+/** A computer that runs the service, with the world around it. It may lose power at any moment and then starts again. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -19,7 +19,7 @@ import type * as Service from "./Service.ts"
 export const port = 8787
 
 const require = createRequire(join(root, "package.json"))
-/** The URL relative to which the project's files are resolved. */
+/** The base URL for resolving the project's files. */
 const url = pathToFileURL(join(root, "src", "upstream", "catalogue", "simulated.js")).href
 
 /** One life of the service, from a start to an end. */
@@ -44,7 +44,7 @@ export class Computer {
   log: (level: string, message: string) => void = () => {}
   /** How often the service has been started. */
   lives = 0
-  /** The time at which each life ended, by the number of the life. */
+  /** When each life ended, by the number of the life. */
   readonly ends = new Map<number, number>()
   private pause = restartFirst
   private life: Life | undefined

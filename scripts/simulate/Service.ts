@@ -35,7 +35,7 @@ export interface ServiceOptions {
    * Called when the service is ready. `lapse` releases all open calls that are not held, as another node would after this node's lease has lapsed.
    */
   readonly onReady: (lapse: () => void) => void
-  /** Called where the process would end, because the service did not start or stopped by itself. */
+  /** Called when the process would end, because the service did not start or stopped by itself. */
   readonly onEnd: (why: string) => void
 }
 

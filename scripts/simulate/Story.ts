@@ -20,7 +20,7 @@ export type Manner =
   /** The vendor ends a stream of responses with an event that is too long to buffer. */
   | { readonly kind: "long" }
 
-/** The moment at which a client disconnects: after this many bytes sent or received, or after this many milliseconds. */
+/** When a client disconnects: after this many bytes sent or received, or after this many milliseconds. */
 export interface Leaving {
   readonly sent?: number
   readonly received?: number

@@ -17,7 +17,7 @@ export interface Seen {
   /** The sandbox sets `aborted` if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** The life of the service in which the call was made. */
+  /** The life of the service during the call. */
   readonly life: number
   readonly at: number
   /** The time of the call, on the wall clock. */
@@ -36,7 +36,7 @@ export interface Person {
   limited: { readonly key: string; readonly id: string; most: number }
   /** The key for budgets and runs; empty if the story has no budgets. */
   budgeted: { readonly key: string; readonly id: string }
-  /** The time at which the person's removal from the team was acknowledged. */
+  /** When the person's removal from the team was acknowledged. */
   removed: number | undefined
 }
 
@@ -62,7 +62,7 @@ export interface Call {
   readonly request: Request
   /** The attempts, each with its life, start and end. */
   readonly asked: Array<Asked>
-  /** The run with whose key the call was made, and that run's parents. */
+  /** The run whose key made the call, and that run's parents. */
   readonly runs: ReadonlyArray<Run>
   /** Whether it used the key for budgets or the key of a run. */
   readonly budgeted: boolean
@@ -110,7 +110,7 @@ export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
-  /** The payment to which the event belongs, if any. */
+  /** The event's payment, if any. */
   readonly payment: string | undefined
   /** The status of each delivery. */
   readonly answers: Array<number>
@@ -134,7 +134,7 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 const clientId = "sandbox-client"
 /** Returns how much credit each person buys, in USD. Most people have enough, but one person has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
-/** The length of a clock jump, in milliseconds, after which the service may have deleted data that it stores for days. */
+/** The minimum length of a clock jump, in milliseconds, that may make the service delete data that it stores for days. */
 const far = 7 * 86_400_000
 
 export class World {
@@ -153,7 +153,7 @@ export class World {
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
   readonly findings: Array<string> = []
   readonly budgets = new Budgets(this)
-  /** The times at which another host released the open calls. */
+  /** When another host released the open calls. */
   readonly lapses: Array<number> = []
   /** The tenant that several people share. */
   team = { tenant: "", account: "" }
@@ -641,7 +641,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** Returns the amount in USD that the person may send, or has, according to the service. */
+  /** Returns the amount in USD that the person may send, or the person's balance, according to the service. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined

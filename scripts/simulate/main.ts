@@ -119,7 +119,7 @@ const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"),
 /** The maximum number of stories to try for each planted mistake. */
 const storiesMax = Number(values.most)
 
-/** Returns the number of steps after which a failing story fails. */
+/** Returns the number of steps before a failing story fails. */
 const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: Builds["run"]): Promise<number> => {
   const kinds = new Set(findings.map(kindOf))
   let [least, most] = [1, story.steps.length]

@@ -12,7 +12,7 @@ export interface Deployment {
   readonly folder: string
   readonly people: ReadonlyArray<Person>
   readonly keys: ReadonlyArray<string>
-  /** The keys of callers that sometimes disconnect early. These are all keys of the last person. */
+  /** The keys of callers that sometimes disconnect early. They are all of the last person's keys. */
   readonly leavers: ReadonlySet<string>
   /** The vendor's URL. */
   readonly vendor: string

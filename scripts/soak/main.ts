@@ -11,7 +11,7 @@
  * is ended and restarted, alternately by SIGTERM and SIGKILL. A life is the time between two restarts. Each line covers an interval and states the
  * callers' observations and the process's resource use. There are two figures for memory: the resident size, and the heaps of the main thread and the
  * writer after full collections. For the latter, new calls pause for some seconds. At the end, every acknowledged call must be recorded, nothing may
- * be reserved or open, `tollgate verify` must hold, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the
+ * be reserved or open, `tollgate verify` must succeed, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the
  * vendor, each between two writes to the disk, show whether a slow minute was caused by the service or by the machine. In a run of less than ten
  * minutes, only the upper limits apply.
  */
@@ -46,7 +46,7 @@ const interval = isShort ? 10 : 60
 /** The share of the run that each life gets. In a long run, the middle life gets half of the time, to reveal slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** The interval of a life in which the database is locked. The next constant is the duration of the lock, in milliseconds. */
+/** The interval of a life during which the database is locked. The next constant is the duration of the lock, in milliseconds. */
 const lockedIn = 2
 const locked_ms = 3_000
 

@@ -1,11 +1,11 @@
 /**
- * Uses a deployment briefly over HTTP, in a way that works with any version: people, keys, calls, purchases, transfers, a team. Also records the
- * responses that each person gets, which every later version must repeat.
+ * Uses a deployment briefly over HTTP, in a way that works with any version: people, keys, calls, purchases, transfers, a team. Also records each
+ * person's responses. Every later version must repeat them.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
-/** The time at which this happens. A test sets its clock to that day. */
+/** The time of this use. A test sets its clock to that day. */
 export const year = Date.UTC(2050, 5, 15, 12)
 
 export interface Figures {

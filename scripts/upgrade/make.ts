@@ -8,9 +8,9 @@
  * named after the newest migration, and a JSON file with all responses. Never regenerate a fixture from a later commit, because it must contain the
  * version's own data. Before you add a migration, create a fixture from the commit before it.
  *
- * There are no fixtures of versions before 0011, because their tables had names without `tollgate_` and no later version could open them. 0013, 0015,
- * 0016, 0018, 0028, 0036, 0037, 0039, 0040, 0042 and 0043 were never the newest migration of a complete version. For PostgreSQL, the same applies to
- * 0006, 0014, 0015, 0017, 0019 and 0020.
+ * There are no fixtures of versions before 0011, because the names of their tables lacked the prefix `tollgate_` and no later version could open
+ * them. 0013, 0015, 0016, 0018, 0028, 0036, 0037, 0039, 0040, 0042 and 0043 were never the newest migration of a complete version. For PostgreSQL,
+ * the same applies to 0006, 0014, 0015, 0017, 0019 and 0020.
  */
 import Sqlite from "better-sqlite3"
 import { execFileSync } from "node:child_process"

@@ -14,6 +14,7 @@ import { DecisionsApi } from "../calls/decisions/Api.ts"
 import { MessagesApi } from "../calls/messages/Api.ts"
 import { BudgetsApi } from "../money/budgets/Api.ts"
 import { EventsApi } from "../money/events/Api.ts"
+import { ExportsApi } from "../money/exports/Api.ts"
 import { EmbeddingsApi } from "../calls/embeddings/Api.ts"
 import { PasskeysApi } from "../people/passkeys/Api.ts"
 import { NotificationsApi } from "../people/notifications/Api.ts"
@@ -57,6 +58,7 @@ const routes = contract
   .add(RunsApi)
   .add(PricesApi)
   .add(BillingApi)
+  .add(ExportsApi)
   .add(AllowancesApi)
   .add(BudgetsApi)
   .add(VouchersApi)

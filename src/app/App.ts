@@ -77,6 +77,8 @@ import { RoutingLog } from "../operations/ops/RoutingLog.ts"
 import { PaymentsHttp, WebhooksHttp } from "../money/payments/Http.ts"
 import { Purchases } from "../money/payments/Purchases.ts"
 import { PoolingHttp } from "../money/pooling/Http.ts"
+import { Exports } from "../money/exports/Exports.ts"
+import { ExportsHttp } from "../money/exports/Http.ts"
 import { ReceiptsHttp } from "../money/receipts/Http.ts"
 import { LogHttp } from "../money/receipts/LogHttp.ts"
 import { Receipts } from "../money/receipts/Receipts.ts"
@@ -148,6 +150,7 @@ export const domains = Layer.mergeAll(
   merged(partsOf("layer")),
   Explanations.layer,
   Receipts.layer,
+  Exports.layer,
   HeldKeys.layer,
   TeamUsage.layer,
   Credentials.layer,
@@ -210,7 +213,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
-/** The background loops of `domains`. Among several nodes, only the leader runs them. */
+/** The background loops of `domains`. Among several nodes, only the leader runs them, except those that run on every node. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
@@ -256,6 +259,7 @@ export const handlers = Layer.mergeAll(
   BillingHttp,
   ContactHttp,
   EventsHttp,
+  ExportsHttp,
   NotificationsHttp,
   PasskeysHttp,
   Layer.provide(OperatorHttp, [watched, OperatorTokenHttp]),

@@ -30,7 +30,7 @@ const checks: ReadonlyArray<Check> = [
   ...runs.checks
 ]
 
-/** The names of all checks, in the order in which they run. */
+/** The names of all checks, in execution order. */
 export const checkNames: ReadonlyArray<string> = [...Object.keys(sentences), ...checks.map(({ name }) => name)]
 
 const runChecks = Effect.fnUntraced(function* (
@@ -64,7 +64,7 @@ export const verifySince: VerifySince = (checkpoint, options) =>
   )
 
 /**
- * Verifies a database to which several nodes write. If the safe horizon is unknown, reads everything in one snapshot and leaves the checkpoint
+ * Verifies a database that several nodes write to. If the safe horizon is unknown, reads everything in one snapshot and leaves the checkpoint
  * unchanged.
  */
 const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {

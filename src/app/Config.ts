@@ -172,8 +172,8 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
 /**
- * Returns the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address on which
- * the service listens.
+ * Returns the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address that the
+ * service listens on.
  */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
@@ -185,7 +185,7 @@ export const serviceInfo = (
     public_url: file.public_url ?? listeningUrl({ host, port })
   })
 
-/** Returns the URL on which the service listens. */
+/** Returns the URL that the service listens on. */
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 

@@ -49,7 +49,7 @@ interface Running {
   readonly end: Effect.Effect<void>
 }
 
-/** Creates a registry in which loops register `takeOver`. After replaced services have closed, `tell` runs every registered `takeOver`. */
+/** Creates a registry for the loops' `takeOver` callbacks. `tell` runs all of them after replaced services have closed. */
 const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {
@@ -122,7 +122,7 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries that only the start reads, for the HTTP server and the telemetry export. */
+/** Entries that are read only at startup, for the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {

@@ -57,7 +57,7 @@ const readSecret = (
     return yield* new ConfigProblem({
       message:
         secret === undefined
-          ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}; restore it from your backup, or delete it if it was never used`
+          ? `${secretFile(environment)} is ${text === "" ? "empty" : "truncated"}; restore it from your backup, or delete it if it was never used`
           : "TOLLGATE_SECRET: must be at least 32 characters long; if it is not set, the service generates a secret"
     })
   })

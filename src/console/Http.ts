@@ -49,7 +49,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
 
     const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
 
-    /** Checks that the console's own page sent the request. Returns the session cookie. */
+    /** Checks that the console's own page sent the request, and applies the rate limit for tokens. Returns the session cookie. */
     const ownCookie = (request: Request) =>
       whenServed.pipe(
         Effect.zipRight(sameOrigin(request, service.public_url)),

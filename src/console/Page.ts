@@ -1,6 +1,6 @@
 /**
  * The console's built files, with their content types and precompressed encodings. Every path without a file gets `index.html`, because the page
- * routes on the client. Its `<base>` is set to the console's path, because the build does not know it.
+ * routes on the client. Its `<base>` is set to the console's path, which is not known at build time.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -30,7 +30,7 @@ export interface Page {
 }
 
 const index = "index.html"
-/** The folder in which every file name contains a content hash. */
+/** The folder of files whose names contain a content hash. */
 const hashed = "assets/"
 const endings = { br: ".br", gzip: ".gz" } as const
 

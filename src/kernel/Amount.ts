@@ -1,4 +1,4 @@
-/** An amount in a request. It must be above 0 and at most `amountMax`, and it is never rounded. */
+/** An amount in a request. It must be above 0 and at most `amountMax`. It is never rounded. */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
 import { amountMax, fromDecimal, toDecimal, toJson } from "./Money.ts"
@@ -15,7 +15,7 @@ export const amountOf = (text: string): Nano | undefined => {
 
 export const Amount: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
   Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
-    message: () => ({ message: rule, override: true })
+    message: () => ({ message: `must be ${rule}`, override: true })
   }),
   Schema.BigIntFromSelf,
   {
@@ -23,7 +23,7 @@ export const Amount: Schema.Schema<Nano, number | Decimal> = Schema.transformOrF
     decode: (number, _, ast) => {
       const amount = amountOf(String(number))
       return amount === undefined
-        ? ParseResult.fail(new ParseResult.Type(ast, number, rule))
+        ? ParseResult.fail(new ParseResult.Type(ast, number, `must be ${rule}`))
         : ParseResult.succeed(amount)
     },
     encode: (amount) => ParseResult.succeed(toJson(amount))

@@ -4,13 +4,13 @@ import { Problem } from "./Problem.ts"
 /** The bodies and responses of other requests fill the byte budget. */
 export class Busy extends Problem<Busy>()("Busy", {
   status: 503,
-  error: "too many large requests at once, try again shortly",
+  error: "too many large requests at once; try again shortly",
   code: "busy"
 }) {}
 
 /** The error text for a call whose response did not fit into the byte budget. The call is still charged. */
 export const noRoomForAnswer =
-  "the response did not fit in memory next to other large responses; the call was charged all the same"
+  "the response did not fit in memory next to other large responses; the call was charged anyway"
 
 /** The value of `Retry-After`, in seconds. */
 export const busyFor = 5

@@ -29,7 +29,7 @@ export class CallSpan {
     return Effect.withParentSpan(call, this.span) as Effect.Effect<A, E, R>
   }
 
-  /** Ends the span. If `outcome` is `undefined`, the call stays open and is settled elsewhere. */
+  /** Ends the span. Without an `outcome`, the call stays open and is settled elsewhere. */
   end(outcome: SpanOutcome | undefined): void {
     const { span } = this
     if (span.status._tag === "Ended") return

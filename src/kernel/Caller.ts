@@ -11,7 +11,7 @@ export interface Labels {
 
 export interface Caller {
   readonly account_id: AccountId
-  /** The tenant that owns the API key, or for which the user token was issued. */
+  /** The tenant that owns the API key or that the user token was issued for. */
   readonly tenant_id: TenantId
   /** The application that owns the API key; `null` for a user token. */
   readonly application_id: ApplicationId | null
@@ -26,7 +26,7 @@ export interface Caller {
   readonly allowed_models?: ReadonlyArray<string>
   /** For a run's key: the run and its ancestors. `application_id` then identifies the API key from which they descend. */
   readonly runs?: ReadonlyArray<string>
-  /** The key's labels, which a request cannot override, and the request's own labels (`Labels`). */
+  /** The key's labels and the request's own (`Labels`). A request cannot override the key's labels. */
   readonly labels?: Labels
   /** Whether the tenant has enabled tags for the sessions and agents that coding agents send in headers. */
   readonly attribution?: true
@@ -37,7 +37,7 @@ export const mayCall = ({ allowed_models }: Pick<Caller, "allowed_models">, mode
   allowed_models === undefined || allowed_models.includes(model)
 
 /**
- * Returns the holder that owns whatever this caller creates, within an account and tenant: the application, the OAuth client, or the user's own
+ * Returns the holder of everything that this caller creates, within an account and tenant: the application, the OAuth client, or the user's own
  * sign-ins. The holder stays the same when a token is refreshed or the user signs in again.
  */
 export const holderOf = ({ application_id, oauth_client }: Pick<Caller, "application_id" | "oauth_client">): string => {

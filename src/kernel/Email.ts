@@ -1,7 +1,7 @@
 /** Email addresses on the wire. They are trimmed and lowercased before accounts store them. */
 import { Schema } from "effect"
 
-const rule = "an email address"
+const rule = "must be an email address"
 
 export const Email = Schema.String.pipe(
   Schema.maxLength(254, { message: () => rule }),

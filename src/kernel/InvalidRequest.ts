@@ -34,7 +34,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
   static ofIssues(issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>): InvalidRequest {
     const [issue] = issues
     const field = shortened(issue?.path.map(String).join(".") ?? "")
-    const rule = shortened(issue === undefined ? "the documented shape" : ruleOf(issue))
+    const rule = shortened(issue === undefined ? "must have the documented shape" : ruleOf(issue))
     return InvalidRequest.of(field, rule)
   }
 

@@ -18,7 +18,7 @@ export interface Place {
 
 /** The maximum size of an outline, in bytes. */
 const outlineMax = 2 * 1024 * 1024
-/** Other members of the outermost object are emptied as well if they are longer than this and the long members belong to that object. */
+/** The length above which other members of the outermost object are emptied as well, if the long members belong to that object. */
 const memberMax = 256 * 1024
 /** The maximum number of members that may be emptied. */
 const placesMax = 100_000
@@ -102,7 +102,7 @@ export class JsonOutline {
     this.before += chunk.length
   }
 
-  /** Returns the outline's bytes, which may not be valid JSON. */
+  /** Returns the outline's bytes. They may not be valid JSON. */
   get bytes(): Buffer {
     return Buffer.concat(this.pieces)
   }

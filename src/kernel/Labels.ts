@@ -7,11 +7,11 @@
  *   `A-Z a-z 0-9 _ . -`. A value must consist of 1 to 128 printable characters, and in `X-Tags` these must be ASCII without commas. A value may
  *   contain `=`. Spaces around a pair are ignored.
  * - In OpenAI's `metadata`, an entry is a tag if its name is a valid tag name and its value is a string. Other entries are passed on without becoming
- *   tags, because vendors allow them. Too many tags or a value that is too long are refused with 400, as in `X-Tags`.
+ *   tags, because vendors allow them. Too many tags, or a value that is too long, are refused with 400, as in `X-Tags`.
  * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word becomes the tag `word=true`, so an array may contain several
  *   words.
  * - The end user is the first of `safety_identifier`, `user` and Anthropic's `metadata.user_id` that is not empty. A string with more than 128
- *   characters or with control characters is recorded as its hash (`sha256:…`), because vendors accept such strings. Requests for images, speech and
+ *   characters or with control characters is accepted, as vendors do, but recorded as its hash (`sha256:…`). Requests for images, speech and
  *   transcriptions also accept `safety_identifier` and `user`, in JSON and in forms, and do not pass them on. Claude Code writes a device, an account
  *   and a session into `metadata.user_id`. The end user is then the account, or the device if there is no account.
  * - Attribution headers become tags only if they are valid tags and there is room for them. `session` is the session of Claude Code or Codex. `agent`
@@ -31,9 +31,9 @@ export const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{
 
 export const nameRule = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
 export const valueRule = "a value of 1 to 128 printable characters"
-export const endUserRule = "1 to 128 printable characters, or the hash of a longer string"
-const countRule = `at most ${tagsMax} tags, with those of the API key`
-const bytesRule = `tags of at most ${bytesMax} bytes together, with those of the API key`
+export const endUserRule = "must be 1 to 128 printable characters, or the hash of a longer string"
+const countRule = `must contain at most ${tagsMax} tags, including those of the API key`
+const bytesRule = `must contain tags of at most ${bytesMax} bytes in total, including those of the API key`
 
 type Tags = Map<string, string>
 
@@ -76,10 +76,10 @@ const read = (text: string | undefined): Tags => new Map(text === undefined ? []
 export const KeyTags = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
   Schema.filter((tags) => {
     const all = Object.entries(tags)
-    if (all.length > tagsMax) return `at most ${tagsMax} tags`
-    if (!all.every(([name]) => isName(name))) return nameRule
-    if (!all.every(([, value]) => isText(value))) return valueRule
-    return isLong(textOf(all)) ? `tags of at most ${bytesMax} bytes together` : undefined
+    if (all.length > tagsMax) return `must contain at most ${tagsMax} tags`
+    if (!all.every(([name]) => isName(name))) return `must contain only tags with ${nameRule}`
+    if (!all.every(([, value]) => isText(value))) return `must contain only tags with ${valueRule}`
+    return isLong(textOf(all)) ? `must contain tags of at most ${bytesMax} bytes in total` : undefined
   })
 )
 
@@ -135,8 +135,8 @@ const labelled = (caller: Caller, labels: Labels, field: string): Caller | Inval
 
 /** Adds a tag. Returns a refusal if the tag is invalid. */
 const put = (tags: Tags, field: string, name: string, value: string): InvalidRequest | undefined => {
-  if (!isName(name)) return InvalidRequest.of(field, nameRule)
-  if (!isText(value)) return InvalidRequest.of(field, valueRule)
+  if (!isName(name)) return InvalidRequest.of(field, `must have ${nameRule}`)
+  if (!isText(value)) return InvalidRequest.of(field, `must have ${valueRule}`)
   const before = tags.get(name)
   if (before !== undefined && before !== value)
     return InvalidRequest.of(field, `must not give the tag ${name} two values`)
@@ -161,7 +161,7 @@ export const ofHeaders = (caller: Caller, request: Headers): Caller | InvalidReq
 
 const ofTagsHeader = (caller: Caller, text: string): Caller | InvalidRequest => {
   if (text.trim() === "") return caller
-  if (!/^[\t\x20-\x7e]*$/.test(text)) return InvalidRequest.of(tagsHeader, valueRule)
+  if (!/^[\t\x20-\x7e]*$/.test(text)) return InvalidRequest.of(tagsHeader, `must have ${valueRule}`)
   const tags: Tags = new Map()
   for (const part of text.split(",")) {
     const pair = part.trim()

@@ -14,7 +14,7 @@ export type LoopEvent =
   | { readonly _tag: "Turned"; readonly failed: boolean; readonly pause_ms: number | undefined }
   /** The loop has stopped although its scope is still open. */
   | { readonly _tag: "Stopped" }
-  /** The loop should not run here, because its scope was closed or another node runs it. */
+  /** The loop need not run here, because its scope was closed or another node runs it. */
   | { readonly _tag: "Ended" }
 
 export type LoopListener = (loop: string, event: LoopEvent) => void
@@ -72,15 +72,15 @@ export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/H
 export interface Job {
   /** The name in logs and metrics, such as `outbox`. */
   readonly name: string
-  /** Does the work that is due, in one iteration. Returns the pause before the next iteration, or `undefined` to wait until the job is woken. */
+  /** Performs the due work, in one iteration. Returns the pause before the next iteration, or `undefined` to wait until the job is woken. */
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
   /** Starts iterations early. Absent if nothing wakes the job during a pause. */
   readonly waker?: Waker
   /** Whether every node runs the job, either because it concerns the node's own memory or because any node may do the work first. */
   readonly everywhere?: boolean
   /**
-   * Loads work that others have begun. For work of other nodes, it runs before a new leader's first iteration and whenever another node wakes the
-   * job. For work of replaced services, it runs before the first iteration and once those services have finished.
+   * Loads work that others have begun. For the work of other nodes, it runs before a new leader's first iteration and whenever another node wakes the
+   * job. For the work of replaced services, it runs before the first iteration and once those services have finished.
    */
   readonly takeOver?: Effect.Effect<unknown, unknown>
 }

@@ -1,4 +1,4 @@
-/** Instants. In code and rows, they are whole milliseconds since 1970. On the wire, they are ISO 8601 in UTC, with milliseconds. */
+/** Instants. In code and rows, they are whole milliseconds since 1970. On the wire, they are ISO 8601 strings in UTC, with milliseconds. */
 import { ParseResult, Schema } from "effect"
 
 // RFC 3339 requires a date, a time with seconds, and an offset. A bare date means the start of that day in UTC.
@@ -29,7 +29,7 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
   decode: (text, _, ast) => {
     const millis = parse(text)
     return millis === undefined
-      ? ParseResult.fail(new ParseResult.Type(ast, text, "not an RFC 3339 date and time"))
+      ? ParseResult.fail(new ParseResult.Type(ast, text, "must be an RFC 3339 date and time"))
       : ParseResult.succeed(millis)
   },
   encode: (millis) => ParseResult.succeed(toIso(millis))

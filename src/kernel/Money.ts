@@ -72,7 +72,7 @@ export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail
     decode: (number, _, ast) => {
       const amount = fromDecimal(String(number), 9)
       return amount === undefined
-        ? ParseResult.fail(new ParseResult.Type(ast, number, "not an amount of USD"))
+        ? ParseResult.fail(new ParseResult.Type(ast, number, "must be an amount in USD"))
         : ParseResult.succeed(amount)
     },
     encode: (amount) => ParseResult.succeed(toJson(amount))

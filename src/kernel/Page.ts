@@ -12,7 +12,7 @@ export const positive = (description: string) =>
     decode: (text, _, ast) =>
       /^0*[1-9]\d{0,14}$/.test(text)
         ? ParseResult.succeed(Number(text))
-        : ParseResult.fail(new ParseResult.Type(ast, text, "a positive whole number")),
+        : ParseResult.fail(new ParseResult.Type(ast, text, "must be a positive whole number")),
     encode: (number) => ParseResult.succeed(String(number))
   })
 
@@ -20,11 +20,15 @@ export const positive = (description: string) =>
 export const PageQuery = {
   page: Schema.optionalWith(positive("The number of the page, from 1"), { default: () => 1 }),
   per_page: Schema.optionalWith(
-    Schema.transform(positive(`How many records a page has: ${perPageDefault}, at most ${perPageMax}`), Schema.Int, {
-      strict: true,
-      decode: (count) => Math.min(count, perPageMax),
-      encode: (count) => count
-    }),
+    Schema.transform(
+      positive(`The number of records per page: ${perPageDefault} by default, up to ${perPageMax}`),
+      Schema.Int,
+      {
+        strict: true,
+        decode: (count) => Math.min(count, perPageMax),
+        encode: (count) => count
+      }
+    ),
     { default: () => perPageDefault }
   )
 } as const

@@ -8,7 +8,7 @@ export type Period = typeof Period.Type
 /** 1 January 1970 was a Thursday, three days after a Monday. */
 const daysBefore = 3
 
-/** Returns the number of the period that contains an instant. Weeks begin on Monday. */
+/** Returns the number of the period that contains the time `millis`. Weeks begin on Monday. */
 export const numberOf = (period: Period, millis: number): number => {
   if (period === "week") return Math.floor((Math.floor(millis / day) + daysBefore) / 7)
   const date = toDate(millis)

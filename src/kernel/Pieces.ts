@@ -1,5 +1,5 @@
 /**
- * Splits long work on the main thread into slices, so that other work waits for at most one slice. If other work needs it, it gets as much time as
+ * Splits long work on the main thread into slices, so that other work waits for at most one slice. If other work needs the time, it gets as much as
  * the slices.
  */
 import { Effect } from "effect"
@@ -54,9 +54,11 @@ let scheduled = false
 let owed = 0
 /** The time that slices must have run before they pause, in milliseconds. A shorter run does not justify a pause of at least a millisecond. */
 const owedLeast = 4
-/** The most time counted for a slice, in milliseconds. A longer slice only waited, for a disk or in a stopped process, and needs no extra pause. */
+/**
+ * The maximum time counted for a slice, in milliseconds. A longer slice only waited, for a disk or in a stopped process, and needs no extra pause.
+ */
 const owedMost = 250
-/** The share of the owed time that other work always receives. Its use of this time shows whether it needs more. */
+/** The share of the owed time that other work always receives. How much of it other work uses shows whether it needs more. */
 const restLeast = 1 / 4
 let began = 0
 /** The event loop's time when the last slice ended. */

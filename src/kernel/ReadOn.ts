@@ -43,7 +43,7 @@ const notStarted = FiberId.runtime(-1, 0)
 /** Returns whether a call was interrupted before its work started. In that case, no upstream received a request. */
 export const isNotStarted = (cause: Cause.Cause<unknown>): boolean => HashSet.has(Cause.interruptors(cause), notStarted)
 
-/** A piece of external work, with its outcome, its waiting caller and a function that aborts it. */
+/** External work, with its outcome, its waiting caller and a function that aborts it. */
 export class Work<A, E> {
   private begun = false
   private aborted = false

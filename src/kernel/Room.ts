@@ -4,7 +4,7 @@ export interface Room {
   readonly held: number
   /** Reserves bytes before the request to an upstream. Returns `false` while other responses for the account are waiting for bytes. */
   readonly reserve: (bytes: number) => boolean
-  /** Takes additional bytes. Returns whether the budget had enough. */
+  /** Takes additional bytes. Returns whether enough were free. */
   readonly take: (bytes: number) => boolean
   /**
    * Raises the share to a total of `bytes` in one step, so that two responses never wait for each other. Returns `undefined` if the bytes are

@@ -18,7 +18,7 @@ export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<Serv
 
 /**
  * Returns the base path of the routes as a browser sees it, without a host name or trailing slash. If a proxy strips a path prefix, `public_url`
- * contains that prefix. `prefix` is the path at which a server mounts the service.
+ * contains that prefix. `prefix` is the path where a server mounts the service.
  */
 export const pathTo = (prefix: string, public_url: string): string =>
   new URL(public_url).pathname.replace(/\/+$/, "") || prefix

@@ -10,16 +10,16 @@ import { fromDecimal } from "./Money.ts"
 export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
 
 export const NonEmpty = Schema.NonEmptyString.annotations({
-  message: () => ({ message: "a non-empty string", override: true })
+  message: () => ({ message: "must be a non-empty string", override: true })
 })
 
 export const Address = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
-    message: () => "a URL that begins with http:// or https://"
+    message: () => "must be a URL that begins with http:// or https://"
   })
 )
 
-export const Count = Schema.Int.pipe(Schema.positive({ message: () => "a positive whole number" }))
+export const Count = Schema.Int.pipe(Schema.positive({ message: () => "must be a positive whole number" }))
 
 /** A duration, written in the file in whole seconds and read as milliseconds. */
 export const Seconds = Schema.transform(Count, Schema.Int, {
@@ -28,7 +28,7 @@ export const Seconds = Schema.transform(Count, Schema.Int, {
   encode: (ms) => ms / 1_000
 })
 
-const factorRule = "a decimal number above zero"
+const factorRule = "must be a decimal number above zero"
 
 /** A factor, written in the file as a decimal number and read as millionths. */
 export const Factor = Schema.transformOrFail(

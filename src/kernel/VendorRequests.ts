@@ -7,7 +7,7 @@
 const lengthMax = 1_000
 const none = "-"
 
-/** Returns whether a text can be an id: printable ASCII without spaces, not empty and not too long. */
+/** Returns whether a string is a valid id: printable ASCII without spaces, not empty and not too long. */
 export const isVendorId = (text: string): boolean => text.length <= 200 && /^[\x21-\x7e]+$/.test(text) && text !== none
 
 /** Adds the id of a further attempt. */

@@ -7,5 +7,5 @@ export class SandboxApi extends HttpApiGroup.make("sandbox").add(
   HttpApiEndpoint.get("info", "/v1/sandbox")
     .addSuccess(SandboxInfo)
     .addError(RouteNotFound)
-    .annotate(OpenApi.Summary, "The addresses of the sandbox's issuer and levers; 404 outside a sandbox")
+    .annotate(OpenApi.Summary, "Get the addresses of the sandbox's issuer and levers; 404 outside a sandbox")
 ) {}

@@ -1,6 +1,6 @@
 /**
- * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows it.
- * Its prompt cache writes the text before the last cache point on first use and reads it after that.
+ * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows
+ * thoughts. Its prompt cache writes the text before the last cache point on first use and reads it afterwards.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"
@@ -67,7 +67,7 @@ const textOf = (block: unknown): string => {
 }
 
 interface Prompt {
-  /** The last message, which the model repeats. */
+  /** The last message. The model repeats it. */
   readonly said: string
   readonly words: number
   /** The text that the request marks for caching. */

@@ -14,7 +14,7 @@ export interface Billed {
   readonly output: number
 }
 
-/** The ways in which the bill can be wrong, each with its effect. */
+/** The possible mistakes in the bill, each with its effect. */
 export const mistakes = {
   unknown_model: "adds calls of a model that was never called",
   unknown_calls: "adds calls of a model that was called",
@@ -54,7 +54,7 @@ export interface BillRow {
 
 export interface Bills {
   readonly note: (call: Billed) => void
-  /** Makes the bill wrong in this way, or correct again. */
+  /** Adds this mistake to the bill, or corrects the bill. */
   readonly setMistake: (mistake: Mistake | undefined) => void
   readonly mistake: () => Mistake | undefined
   /** Returns the rows by day and model, including the mistake. */

@@ -8,7 +8,7 @@ import type { Answer, Body, Make, Received, Route } from "./Outside.ts"
 import { countWords, cut, idOf, repeat, replyTo } from "./Echo.ts"
 import type { Part, Repetition, Reply } from "./Echo.ts"
 
-/** The address at which the vendor also uses the protocols of `Messages` and `Responses`. */
+/** The vendor's address that also serves the protocols of `Messages` and `Responses`. */
 export const newerMount = "/chat-a/v1"
 const newerProtocols = ["chat", "text", "messages", "responses"]
 

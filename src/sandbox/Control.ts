@@ -119,7 +119,7 @@ const callLevers = (calls: Calls): ReadonlyArray<Lever> => [
   {
     method: "GET",
     path: "/control/calls",
-    does: "Lists the calls that the outside world's services received, newest first, each with its service, path, body and aborted",
+    does: "Lists the calls received by the outside world, newest first, with `service`, `path`, `body` and `aborted`",
     query: { service: "chat", limit: "10" },
     answer: ({ query }) => ({
       status: 200,
@@ -158,7 +158,7 @@ const jobLever = (parts: Parts): Lever => ({
     if (vendor_id === undefined) return json(404, { error: "request_id: there is no such job" })
     const moved = parts.moveJob(vendor_id, move)
     return moved === undefined
-      ? json(404, { error: "request_id: the vendor has no such job" })
+      ? json(404, { error: "request_id: the vendor does not know this job" })
       : json(200, { request_id: move.request_id, ...moved })
   }
 })

@@ -93,7 +93,7 @@ export interface CacheUse {
   readonly written: number
 }
 
-/** Creates a prompt cache. It writes a text on first use and reads it after that. */
+/** Creates a prompt cache. It writes a text on first use and reads it afterwards. */
 export const promptCache = (): ((text: string) => CacheUse) => {
   const known = new Set<string>()
   return (text) => {

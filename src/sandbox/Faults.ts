@@ -42,7 +42,7 @@ export const Fault = Schema.Struct({
   ),
   headers: Schema.optional(Headers),
   delay_ms: Schema.optional(Millis),
-  /** Whether the connection is closed instead of a response. A stream breaks after its first chunks. */
+  /** Whether the connection is closed instead of responding. A stream breaks after its first chunks. */
   drop: Schema.optional(Schema.Boolean),
   /** The pause between two chunks of a stream, in milliseconds. */
   chunk_delay_ms: Schema.optional(Millis),

@@ -1,5 +1,5 @@
 /**
- * The sandbox's video. It shows a lighthouse that flashes every second. It is VP9 in MP4, which browsers play without a licence. `FilmFrames`
+ * The sandbox's video. It shows a lighthouse that flashes every second. It is VP9 in MP4, so browsers play it without a licence. `FilmFrames`
  * contains one recorded second. A longer video repeats that second, so the file hardly grows.
  */
 import { recorded } from "./FilmFrames.ts"

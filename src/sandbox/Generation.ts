@@ -21,7 +21,7 @@ interface SandboxJob {
   readonly endpoint: string
   readonly input: Readonly<Record<string, unknown>>
   readonly created_at: number
-  /** The state to which a lever moved the job. */
+  /** The state that a lever moved the job to. */
   moved?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED"
   /** The length of the video in seconds, if a lever set it. */
   duration?: number

@@ -70,7 +70,7 @@ const textOf = (part: unknown): string => {
 const partsOf = (content: unknown): ReadonlyArray<unknown> => listOf(objectOf(content).parts)
 
 interface Prompt {
-  /** The last message, which the model repeats. */
+  /** The last message. The model repeats it. */
   readonly said: string
   readonly words: number
   readonly instructions: string

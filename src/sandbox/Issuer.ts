@@ -62,7 +62,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         {
           method: "GET",
           path: "/issuer/authorize",
-          does: "Shows the provider's page, on which a person signs in with a browser",
+          does: "Shows the provider's page where a person signs in with a browser",
           query: {
             client_id: "{client_id}",
             redirect_uri: "{redirect_uri}",

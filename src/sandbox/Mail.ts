@@ -61,7 +61,7 @@ export const make: Make = ({ calls, faults }) =>
         {
           method: "GET",
           path: "/control/mail",
-          does: "Lists the received emails, oldest first, each with its to, subject and text",
+          does: "Lists the received emails, oldest first, each with its `to`, `subject` and `text`",
           answer: () => json(200, caught)
         },
         {

@@ -1,6 +1,6 @@
 /**
- * A model vendor that uses Anthropic's protocol. It replies with `Echo`, and thinks if the request allows it. Its prompt cache writes the text up to
- * the last `cache_control` on first use and reads it after that.
+ * A model vendor that uses Anthropic's protocol. It replies with `Echo`, and thinks if the request allows thoughts. Its prompt cache writes the text
+ * up to the last `cache_control` on first use and reads it afterwards.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
@@ -52,7 +52,7 @@ const textsOf = (content: unknown): ReadonlyArray<string> => {
 }
 
 interface Prompt {
-  /** The last message, which the model repeats. */
+  /** The last message. The model repeats it. */
   readonly said: string
   readonly words: number
   /** The text that the request marks for caching. */

@@ -32,7 +32,7 @@ export interface Intent {
   readonly created: number
   readonly amount: number
   amount_received: number
-  /** The status. `processing` means that a method that takes days was used. */
+  /** The status. `processing` means that the payment method takes days. */
   status: "succeeded" | "processing" | "requires_payment_method"
 }
 

@@ -44,7 +44,7 @@ export interface Settings {
 
 export interface Sandbox extends SandboxInfo {
   readonly url: string
-  /** The levers, which `GET {control}` lists. */
+  /** The levers. `GET {control}` lists them. */
   readonly levers: ReadonlyArray<LeverNote>
   /** The clock that the service and the issuer use. */
   readonly clock: Clock.Clock

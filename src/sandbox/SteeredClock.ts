@@ -13,7 +13,7 @@ export interface SteeredClock {
   readonly advance: (millis: number) => Effect.Effect<number>
 }
 
-/** The latest supported time, because years have four digits. */
+/** The latest supported time. Years must have four digits. */
 export const latest = Date.UTC(9999, 0)
 
 const name = "sandbox-clock"

@@ -116,7 +116,7 @@ const fail = (response: ServerResponse, error: unknown): void => {
 }
 
 /**
- * Returns whether the origin is a page on this machine, such as the service's `/docs`. It may control the sandbox. Other pages may not read its
+ * Returns whether the origin is a page on this machine, such as the service's `/docs`. Only these pages may control the sandbox and read its
  * responses.
  */
 const isPageHere = (origin: string | undefined): boolean =>
@@ -254,7 +254,7 @@ const close = (server: Server): Effect.Effect<void> =>
     })
   })
 
-const notHttp = JSON.stringify({ error: "this is not an HTTP request that the sandbox understands" })
+const notHttp = JSON.stringify({ error: "the sandbox cannot parse this HTTP request" })
 
 const refuseBytes = (socket: Duplex): void => {
   if (!socket.writable) {

@@ -8,9 +8,9 @@ export const difference = (expected: unknown, found: unknown, name: string): str
   if (typeof expected !== "object" || expected === null) {
     if (Object.is(expected, found)) return undefined
     const what = typeof expected === "bigint" && typeof found === "number" ? "the number " : ""
-    return `${name} is ${what}${show(found)}, must be ${show(expected)}`
+    return `${name} is ${what}${show(found)} but must be ${show(expected)}`
   }
-  if (typeof found !== "object" || found === null) return `${name} is ${show(found)}, must be ${show(expected)}`
+  if (typeof found !== "object" || found === null) return `${name} is ${show(found)} but must be ${show(expected)}`
   for (const [key, value] of Object.entries(expected)) {
     if (value === undefined) continue
     const why = difference(value, (found as Record<string, unknown>)[key], `${key} of ${name}`)

@@ -35,7 +35,7 @@ export interface ModelAccount {
   readonly granted: bigint
   readonly held: bigint
   readonly reserved: bigint
-  /** Whether the account ever purchased or received credit. */
+  /** Whether the account has ever purchased or received credit. */
   readonly funded: boolean
   readonly entries: ReadonlyArray<ModelEntry>
   /** The total credit that came from outside. */

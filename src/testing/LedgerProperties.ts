@@ -83,12 +83,14 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   "a balance is the sum of its entries": (views) =>
     first(views, ({ entries, giftable, granted, id }) => {
       const sum = sumOf(entries, ({ amount, type }) => (type === "credit" ? amount : -amount))
-      return sum === giftable + granted ? undefined : `${id} has ${giftable + granted}, its entries sum to ${sum}`
+      return sum === giftable + granted ? undefined : `${id} has ${giftable + granted}, but its entries sum to ${sum}`
     }),
   "a balance is that of the last entry": (views) =>
     first(views, ({ entries, giftable, granted, id }) => {
       const last = entries.at(-1)?.balance ?? 0n
-      return last === giftable + granted ? undefined : `${id} has ${giftable + granted}, its last entry says ${last}`
+      return last === giftable + granted
+        ? undefined
+        : `${id} has ${giftable + granted}, but its last entry states ${last}`
     }),
   "nothing is below zero": (views) =>
     first(views, ({ giftable, granted, held, id, reserved }) =>
@@ -101,12 +103,12 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   "what is reserved is that of the open calls": (views, { calls }) =>
     first(views, ({ id, reserved }) => {
       const open = sumOf(calls.values(), ({ account, amount }) => (account === id ? amount : 0n))
-      return reserved === open ? undefined : `${id} has reserved ${reserved}, its open calls sum to ${open}`
+      return reserved === open ? undefined : `${id} has reserved ${reserved}, but its open calls sum to ${open}`
     }),
   "held credit is that of the pending transfers": (views, { escrows }) =>
     first(views, ({ held, id }) => {
       const open = sumOf(escrows.values(), ({ account, amount }) => (account === id ? amount : 0n))
-      return held === open ? undefined : `${id} holds ${held}, its pending transfers sum to ${open}`
+      return held === open ? undefined : `${id} holds ${held}, but its pending transfers sum to ${open}`
     }),
   "a transfer pays out once": (views) => {
     const twice = twin(
@@ -152,7 +154,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   "each movement has its entry": (views, notebook) =>
     compared(views, notebook, ({ entries, id }, account) => {
       if (entries.length !== account.entries.length) {
-        return `${id} has ${entries.length} entries, must have ${account.entries.length}`
+        return `${id} has ${entries.length} entries but must have ${account.entries.length}`
       }
       return firstOf(account.entries.entries(), ([i, { description, giftable, reference, ...expected }]) => {
         const found = entries[i]!
@@ -236,7 +238,7 @@ export const judge = (
     const { usage_id } = found
     // A released call that settles late keeps its usage id.
     if (typeof usage_id !== "string" || [...settled].some(([call, id]) => id === usage_id && call !== posting.call)) {
-      return Either.left(`usage_id of Settled is ${show(usage_id)}, must be unique`)
+      return Either.left(`usage_id of Settled is ${show(usage_id)} but must be unique`)
     }
     settled.set(posting.call, usage_id)
   }

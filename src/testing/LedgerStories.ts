@@ -622,7 +622,7 @@ export interface SuiteOptions {
   readonly length?: number | undefined
   /** The seed of an earlier run, to repeat its stories. */
   readonly seed?: number | undefined
-  /** Receives a sentence that states the number of stories. By default, it is printed. */
+  /** Receives a sentence with the number of stories. By default, the sentence is printed. */
   readonly say?: ((sentence: string) => void) | undefined
   /** Whether keys have spending limits (`SetLimit`). */
   readonly limits?: boolean | undefined
@@ -645,7 +645,7 @@ export const checkLedger = (options: SuiteOptions): Promise<void> => {
     without = []
   } = options
   if (amountMax !== undefined && amountMax < 1n)
-    return Promise.reject(new RangeError(`amountMax is ${amountMax}, must be 1 or more`))
+    return Promise.reject(new RangeError(`amountMax is ${amountMax} but must be at least 1`))
   const lacks: Lacks = (part) => without.includes(part)
   return tell({
     steps: limits && !lacks("limits") ? [...ledgerStepsOf(lacks), ...limitStepsOf(lacks)] : ledgerStepsOf(lacks),

@@ -28,7 +28,7 @@ export interface Telling<Notebook, World> {
   readonly length: number
   /** The seed of an earlier run, to repeat its stories. */
   readonly seed?: number | undefined
-  /** Receives a sentence that states the number of stories. */
+  /** Receives a sentence with the number of stories. */
   readonly say?: ((sentence: string) => void) | undefined
   /** How long to shrink a failure, in milliseconds; twenty seconds by default. */
   readonly shrink_limit?: number | undefined

@@ -97,7 +97,7 @@ export const judgeTransfer = (
   return why === undefined ? Either.right(expected.notebook) : Either.left(why)
 }
 
-/** Reads all accounts in the form that the ledger's invariants accept, without descriptions and without the references of credit from outside. */
+/** Reads all accounts for the ledger's invariants, without descriptions and without the references of credit from outside. */
 const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of books.accounts.keys()) {
@@ -181,7 +181,7 @@ export const askedAtOnce = async (
   return after
 }
 
-/** Determines from the ledger's entries in which order transfers that expired together ended. */
+/** Determines from the ledger's entries the order in which concurrently expired transfers ended. */
 const inOrderOfReturn = <Due extends { readonly view: TransferView }>(
   due: ReadonlyArray<Due>,
   views: ReadonlyArray<View>

@@ -423,7 +423,7 @@ export interface TransfersSuiteOptions {
   readonly seed?: number | undefined
 }
 
-/** The time at which a story begins. */
+/** The start time of a story. */
 const beginning = 1_700_000_000_000
 
 /** Runs random stories, each with a new implementation. Rejects with the shortest story that fails. */

@@ -93,6 +93,15 @@ describe("a first call", () => {
     expect(JSON.parse(await shell(snippet!.text, { KEY: key }))).toMatchObject({ total_requests: 1 })
   })
 
+  it("is in the export", async () => {
+    const [snippet] = take("sh", /billing\/export/)
+    await shell(snippet!.text, { TENANT: person.tenant_id, TOKEN: person.token })
+    const charge = String((await service.usage(person))[0].cost)
+    expect(readFileSync(join(scratch, "usage.csv"), "utf8").trimEnd().split("\r\n")).toHaveLength(2)
+    const focus = readFileSync(join(scratch, "focus.csv"), "utf8").trimEnd().split("\r\n")
+    expect([focus[0]!.startsWith("BilledCost,"), Number(charge) > 0, focus.length]).toEqual([true, true, 3])
+  })
+
   it("is made by Claude Code's settings", async () => {
     const [snippet] = take("sh", /^export ANTHROPIC_BASE_URL/)
     const claude = `claude() { curl -sS "$ANTHROPIC_BASE_URL/v1/messages" -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" \\

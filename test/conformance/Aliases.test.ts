@@ -100,7 +100,7 @@ describe("a wrong configuration", () => {
       { models: [modelOf("m", [{ upstream: "a", weight: 1 }])] },
       'models.0.upstreams.0.weight: must be omitted unless "routing" is "weights"'
     ],
-    [{ models: [{ catalogue: "openia/*" }] }, "models.0.catalogue: the catalogue has no model openia/*"],
+    [{ models: [{ catalogue: "openia/*" }] }, "models.0.catalogue: the catalogue contains no model openia/*"],
     [
       {
         models: [{ catalogue: "openai/gpt-4.1", upstreams: [{ upstream: "a" }] }, { catalogue: "openai/gpt-4.1*" }]

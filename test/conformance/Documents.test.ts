@@ -321,6 +321,7 @@ describe("the examples", () => {
       payment_method_id: payment_methods.find(({ id }: { id: string }) => id !== "pm_card_declined").id,
       usage_id: records.records[0].id,
       number: "1",
+      vendor: "sandbox",
       media_model: "sandbox-video",
       image_request_id: await job("/v1/images/generate", { prompt: "a hill" }),
       media_request_id: await job("/v1/tools/media/generate", { model: "sandbox-video", prompt: "a hill" })

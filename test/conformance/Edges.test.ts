@@ -115,7 +115,7 @@ describe("a long body", () => {
     expect([answer.status, answer.body.code, answer.body.details.rule]).toEqual([
       400,
       "invalid_request",
-      "up to 250000 values and names"
+      "must contain at most 250000 values and names"
     ])
   })
 

@@ -219,7 +219,7 @@ describe.each(spoken)("$name", (protocol) => {
     const { body } = await call(key, ask("alpha beta", { stream: true }))
     expect(body.startsWith(events.slice(0, 3).join(""))).toBe(true)
     expect(body).not.toContain("secret")
-    expect(eventsIn(body).at(-1)).toMatchObject({ error: { message: "the model broke off" } })
+    expect(eventsIn(body).at(-1)).toMatchObject({ error: { message: "the model's stream ended early" } })
   })
 
   it("is read on for a client that leaves, who pays what came", async () => {
@@ -576,7 +576,9 @@ describe.each(pairs)("$client over $vendor", ({ client, protocol, vendor }) => {
     const { control } = await service.sandbox()
     const events = await eventsOf(control.replace("/control", ""), vendor, "alpha beta")
     const isBroken = ({ body }: Answer) =>
-      eventsIn(body).some(({ error }) => error?.code === "upstream_error" && error.message === "the model broke off")
+      eventsIn(body).some(
+        ({ error }) => error?.code === "upstream_error" && error.message === "the model's stream ended early"
+      )
     let spent = 0
     for (let cut = 1; cut < events.length; cut++) {
       for (const some of [events.slice(0, cut), [...events.slice(0, cut), events[cut]!.subarray(0, 9)]]) {

@@ -83,11 +83,33 @@ describe("a budget of the tenant", () => {
     await page.getByText("$5.00", { exact: true }).first().waitFor({ state: "attached" })
     await page.getByText("Raised", { exact: true }).waitFor()
 
+    // The column is for wide tables.
+    await page.setViewportSize({ width: 1680, height: 900 })
+    await page.getByRole("cell", { name: "80%, 100%" }).waitFor()
     await page.getByRole("button", { name: "Change: the team" }).click()
     await dialog.getByLabel("Requests", { exact: true }).fill("4")
+    const notices = dialog.getByLabel("Notices at")
+    expect(await notices.inputValue()).toBe("80, 100")
+    await notices.fill("150")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.locator(".field:has(input[name=notify_at]) .field-error").waitFor()
+    await notices.fill("29, 50 %")
+    // The error goes when the focus leaves the field, which moves the buttons.
+    await notices.press("Tab")
+    await dialog.locator(".field-error").waitFor({ state: "detached" })
     await dialog.getByRole("button", { name: "Save" }).click()
     await dialog.waitFor({ state: "detached" })
     await expect.poll(() => share(page, "requests"), { timeout: 60_000 }).toBe("0.25")
+    await page.getByRole("cell", { name: "29%, 50%" }).waitFor()
+    const { budgets } = (await desk.service.call(`/v1/tenants/${ada.tenant_id}/budgets`, { token: ada.token })).body
+      .result
+    expect(budgets[0].notify_at).toEqual([0.29, 0.5])
+    await page.getByRole("button", { name: "Change: the team" }).click()
+    await notices.fill("")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
+    await page.getByRole("cell", { name: "none", exact: true }).waitFor()
+    await page.setViewportSize(screens.desktop.viewport)
     await remove(page, "the team")
     await page.getByText("No budgets yet").waitFor()
     tab.done()
@@ -197,7 +219,7 @@ describe("a member", () => {
     return /\/invites\/(\S+)/.exec(letters.findLast(({ to }) => to === email)?.text ?? "")?.[1]
   }
 
-  it("sets a budget on an own key, and may change it", async () => {
+  it("sets a budget on an own key, and may change it; an owner reads the runs of that key", async () => {
     const email = "grace@example.com"
     const grace = await desk.service.signIn(email, { name: "Grace Hopper" })
     const { id: tenant_id } = (
@@ -217,6 +239,7 @@ describe("a member", () => {
     await page.getByRole("button", { name: "Create a key" }).first().click()
     await page.getByRole("dialog").getByLabel("Name").fill("graces key")
     await page.getByRole("dialog").getByRole("button", { name: "Create a key" }).click()
+    const theirs = (await page.getByTestId("api-key").textContent())!
     await page.getByRole("button", { name: "I have copied it" }).click()
     await page.getByRole("link", { name: "Budgets" }).click()
     await make(page, "mine", async (dialog) => {
@@ -224,5 +247,24 @@ describe("a member", () => {
     })
     await page.getByRole("button", { name: "Delete: mine" }).waitFor()
     tab.done()
+
+    await desk.service.control("/credit", { tenant_id, amount: 5, source: "purchase" })
+    await desk.service.control(`/tenants/${tenant_id}`, { plan: "team" })
+    const json = { name: "their run", limit: { requests: 4 } }
+    const { api_key } = (await desk.service.call("/v1/runs", { token: theirs, json })).body.result
+    await call(api_key)
+    const owner = await desk.signIn("ada@example.com", "usage")
+    await owner.page.getByRole("button", { name: /^Tenant/ }).click()
+    await owner.page.getByRole("menuitem", { name: /Lighthouse/ }).click()
+    await owner.page.locator(".shell-tenant").filter({ hasText: "Lighthouse" }).waitFor()
+    const rows = owner.page.getByRole("row", { name: /sandbox-small/ })
+    await expect.poll(() => rows.count(), { timeout: 60_000 }).toBe(1)
+    await rows.click()
+    await owner.page.getByRole("dialog").getByRole("link", { name: /^run_/ }).click()
+    await owner.page.getByRole("heading", { name: "their run" }).waitFor()
+    await owner.page.getByRole("button", { name: "End the run" }).click()
+    await owner.page.getByRole("dialog").getByRole("button", { name: "End the run" }).click()
+    await owner.page.getByText("ended", { exact: true }).first().waitFor()
+    owner.done()
   })
 })

@@ -92,6 +92,7 @@ describe("the operator", () => {
       ["upstreams", "Upstreams"],
       ["costs", "Costs"],
       ["drift", "Drift"],
+      ["reconciliations", "Reconciliations"],
       ["reservations", "Reservations"],
       ["owed", "Owed"],
       ["audit", "Audit log"],

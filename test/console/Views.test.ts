@@ -2,6 +2,7 @@
  * Every view of a person once, on one page: axe finds nothing serious in light and dark, nothing is wider than a phone. Second pages, what is
  * refused and what does not come, keys that are changed and revoked, purchases, and the keyboard alone from sign-in to a call.
  */
+import { readFileSync } from "node:fs"
 import type { Locator, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { linkTo } from "../support/mail.ts"
@@ -201,6 +202,25 @@ describe("a list", () => {
     await page.getByText("1 to 1 of 1", { exact: true }).waitFor()
     await page.getByRole("cell", { name: "upstream error" }).waitFor()
     await page.getByRole("radiogroup", { name: "Status" }).getByText("All").click()
+    ofAda.done()
+  })
+
+  it("of charges is downloaded for the window, as CSV and as FOCUS", async () => {
+    const { page } = ofAda
+    await go(ofAda, "usage?window=week")
+    for (const [format, name] of [
+      ["CSV", /^usage-\d{4}-\d{2}-\d{2}\.csv$/],
+      ["FOCUS 1.2", /^focus-\d{4}-\d{2}-\d{2}\.csv$/]
+    ] as const) {
+      const button = page.getByRole("button", { name: `Export the charges of this window as ${format}` })
+      const [file] = await Promise.all([page.waitForEvent("download"), button.click()])
+      expect(file.suggestedFilename()).toMatch(name)
+      const lines = readFileSync(await file.path(), "utf8")
+        .trimEnd()
+        .split("\r\n")
+      // FOCUS has a line for the prompt and one for the answer.
+      expect(lines.length).toBeGreaterThan(format === "CSV" ? calls : 2 * calls)
+    }
     ofAda.done()
   })
 

@@ -44,7 +44,7 @@ describeSqlite("a backup", () => {
     await busy
     expect([copied.code, copied.stdout]).toEqual([0, expect.stringContaining("secret")])
     expect((await commandHere(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })).stderr).toContain(
-      "it already exists"
+      "already exists"
     )
     // Nobody's database is replaced under them.
     const refused = await command(["restore", "--from", `${DATA_DIR}/copy.db`], { DATA_DIR })

@@ -211,7 +211,7 @@ describe.concurrent("another process that holds the lock", () => {
       expect(await service.balance(ada)).toBeGreaterThan(900)
       expect((await service.call("/readyz")).body).toMatchObject({
         code: "not_ready",
-        details: { database: "the database cannot be written" }
+        details: { database: "the database is not writable" }
       })
       await service.control("/media", { request_id: job, status: "COMPLETED" })
 

@@ -197,7 +197,7 @@ describe("a secret", () => {
     writeFileSync(join(DATA_DIR, "secret"), "", { mode: 0o600 })
     expect(await noStart(DATA_DIR)).toContain("secret is empty")
     writeFileSync(join(DATA_DIR, "secret"), "abcdef", { mode: 0o600 })
-    expect(await noStart(DATA_DIR)).toContain("secret is cut short")
+    expect(await noStart(DATA_DIR)).toContain("secret is truncated")
     // Moved to the environment as it stood in the file.
     const TOLLGATE_SECRET = readFileSync(join(DATA_DIR, "kept"), "utf8")
     const service = await begin({ folder: DATA_DIR, env: { TOLLGATE_SECRET } })
@@ -420,7 +420,7 @@ describeSqlite("a file that cannot be used", () => {
       ])
     }
     chmodSync(join(DATA_DIR, "tollgate.db"), 0o000)
-    expect(bound(["verify"]).stderr).toMatch(/may not be read by this user/)
+    expect(bound(["verify"]).stderr).toMatch(/is not readable by this user/)
   })
 
   it("is named by a scheme or a path, never by a bare word", async () => {
@@ -451,7 +451,7 @@ describeSqlite("copies", () => {
     const DATA_DIR = await copy()
     const to = (path: string) => refusal(["backup", "--to", path], { DATA_DIR })
     expect(await to(DATA_DIR)).toContain("is a folder")
-    expect(await to(join(DATA_DIR, "tollgate.db"))).toContain("it already exists")
+    expect(await to(join(DATA_DIR, "tollgate.db"))).toContain("already exists")
     expect(await to(join(DATA_DIR, "tollgate.db-journal"))).toContain("SQLite uses the name")
     expect(await to(join(DATA_DIR, "no", "copy.db"))).toContain("does not exist")
     const before = readdirSync(DATA_DIR)
@@ -471,7 +471,7 @@ describeSqlite("copies", () => {
   it("are put back only where they are whole, and are this service's", async () => {
     const DATA_DIR = await copy()
     const from = (path: string) => refusal(["restore", "--from", path], { DATA_DIR })
-    expect(await from(join(DATA_DIR, "nowhere"))).toContain("there is no such file")
+    expect(await from(join(DATA_DIR, "nowhere"))).toContain("does not exist")
     expect(await from(DATA_DIR)).toContain("is a folder")
     expect(await from(join(DATA_DIR, "tollgate.db"))).toContain("is the database itself")
     const empty = join(DATA_DIR, "empty")
@@ -480,7 +480,7 @@ describeSqlite("copies", () => {
     const blank = new Sqlite(join(DATA_DIR, "blank"))
     blank.pragma("journal_mode = WAL")
     blank.close()
-    expect(await from(join(DATA_DIR, "blank"))).toContain("holds no books")
+    expect(await from(join(DATA_DIR, "blank"))).toContain("contains no books")
     const cut = join(DATA_DIR, "cut")
     cpSync(join(DATA_DIR, "tollgate.db"), cut)
     truncateSync(cut, 100_000)

@@ -88,7 +88,7 @@ describe("a start while another process has the database locked", () => {
     // Longer than the driver waits by itself.
     setTimeout(() => other.close(), 8_000)
     const again = await begin({ folder })
-    expect(again.stdout.join("") + again.stderr.join("")).toContain("is locked by another process: waiting for it")
+    expect(again.stdout.join("") + again.stderr.join("")).toContain("is locked by another process: waiting up to")
   })
 })
 

@@ -43,7 +43,7 @@ const count = (answers: ReadonlyArray<Answer>, status: number) =>
 
 /** The refusal by the limit of a run. */
 const exceeded = ({ id }: Run, unit: string, limit: string, left: string, name = id) => ({
-  error: "a budget leaves too little for this call",
+  error: "a budget has too little left for this call",
   code: "budget_exceeded",
   details: { budget_id: id, budget_name: name, unit, limit, left }
 })

@@ -115,7 +115,7 @@ describe("the Anthropic SDK", () => {
     await expect(say(client())).rejects.toBeInstanceOf(RateLimitError)
     await service.control("/faults", { service: "messages", times: 1, drop: true })
     const stream = client().messages.stream({ model, max_tokens: 50, messages: [{ role: "user", content: "a b c d" }] })
-    await expect(stream.finalMessage()).rejects.toThrow("the model broke off")
+    await expect(stream.finalMessage()).rejects.toThrow("the model's stream ended early")
   })
 })
 
@@ -189,7 +189,7 @@ describe("the openai package, over responses", () => {
     const read = async () => {
       for await (const event of stream) void event
     }
-    await expect(read()).rejects.toThrow("the model broke off")
+    await expect(read()).rejects.toThrow("the model's stream ended early")
   })
 })
 

@@ -53,7 +53,7 @@ describe.each(routes)("a body at %s", (path) => {
       expect([answer.status, answer.body.code, answer.body.details]).toEqual([
         400,
         "invalid_request",
-        { field: "", rule: "gzip data" }
+        { field: "", rule: "must be valid gzip data" }
       ])
     }
   })

@@ -14,17 +14,23 @@ describe("a long text", () => {
       expect(refusal(text)).toEqual({
         error: "the request has too many parts",
         code: "invalid_request",
-        details: { field: "", rule: `up to ${partsMax} values and names` }
+        details: { field: "", rule: `must contain at most ${partsMax} values and names` }
       })
     }
     for (const brackets of ["[", '{"a":', '[{"a":']) {
-      expect(refusal(brackets.repeat(70_000)).details).toEqual({ field: "", rule: `nested up to ${depthMax} deep` })
+      expect(refusal(brackets.repeat(70_000)).details).toEqual({
+        field: "",
+        rule: `must be nested at most ${depthMax} levels deep`
+      })
     }
   })
 
   it("is refused for its depth however short it is", () => {
     const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
-    expect(refusal(nested(depthMax + 1)).details).toEqual({ field: "", rule: `nested up to ${depthMax} deep` })
+    expect(refusal(nested(depthMax + 1)).details).toEqual({
+      field: "",
+      rule: `must be nested at most ${depthMax} levels deep`
+    })
     expect(Either.isRight(parse(Buffer.from(nested(depthMax))))).toBe(true)
   })
 

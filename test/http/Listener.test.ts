@@ -95,8 +95,8 @@ it("refuses what it has held for ten seconds", async () => {
   vi.advanceTimersByTime(10_000)
   expect(await answer).toMatchObject({
     status: 503,
-    reason: "the service is starting, try again shortly",
-    text: `{"error":"the service is starting, try again shortly","code":"unavailable"}`
+    reason: "the service is starting; try again shortly",
+    text: `{"error":"the service is starting; try again shortly","code":"unavailable"}`
   })
 })
 

@@ -127,7 +127,7 @@ it("refuses it after ten seconds if the host is still starting", () =>
       const [response] = (await answer) as [IncomingMessage]
       expect([response.statusCode, JSON.parse(await text(response))]).toEqual([
         503,
-        { error: "the service is starting, try again shortly", code: "unavailable" }
+        { error: "the service is starting; try again shortly", code: "unavailable" }
       ])
     } finally {
       vi.useRealTimers()

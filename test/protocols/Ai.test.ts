@@ -79,7 +79,7 @@ describe("ai", () => {
       const cut = stepsOf(translations.messages.reader(), streams.messages.slice(0, 5))
       const { failures } = await streamed(client, textOf(translations[client].writer(answering), cut))
       expect(failures.length).toBeGreaterThan(0)
-      expect(JSON.stringify(failures)).toContain("the upstream's stream was cut")
+      expect(JSON.stringify(failures)).toContain("the upstream's stream was truncated")
     })
 
   for (const client of ["messages", "responses"] as const)

@@ -81,7 +81,7 @@ describe("a stream", () => {
         for (let cut = 0; cut < last; cut++) {
           const text = streamedFor(client, vendor, streams[vendor].slice(0, cut))
           expect(text).not.toBe(whole)
-          await expectBroken(client, text, "the upstream's stream was cut")
+          await expectBroken(client, text, "the upstream's stream was truncated")
         }
       })
 

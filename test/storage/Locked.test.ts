@@ -45,9 +45,9 @@ it("says at once and again that it waits, and goes on when the file is free", as
   )
   expect(exit._tag).toBe("Right")
   expect(lines).toEqual([
-    `${file} is locked by another process: waiting for it, 60 s at most`,
-    expect.stringMatching(/is locked by another process: waiting for it, (59|60) s at most$/),
-    expect.stringMatching(/is locked by another process: waiting for it, \d+ s at most$/)
+    `${file} is locked by another process: waiting up to 60 s`,
+    expect.stringMatching(/is locked by another process: waiting up to (59|60) s$/),
+    expect.stringMatching(/is locked by another process: waiting up to \d+ s$/)
   ])
 })
 
@@ -72,7 +72,7 @@ it("gives up after a while", async () => {
   expect(exit).toMatchObject({
     _tag: "Left",
     left: {
-      message: `${file} is still locked by another process after 0.5 s: stop that process, or start again when it is done`
+      message: `${file} is still locked by another process after 0.5 s: stop that process, or start again when it has finished`
     }
   })
   expect(lines).toHaveLength(1)

@@ -113,16 +113,12 @@ describe("a PostgreSQL database that cannot be used", () => {
       () => urlOf({ search: "?sslmod=require" }),
       /DATABASE_URL: sslmod is unknown: the TLS options/
     ],
-    [
-      "tables of another program",
-      () => urlOf({ database: "other" }),
-      /is not in the state in which this service left it/
-    ],
+    ["tables of another program", () => urlOf({ database: "other" }), /is not as this service left it/],
     ["a wrong password", () => urlOf({ password: "hunter2" }), /rejects this user/],
     ["an unknown user", () => urlOf({ user: "nobody", password: "hunter2" }), /rejects this user/],
-    ["a host that is not known", () => urlOf({ host: "nowhere.invalid" }), /the host of .* is not known/],
+    ["a host that is not known", () => urlOf({ host: "nowhere.invalid" }), /the host of .* is unknown/],
     ["a port that is closed", async () => urlOf({ port: await freePort() }), /cannot connect to /],
-    ["a database that is not there", () => urlOf({ database: "missing" }), /there is no such database/],
+    ["a database that is not there", () => urlOf({ database: "missing" }), /the database does not exist/],
     ["a database of a newer version", () => urlOf({ database: "newer" }), /newer version \(migration 9999/],
     ["a user who may make no tables", () => urlOf({ user: "guest", password: "hunter2" }), /GRANT CREATE ON SCHEMA/],
     [
@@ -207,7 +203,7 @@ describe("a PostgreSQL database that cannot be used", () => {
       expect([command, await refusal(reader, command)]).toEqual([
         command,
         expect.stringMatching(
-          /^tollgate: postgres:\/\/reader@.*: this user lacks a permission that is needed there \(permission denied/
+          /^tollgate: postgres:\/\/reader@.*: this user lacks a required permission \(permission denied/
         )
       ])
   })

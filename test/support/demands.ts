@@ -44,6 +44,7 @@ export const demands: Readonly<Record<string, string>> = {
   [`GET ${tenant}/billing`]: "billing",
   [`PATCH ${tenant}/billing`]: "billing",
   [`GET ${tenant}/billing/amounts`]: "billing",
+  [`GET ${tenant}/billing/export`]: "billing",
   [`GET ${tenant}/billing/ledger`]: "billing",
   [`GET ${tenant}/billing/ledger/:number/receipt`]: "billing",
   [`GET ${tenant}/billing/auto-reload`]: "billing",

@@ -21,11 +21,11 @@ const ends: Partial<Record<Mistake, RegExp>> = {
   "loses one of two updates at once": /no order of the 2 fits/,
   "gives more back than it holds": /it answered EscrowEnded .* instead of NotHeld /,
   "lets a suspended account pay": /it answered \w+ .* instead of AccountInactive /,
-  "answers the cost as collected": /collected of Settled is \d+, must be \d+/,
-  "answers the balance as available": /available of InsufficientCredits is \d+, must be \d+/,
-  "answers the most as reserved": /amount of Reserved is \d+, must be \d+/,
+  "answers the cost as collected": /collected of Settled is \d+ but must be \d+/,
+  "answers the balance as available": /available of InsufficientCredits is \d+ but must be \d+/,
+  "answers the most as reserved": /amount of Reserved is \d+ but must be \d+/,
   "gives entries a wrong reference":
-    /each movement has its entry: reference_id of entry \d+ of \w+ is purchase, must be pay_/,
+    /each movement has its entry: reference_id of entry \d+ of \w+ is purchase but must be pay_/,
   "gives a reservation back again when a settled call is released":
     /nothing is below zero|what is reserved is that of the/,
   "charges a call twice": /it answered Settled .* instead of AlreadySettled/,

@@ -15,7 +15,7 @@ const ends: Partial<Record<Mistake, RegExp>> = {
   "pays twice when it is accepted twice at once": /a transfer pays out once|nothing is below zero/,
   "makes a second transfer for a key that was used": /Create/,
   "sends from a suspended account": /instead of BillingAccountInactive/,
-  "answers the balance as giftable": /giftable of TransferInsufficientGiftable is \d+, must be \d+/,
+  "answers the balance as giftable": /giftable of TransferInsufficientGiftable is \d+ but must be \d+/,
   "lets anybody accept": /instead of EmailMismatch/,
   "lets a declined transfer be accepted": /instead of TransferNotPending .*state: declined/
 }

@@ -103,7 +103,7 @@ describe("frames", () => {
   })
 
   it("that are cut by the end break the stream, and so does a source that is cut", () => {
-    expect(read([first, second.subarray(0, 30)])).toMatchObject({ ended: ["its last frame is cut"], short: true })
+    expect(read([first, second.subarray(0, 30)])).toMatchObject({ ended: ["the last frame is truncated"], short: true })
     expect(read([first], "cut")).toMatchObject({ ended: ["reset"], short: false, aborted: 0 })
   })
 
@@ -112,7 +112,7 @@ describe("frames", () => {
       const head = Buffer.alloc(16)
       head.writeUInt32BE(size)
       expect(read([first, head, second])).toMatchObject({
-        ended: [`a frame claims to have ${size} bytes`],
+        ended: [`a frame claims to be ${size} bytes long`],
         short: size > frameMax,
         aborted: 1
       })

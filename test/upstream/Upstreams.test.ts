@@ -203,7 +203,7 @@ layer(world)("an upstream that is not there", (it) => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(room)))
       expect(error).toEqual(new UnknownUpstream({ upstream, named_by, upstreams: ["here"] }))
       expect((error as UnknownUpstream).message).toBe(
-        `${named_by}: there is no upstream elsewhere (the upstreams are: here); add it to Upstreams, or choose another`
+        `${named_by}: no upstream named elsewhere is configured (the upstreams are: here); add it to Upstreams, or choose another`
       )
     })
   )

@@ -15,7 +15,7 @@ import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
-/** The numbers of calls after which the database is copied, so that a single run can compare charges. It is also copied at the end. */
+/** The numbers of calls at which the database is copied, in addition to the copy at the end, so that a single run can compare charges. */
 const copiesAt = [10_000, 1_000_000]
 /** How often each view is read. */
 const readings = 15

@@ -403,7 +403,7 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
       }
       return response.status
     }
-    if ((await status()) !== 200) throw new Error(`one node refuses a key created at the other`)
+    if ((await status()) !== 200) throw new Error(`one node refuses a key that was created at the other`)
     await call("DELETE", `${base}/v1/tenants/${tenant}/applications/${application}`, token)
     const start = performance.now()
     while ((await status()) !== 401 && performance.now() - start < patience);

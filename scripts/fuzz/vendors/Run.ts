@@ -45,8 +45,8 @@ export const isSecret = (text: string, sent: ReadonlyArray<Change>): boolean => 
 }
 
 /**
- * Returns the fault of a stream, or `undefined` if it has none. A stream must end as its protocol requires, with an error in its own format, or with
- * a cut.
+ * Returns the fault of a stream, or `undefined` if it has none. A stream must end as its protocol requires, end with an error in the protocol's
+ * format, or be cut.
  */
 const wrongInStream = (protocol: NonNullable<Call["stream"]>, text: string, isCut: boolean): string | undefined => {
   if (protocol === "other" || isCut) return undefined

@@ -19,14 +19,14 @@ export interface World {
   readonly routes: ReadonlyArray<Route>
   readonly person: Person
   readonly key: string
-  /** Reports faults at rest: those that `restOf` finds, and totals that differ from the cost of calls. */
+  /** Reports faults at rest: the findings of `restOf`, and totals that differ from the cost of calls. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
 
 type Json = Record<string, unknown>
 
-/** The time without a byte after which a vendor times out, in seconds. */
+/** How long a vendor may be silent before it times out, in seconds. */
 const silence = 2
 
 /** The person's initial credit, in USD. */

@@ -1,4 +1,4 @@
-/** Sends the payment processor's events. Unsigned events must not change anything. Signed events must take effect once, in any order. */
+/** Sends the payment processor's events. Unsigned events must not change anything. Signed events must each take effect once, in any order. */
 import fc from "fast-check"
 import type { Answer } from "../../../test/support/Service.ts"
 import { hostileTexts, literals, placesIn } from "../Hostile.ts"

@@ -15,7 +15,7 @@ export interface Timer {
   readonly fire: Turn
 }
 
-/** The time at which every simulation starts: 2027-01-10T00:00:00Z. */
+/** The start of every simulation: 2027-01-10T00:00:00Z. */
 const beginning = Date.UTC(2027, 0, 10)
 
 /** The probability that a timer that is due soon runs before work that is ready, as on a slow machine. */

@@ -22,7 +22,7 @@ const windowBytes = 64 * 1024
 
 const problem = (code: string): Error => Object.assign(new Error(code), { code, syscall: "simulated" })
 
-/** The number of bytes after which a connection ends, once its client has sent or received them. */
+/** The numbers of bytes, sent or received by its client, at which a connection ends. */
 export interface Cut {
   readonly sent?: number | undefined
   readonly received?: number | undefined

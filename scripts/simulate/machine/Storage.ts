@@ -83,7 +83,7 @@ export class Storage {
     this.holds = []
   }
 
-  /** The class of the driver for the writer's thread. */
+  /** Returns the driver class for the writer's thread. */
   get writerDriver(): unknown {
     return driver((db) => {
       this.writers.set(db, "lives")
@@ -91,7 +91,7 @@ export class Storage {
     })
   }
 
-  /** The class of the driver for the serving thread. */
+  /** Returns the driver class for the serving thread. */
   get readerDriver(): unknown {
     return driver((db) => this.readers.add(db))
   }

@@ -1,12 +1,12 @@
 /**
- * The checks that `tollgate doctor` makes on its machine: files, disk, clock, versions and backups. The checks change nothing.
+ * The checks that `tollgate doctor` runs on its own machine: files, disk, clock, versions and backups. They change nothing.
  *
  * Where the specification is silent:
  * - Less than 1 GB of free disk space is a warning and less than 100 MB is a failure. SQLite needs space for its log, and a full disk stops every
  *   call.
  * - The clock is compared with the `Date` of responses from the configured upstreams. A difference above 5 s is a warning. A difference above 60 s is
  *   a failure, because other services then reject sign-in tokens and signatures.
- * - The newest file in the backup folder counts as the newest backup. It is a warning if that file is more than 26 hours old.
+ * - The newest file in the backup folder counts as the newest backup. If that file is more than 26 hours old, the check is a warning.
  */
 import { Either, Effect } from "effect"
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs"

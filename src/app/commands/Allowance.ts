@@ -1,4 +1,4 @@
-/** `tollgate allowance`: sets, shows and ends the credit that a tenant receives each week or month. */
+/** `tollgate allowance`: sets, shows and ends a tenant's allowance, the credit that it receives each week or month. */
 import { Command, Options } from "@effect/cli"
 import { Console, Duration, Effect, Layer, Option } from "effect"
 import { toDecimal } from "../../kernel/Money.ts"
@@ -127,7 +127,7 @@ const allowanceSet = Command.make(
             problem._tag === "BillingAccountNotFound"
               ? noTenant(tenant)
               : problem._tag === "AllowancePlanUnknown"
-                ? `--plan ${problem.plan}: the configuration has no plan of this name with an allowance`
+                ? `--plan ${problem.plan}: no plan with this name and an allowance is configured`
                 : problem.message
           )
         ),

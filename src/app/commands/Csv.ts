@@ -1,6 +1,7 @@
 /** Reads and writes CSV (RFC 4180) for commands. */
+import { cell } from "../../kernel/CsvCell.ts"
 
-/** The cells of a row and the line on which the row starts. */
+/** The cells of a row, and the number of the row's first line. */
 export interface Row {
   readonly line: number
   readonly cells: ReadonlyArray<string>
@@ -17,7 +18,7 @@ export interface Malformed {
 export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
 
 /**
- * Takes the first of these characters in the header as the separator. Spreadsheets write semicolons in locales whose decimal separator is a comma.
+ * Returns the separator: the first of these characters in the header. Spreadsheets write semicolons in locales whose decimal separator is a comma.
  */
 const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
 
@@ -62,12 +63,6 @@ export const parse = (text: string): ReadonlyArray<Row> | Malformed => {
     line++
     endRow()
   }
-}
-
-/** Escapes a cell so that no spreadsheet treats it as a formula. */
-export const cell = (text: string): string => {
-  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 
 export const line = (cells: ReadonlyArray<string>): string => `${cells.map(cell).join(",")}\n`

@@ -49,7 +49,7 @@ export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
     : refuse(`${database.shown} is not a file; use ${instead} or your provider's backup tool`)
 
 /**
- * Returns a sentence that says when a running service applies a change: on SQLite when its cache expires, on PostgreSQL when it is notified
+ * Returns a sentence that states when a running service applies a change: on SQLite when its cache expires, on PostgreSQL when it is notified
  * (`storage/engine/Signals`).
  */
 export const noticedBy = ({ database }: EnvironmentFacts): string =>

@@ -121,7 +121,7 @@ const limits = {
   ),
   expires: Options.text("expires").pipe(
     Options.withDescription(
-      "the last day on which the key works (2027-01-31, to the end of that day in UTC), or an RFC 3339 time"
+      "the key's last valid day (2027-01-31, to the end of that day in UTC), or an RFC 3339 time"
     ),
     Options.optional
   )

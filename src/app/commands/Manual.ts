@@ -44,7 +44,7 @@ interface Term {
 const optional = "This setting is optional."
 const repeated = /^This option (may|must) be repeated/
 
-/** Omits the first paragraph, because it only repeats the type that the term shows. */
+/** Reads an option or argument. Omits the first paragraph, because it only repeats the type that the term shows. */
 const termOf = ([span, doc]: readonly [Span.Span, HelpDoc.HelpDoc]): Term => {
   const paragraphs = paragraphsOf(doc).slice(1)
   return {
@@ -62,7 +62,7 @@ const helpOf = (command: Descriptor) => partsOf(CommandDescriptor.getHelp(comman
 const purposeOf = (command: Descriptor): string =>
   helpOf(command).flatMap((part) => (part._tag === "Paragraph" ? [textOf(part.value)] : []))[0] ?? ""
 
-/** Returns the command's own arguments and options. Tells them from subcommands by a dash or bracket in the name. */
+/** Returns the command's own arguments and options. Recognizes them by a dash or bracket in the name. */
 const termsOf = (command: Descriptor): ReadonlyArray<Term> =>
   helpOf(command)
     .flatMap((part) => (part._tag === "DescriptionList" ? part.definitions : []))

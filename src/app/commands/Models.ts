@@ -156,7 +156,7 @@ const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   ]
 }
 
-/** Formats the prices in another of the catalogue's sources, if they differ. */
+/** Formats the prices that other sources of the catalogue give, if they differ. */
 const doubtOf = ({ differs }: KnownModel): ReadonlyArray<string> =>
   differs === undefined
     ? []

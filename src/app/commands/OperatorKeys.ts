@@ -56,7 +56,7 @@ const keyCreate = Command.make(
     ),
     expires: Options.text("expires").pipe(
       Options.withDescription(
-        `the last day on which the key works (2027-01-31), or an RFC 3339 time; by default ${daysPreset} days from now`
+        `the key's last valid day (2027-01-31), or an RFC 3339 time; by default ${daysPreset} days from now`
       ),
       Options.optional
     ),

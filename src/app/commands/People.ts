@@ -77,7 +77,7 @@ const peopleList = Command.make(
   ({ before, json, limit }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: must be from 1 to 1000")
+      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: must be between 1 and 1000")
       const found = yield* Effect.flatMap(Provisioning, ({ people }) =>
         people.list(Option.getOrUndefined(before), limit)
       ).pipe(Effect.provide(provisioningOf(facts)))

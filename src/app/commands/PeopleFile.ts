@@ -6,7 +6,7 @@
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are rejected.
  * - `team` is the external id of a tenant. If the import creates that tenant, `team` is also its name. A later import, or a PUT by external id,
  *   therefore finds the same team.
- * - Every line is checked before the first person is created. An error states the line and the column of the wrong cell.
+ * - Every line is checked before the first person is created. An error states the line and the column of the invalid cell.
  */
 import { Effect, Either, Schema } from "effect"
 import { amountOf } from "../../kernel/Amount.ts"
@@ -51,7 +51,7 @@ const headOf = (file: string, head: Csv.Row | undefined): Effect.Effect<Readonly
   return Effect.succeed(names as ReadonlyArray<Column>)
 }
 
-/** Reads a row. `Left` contains the wrong column and the rule that its cell breaks. */
+/** Reads a row. `Left` contains the invalid cell's column and the rule that the cell breaks. */
 const personOf = (
   cellOf: (column: Column) => string
 ): Either.Either<Omit<Listed, "line">, readonly [Column, string]> => {
@@ -72,7 +72,7 @@ const personOf = (
   return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
-/** Reads the people in a file. Rejects the complete file if a single line is wrong. */
+/** Reads the people in a file. Rejects the complete file if any line is invalid. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
   if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)

@@ -5,7 +5,7 @@
  * Where the specification is silent:
  * - If the configuration file exists, the service uses it unchanged.
  * - If no vendor's key is in the environment, the command prompts for a key or for a local server's address. It stores the typed key in the
- *   configuration file. Only the file's owner can read it.
+ *   configuration file, which only its owner can read.
  * - The start that creates a key prints it once. Later starts explain how to create another key, and their `--json` output contains `null` instead of
  *   a key.
  */

@@ -33,7 +33,9 @@ export const command = Command.make(
       Options.withDefault("a grant taken back by the operator")
     ),
     reference: Options.text("reference").pipe(
-      Options.withDescription("an id that makes the command safe to repeat: a second run with it takes back nothing"),
+      Options.withDescription(
+        "an id that makes the command safe to repeat: a second run with the same id takes back nothing"
+      ),
       Options.optional
     ),
     json

@@ -78,7 +78,7 @@ export const command = Command.make(
   ({ json, limit, search }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: must be from 1 to 1000")
+      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: must be between 1 and 1000")
       const { found, total } = yield* Effect.gen(function* () {
         const ledger = yield* Ledger
         const { found, total } = yield* tenantsLike(search, limit)

@@ -18,7 +18,7 @@ const vouchersOf = (facts: EnvironmentFacts) =>
   Vouchers.layer.pipe(Layer.provideMerge(Ledger.layer), Layer.provideMerge(database(facts)))
 
 const within = (flag: string, count: number, max: number) =>
-  count < 1 || count > max ? refuse(`${flag}: must be from 1 to ${max}`) : Effect.void
+  count < 1 || count > max ? refuse(`${flag}: must be between 1 and ${max}`) : Effect.void
 
 const shownOf = (voucher: Voucher) => ({
   id: voucher.id,
@@ -45,7 +45,7 @@ const voucherCreate = Command.make(
       Options.withDefault(1)
     ),
     expires: Options.text("expires").pipe(
-      Options.withDescription("the last day on which the codes work (2027-01-31), or an RFC 3339 time"),
+      Options.withDescription("the codes' last valid day (2027-01-31), or an RFC 3339 time"),
       Options.optional
     ),
     note: Options.text("note").pipe(

@@ -45,7 +45,14 @@ export type {
 export type { Passkeys, PasskeysContract } from "../../people/passkeys/Passkeys.ts"
 export type * from "../../people/passkeys/Problems.ts"
 export type { Reconciliations, ReconciliationsContract } from "../../operations/reconciliation/Reconciliations.ts"
-export type { ReconciliationDetail, ReconciliationLine } from "../../operations/reconciliation/Reconciliation.ts"
+export type {
+  ReconciledDifference,
+  ReconciledVendor,
+  ReconciliationDetail,
+  ReconciliationLine,
+  ReconciliationPeriod
+} from "../../operations/reconciliation/Reconciliation.ts"
+export type { DaysAsked, DifferencesAsked, PeriodAsked } from "../../operations/reconciliation/Stored.ts"
 export type * from "../../operations/reconciliation/Problems.ts"
 export type { BillingVendor, BillingVendors } from "../../operations/reconciliation/Settings.ts"
 export type { BillWindow } from "../../upstream/billing/Bill.ts"

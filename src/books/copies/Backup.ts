@@ -32,7 +32,7 @@ const held = (file: string) =>
   Effect.filterOrFail(
     Opening.look(file, { writing: false }),
     (applied) => applied !== undefined && applied > 0,
-    (applied) => failed(applied === undefined ? `${file}: there is no such file` : `${file} holds no books`)
+    (applied) => failed(applied === undefined ? `${file} does not exist` : `${file} contains no books`)
   )
 
 /** Writes a consistent copy of `file` to `to`. Other programs may write to `file` during the copy. */
@@ -41,7 +41,7 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
     yield* held(file)
     const target = lstatSync(to, { throwIfNoEntry: false })
     if (target?.isDirectory() === true) return yield* failed(`${to} is a folder; pass the name of a file in it`)
-    if (target !== undefined) return yield* failed(`${to}: it already exists`)
+    if (target !== undefined) return yield* failed(`${to} already exists`)
     if (!existsSync(dirname(to))) return yield* failed(`${to}: the folder ${dirname(to)} does not exist`)
     if (ownFiles(realpathSync(file)).includes(join(realpathSync(dirname(to)), basename(to))))
       return yield* failed(`SQLite uses the name ${to} for the database itself; choose another`)
@@ -88,14 +88,14 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Renames the finished copy, unless its name has been taken in the meantime. */
+/** Renames the finished copy, unless another file has taken its name in the meantime. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
       try {
         linkSync(part, to)
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to}: it already exists`)
+        if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to} already exists`)
         // Some file systems do not support hard links.
         renameSync(part, to)
       }

@@ -22,7 +22,7 @@ import * as SqliteEnd from "../../storage/copy/SqliteEnd.ts"
 import { keyOf, sliceOf } from "../../storage/copy/Tables.ts"
 import type { End, Row, Source, Table, Target } from "../../storage/copy/Tables.ts"
 
-/** The command cannot run. The message is for the operator. */
+/** The copy is refused. The message is for the operator. */
 export class CopyRefused extends Data.TaggedError("CopyRefused")<{ readonly message: string }> {}
 
 const refused = (message: string) => new CopyRefused({ message })
@@ -51,7 +51,7 @@ export interface Progress {
 
 export type Report = (what: "copied" | "compared", progress: Progress) => Effect.Effect<void>
 
-/** The start of a copy: new, resumed, or anew because the source had changed. */
+/** How a copy begins: new, resumed, or anew because the source has changed. */
 export type Beginning = "new" | "resumed" | "anew"
 
 /** Both databases, migrated, and locked for this process until the scope closes. */

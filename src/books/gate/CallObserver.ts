@@ -1,6 +1,6 @@
 /**
- * Reports every settled call to the metrics. Reservations that were released because their process ended are not reported, because no process saw
- * those calls end.
+ * Reports every settled call to the metrics. Reservations released because their process ended are not reported, because no process saw those calls
+ * end.
  */
 import { Context } from "effect"
 import type { Nano } from "../../kernel/Money.ts"

@@ -6,13 +6,13 @@
  * Where the specification is silent:
  * - An API key lists models by their names in usage records: a chat model's id (for `auto`, the model it chose), a search's provider, or any other
  *   tool's model. Any other model gets 403 `model_not_allowed` before anything is reserved.
- * - The bound is too low only if an upstream does more than it was asked to. The charge then takes the available balance, and the record states the
- *   rest as `uncollected`.
+ * - The bound is too low only if an upstream does more than requested. The charge is then limited to the available balance, and the record states the
+ *   remainder as `uncollected`.
  * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
  *   reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are
- *   accepted up to the request's bytes plus 100,000. A larger figure or an invalid number is charged at the bound. If there is no figure, audio is
- *   charged by its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a
- *   charge as estimated.
+ *   accepted up to the request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by
+ *   its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as
+ *   estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, identity, Layer, Option } from "effect"
 import type { Capability } from "../../kernel/Capabilities.ts"
@@ -57,7 +57,7 @@ import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, noteRates, RateLi
 import type { GateRefusal } from "./Problems.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
-/** Asks the gate to admit a call. */
+/** A request to admit a call. */
 export interface Claim {
   readonly caller: Caller
   readonly usage_type: "inference" | "tool"
@@ -69,29 +69,29 @@ export interface Claim {
   /** The most that the call can cost. The gate reserves this much, or the balance if that is lower, but never less than `least`. */
   readonly most: Nano
   readonly least: Nano
-  /** The first payer who can afford this amount pays, or else the first who can afford `least`. The default is `least`. */
+  /** The first payer who can afford this amount pays, otherwise the first who can afford `least`. The default is `least`. */
   readonly enough?: Nano | undefined
-  /** The capability, which budgets may match. */
+  /** The capability, for budgets that apply only to some capabilities. */
   readonly capability?: Capability | undefined
   /**
    * The models and providers that may serve the call, beginning with `model` and `provider`. Equal claims share one array. It is absent if no others
    * may serve the call.
    */
   readonly ways?: ReadonlyArray<Way> | undefined
-  /** The tokens that the call may use, which token budgets limit. An admitted call gets at least `least`. */
+  /** The tokens that the call may use within its token budgets. An admitted call gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
   /** The request's tags and end user. The caller's own labels take precedence. */
   readonly labels?: Labels | undefined
   /** The version of the call's price. */
   readonly price?: string | undefined
   /**
-   * Statements that commit or fail with the call's admission. If one of them does not match its rows, the gate refuses the call with
+   * Returns statements that commit or fail with the call's admission. If one of them does not match its rows, the gate refuses the call with
    * `BooksUnavailable`.
    */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
   /** The value of `X-Request-Id`, for the usage record. The default is the `request_id` in the fiber's log annotations. */
   readonly request_id?: string | undefined
-  /** Whether the call may outlive the process. If so, its reservation is kept until the call ends (`hold`, `resume`). */
+  /** Whether the call may outlive the process. If so, its reservation remains until the call ends (`hold`, `resume`). */
   readonly held?: boolean | undefined
 }
 
@@ -126,25 +126,25 @@ export interface Admission {
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
-  /** The tokens that budgets leave for the call; `undefined` if no budget limits tokens. */
+  /** The tokens that the call may use within its budgets; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
-  /** The request limit and the token limit of the call's budgets that leave the least; `undefined` if no budget counts the call. */
+  /** The request limit and the token limit with the least left among the call's budgets; `undefined` if no budget counts the call. */
   readonly rates: RatesAt | undefined
-  /** Whether the budgets allow the way at this index of the claim's `ways`. */
+  /** Returns whether the budgets allow the model and provider at this index of the claim's `ways`. */
   readonly mayServe: (place: number) => boolean
-  /** The refusal by the first budget that bars a way; `undefined` if all ways are open. */
+  /** The refusal by the first budget that excludes a model or provider; `undefined` if none is excluded. */
   readonly barred: BudgetExceeded | RateLimitReached | undefined
-  /** Logs that this upstream failed and that the call moves on to the next one. */
+  /** Logs that this upstream failed and that the next one is tried. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** Calls that do not stream use this to read the response to its end even if the caller disconnects. */
+  /** Makes calls that do not stream read the response to its end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
-  /** Keeps the vendor's id of an attempt's request, for the usage record. */
+  /** Records the vendor's id of an attempt's request, for the usage record. */
   readonly servedAs: (vendor_request: string | undefined) => void
-  /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
+  /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Repeating it changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /**
-   * Does the same as `settle`, with statements that commit or fail with it. On a `Conflict`, because a statement did not match its rows, the call
-   * stays open.
+   * Works like `settle`, with statements that commit or fail with the settlement. If a statement does not match its rows, it fails with `Conflict`
+   * and the call stays open.
    */
   readonly settleBeside: (
     measured: Measured,
@@ -158,13 +158,13 @@ export interface Admission {
   /** Returns the value now, while `rest` continues the call and settles it. If `rest` ends without settling it, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Returns the value and leaves a `held` call open for the code that resumes it to end. `beside` stores the data for resuming it. It is written like
-   * a settlement, with retries in the background.
+   * Returns the value and leaves a `held` call open. The code that resumes the call ends it. The statements `beside` store the data for resuming the
+   * call and are written like a settlement, with retries in the background.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
 
-/** The value of a call that is settled or is certain to be. */
+/** The value of a call that is settled or certain to be settled. */
 export interface Metered<A> {
   readonly [metered]: true
   readonly value: A
@@ -194,21 +194,21 @@ export interface GateContract {
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /** Returns the admission of a held call that is still open; `undefined` if the call has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
-  /** Whether a held call has ended, or the run that admitted it is gone. The code that finds such a call should resume it. */
+  /** Returns whether a held call has ended, or the run that admitted it has ended. The code that finds this should resume the call. */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
-  /** Whether a run has ended and its reservations must be released. Never true for a held call. */
+  /** Returns whether a run has ended and its reservations must be released. It never returns true for a held call. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
    * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns their number. Held calls stay
-   * reserved. The layer does this when it opens, and `layerJobs` does it once a minute.
+   * reserved. The layer runs this when it opens, and `layerJobs` runs it once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
    * Notifies the gate that the host is closing. Calls whose callers have disconnected get ten more seconds, then they are aborted and cost nothing.
-   * Closing the layer does this too, but a host that first waits for its own requests should call it before the wait.
+   * Closing the layer has the same effect, but a host that first waits for its own requests should call this before the wait.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until the calls of all disconnected callers are over and every call that has ended is settled. */
+  /** Waits until the calls of all disconnected callers have ended and every ended call is settled. */
   readonly idle: Effect.Effect<void>
   /** The number of calls that have ended but whose settlement is not written yet. */
   readonly unsettled: Effect.Effect<number>
@@ -223,8 +223,8 @@ export class SettlementPatience extends Context.Reference<SettlementPatience>()(
 }) {}
 
 /**
- * Called when a settlement takes longer than the patience. If it is set, the wait continues instead of failing, which suits fibers that go on waiting
- * after their caller has received a response.
+ * Called when a settlement takes longer than the patience. If it is set, the wait continues instead of failing. This suits fibers that continue to
+ * wait after their caller has received a response.
  */
 export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tollgate/gate/OnLateSettlement", {
   defaultValue: (): (() => void) | undefined => undefined
@@ -234,13 +234,16 @@ export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>(
   /** Opens the gate and releases the reservations of runs that have ended. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
   /**
-   * Releases the reservations of runs that end later. This is needed if programs share a database, or if the database could not be written when the
-   * gate opened.
+   * Releases the reservations of runs that end later. It is needed if programs share a database, or if the database was not writable when the gate
+   * opened.
    */
   static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
 }
 
-/** Every node runs this when another node's lease lapses. A call still ends only once, because its reservation is released only once. */
+/**
+ * The job that releases reservations. Every node runs it when another node's lease lapses. A call still ends only once, because its reservation is
+ * released only once.
+ */
 const reclaiming = Effect.gen(function* () {
   const { reclaim } = yield* Gate
   const { node } = yield* Runs
@@ -331,7 +334,7 @@ const make = Effect.gen(function* () {
   const submit: Books["submit"] = ({ beside, posting }) =>
     writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside })
 
-  /** Reads the receipt of a call that is already settled, by other code or by an attempt that got no reply. */
+  /** Reads the receipt of a call that was already settled, by other code or by an attempt without a reply. */
   const recorded: Books["recorded"] = ({ call, payer = noPayer }) =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -349,7 +352,7 @@ const make = Effect.gen(function* () {
       return receipt === undefined ? recorded(ending) : Effect.succeed(receipt)
     })
 
-  /** Does the same as `write`, but retries in the background and waits no longer than the patience. */
+  /** Works like `write`, but retries in the background and waits no longer than the patience. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
@@ -516,7 +519,7 @@ const make = Effect.gen(function* () {
     return new Admitted(call, open.at, open.payer, open.amount, books, undefined, undefined, open)
   })
 
-  /** The open calls of a run that has ended. */
+  /** Returns the open calls of a run that has ended. */
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
@@ -592,7 +595,7 @@ const make = Effect.gen(function* () {
 const kindsMax = 1_000
 
 /**
- * Creates a function that returns a claim's facts. Equal facts share one object, which is sent to the writer's thread only once
+ * Creates a function that returns a claim's facts. Equal facts share one object, so that they are sent to the writer's thread only once
  * (`books/ledger/write/Codec`).
  */
 const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
@@ -628,7 +631,7 @@ const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   }
 }
 
-/** The `error_type` of a call that was refused because its reservation was late, although it was written in the end. */
+/** The `error_type` of a call that was refused because its reservation was late, although the reservation was written in the end. */
 export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
@@ -646,7 +649,7 @@ const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPaye
 /** The prefix of a held call's run. The name of the run that admitted the call follows it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
-/** Whether a run's name marks a held call, which a job resumes. An earlier version wrote only the prefix. */
+/** Returns whether a run's name marks a held call. A job resumes held calls. An earlier version wrote only the prefix. */
 const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
@@ -869,7 +872,7 @@ class Admitted implements Admission {
     return cause._tag === "Fail" ? exit : Effect.zipRight(abandoned(ending, cause), exit)
   }
 
-  /** Called once the settlement is written or refused. A call stays open if its settlement is refused or if it is only held. */
+  /** Called once the settlement is written or refused. A call stays open if its settlement is refused or if the call is only held. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
       // The database refused the settlement. Let the call fail, because its credit would otherwise stay reserved.
@@ -977,7 +980,7 @@ const short = (
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
 
-/** The outcome of a failed call, which costs nothing. */
+/** Builds the outcome of a failed call. It costs nothing. */
 export const failure = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,

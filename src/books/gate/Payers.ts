@@ -16,14 +16,14 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Returns the payers of a call in the order in which they are charged. It runs before every call, so implementations should cache. An implementation
- * should return the same object for equal results, because the writer caches by identity.
+ * Returns the payers of a call in the order they are charged. This function runs before every call, so implementations should cache their results.
+ * They should return the same object for equal results, because the writer caches by identity.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,
   (caller: Caller) => Effect.Effect<ReadonlyArray<Source>>
 >() {
-  /** The credential's tenant pays for every call. Teams never pay for their members. */
+  /** Makes the credential's tenant pay for every call. Teams never pay for their members. */
   static readonly layerOwnOnly = Layer.sync(Payers, () => {
     const known = new WeakMap<Caller, Effect.Effect<ReadonlyArray<Source>>>()
     return (caller: Caller) => {

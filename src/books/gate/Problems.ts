@@ -10,7 +10,7 @@ import type { RatesAt } from "./RateHeaders.ts"
 
 /**
  * The reason why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
- * key's limit does not leave enough.
+ * key's limit has too little left.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
@@ -34,12 +34,12 @@ const reasonTexts: Readonly<Record<typeof Reason.Type, string | undefined>> = {
 const reasonOf = (text: string | undefined): typeof Reason.Type =>
   Reason.literals.find((reason) => reason !== "balance" && reasonTexts[reason] === text) ?? "balance"
 
-/** The details in the body. For an inactive account, the amounts are omitted, because a smaller call would not help. */
+/** The details in the body. The amounts are omitted for an inactive account, because a cheaper call would not be admitted either. */
 const Details = Schema.Struct({
   available_usd: Schema.optional(Usd),
   required_usd: Schema.optional(Usd),
   reason: Schema.optional(Schema.String),
-  /** Present if the API key's limit does not leave enough. */
+  /** Present if the API key's limit has too little left. */
   limit_source: Schema.optional(Schema.Literal("key"))
 })
 
@@ -77,21 +77,21 @@ const shortage = {
   renews_at: Schema.optional(Moment)
 } as const
 
-/** A budget in USD, or one with a period of more than an hour, does not leave enough for the call. */
+/** A budget in USD, or one with a period of more than an hour, has too little left for the call. */
 export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
   status: 402,
-  error: "a budget leaves too little for this call",
+  error: "a budget has too little left for this call",
   code: "budget_exceeded",
   fields: shortage
 }) {}
 
-/** The fields of `shortage` with the instant of the refusal in milliseconds. The body omits the instant. */
+/** The fields of `shortage` with the time of the refusal in milliseconds. The body omits the time. */
 const shortageAt = { ...shortage, at: Schema.Number } as const
 
-/** A limit on open calls is reached, or a budget per minute or hour does not leave enough tokens or requests. */
+/** A limit on open calls is reached, or a budget per minute or hour has too few tokens or requests left. */
 export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReached", {
   status: 429,
-  error: "a budget admits no more calls at the moment",
+  error: "a budget currently admits no more calls",
   code: "rate_limited",
   fields: shortageAt,
   details: Schema.transform(Schema.Struct(shortage), Schema.typeSchema(Schema.Struct(shortageAt)), {
@@ -102,7 +102,7 @@ export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReac
   headers: (refusal) => rateHeaders(ratesIn(refusal))
 }) {}
 
-/** Returns the exhausted rate, or only the instant if the budget limits open calls or counts all tenants. */
+/** Returns the exhausted rate, or only the time if the budget limits open calls or counts all tenants. */
 const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof shortageAt>): RatesAt =>
   limit !== undefined && (unit === "requests" || unit === "tokens")
     ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }

@@ -1,17 +1,17 @@
-/** The response headers for a call's rate limits, in the form that clients of the model protocols expect. */
+/** The response headers for a call's rate limits, in the formats of the model protocols. */
 import { toIso } from "../../kernel/Moment.ts"
 import type { Rate, Rates } from "../ledger/rules/Budget.ts"
 
 type Headers = Readonly<Record<string, string>>
 
-/** Rates at an instant, in milliseconds since 1970. Durations in headers count from this instant. */
+/** Rates at the time `at`, in milliseconds since 1970. Durations in headers count from `at`. */
 export interface RatesAt extends Rates {
   readonly at: number
 }
 
 const none: Headers = {}
 
-/** Builds the header names for a unit. They are built only once, because every metered call with a budget sends them. */
+/** Builds the header names for a unit, only once, because every metered call with a budget sends them. */
 const namesOf = (name: (field: string) => string) => ({
   limit: name("limit"),
   remaining: name("remaining"),
@@ -39,7 +39,7 @@ export const rateHeaders = (rates: RatesAt | undefined): Headers => {
   return headers
 }
 
-/** Builds the headers of Anthropic's protocol, such as `anthropic-ratelimit-requests-remaining`. Times are instants. */
+/** Builds the headers of Anthropic's protocol, such as `anthropic-ratelimit-requests-remaining`. Times are RFC 3339 timestamps. */
 export const anthropicRateHeaders = (rates: Rates | undefined): Headers => {
   if (rates === undefined) return none
   const headers: Record<string, string> = {}

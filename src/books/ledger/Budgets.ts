@@ -44,7 +44,7 @@ export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budg
     (rows) => rows.map(budgetOf)
   )
 
-/** Reads the spending limits of these applications at an instant. Applications without a limit are omitted. */
+/** Reads the spending limits of these applications in their state at `at`. Applications without a limit are omitted. */
 export const limitsOf = (
   sql: SqlClient,
   applications: ReadonlyArray<string>,

@@ -38,7 +38,7 @@ export interface Calls {
   readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
-  /** Returns the active ones among the billing accounts. */
+  /** Returns those of the billing accounts that are active. */
   readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 

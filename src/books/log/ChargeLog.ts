@@ -87,7 +87,7 @@ interface Parts {
 interface State {
   /** The last row that the safe horizon has shown to be final. */
   settled: number
-  /** The row before the gap at which the previous iteration stopped. */
+  /** The row before the gap where the previous iteration stopped. */
   gap: number | undefined
   /** The unsealed signing key. */
   signer: { readonly key: string; readonly secret: KeyObject } | undefined

@@ -43,7 +43,7 @@ export interface Billed extends Line {
   readonly line: PriceLine
 }
 
-/** For each kind of token, the kind that contains it. That kind's line applies if the kind itself has none. */
+/** The kind that contains each kind of token. The line of the containing kind applies to a kind without its own line. */
 const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
   cached_audio_tokens: "cached_tokens",
   cached_tokens: "prompt_tokens",

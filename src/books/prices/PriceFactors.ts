@@ -1,9 +1,9 @@
 /**
- * Factors on prices: markups or discounts, written as exact decimals. Each unit price is multiplied by the factor before a charge is summed and
- * rounded, so the factor is part of the price's version, the reserved bound and the explanation of the charge.
+ * Price factors: markups or discounts, written as exact decimals. Each unit price is multiplied by the factor before a charge is summed and rounded,
+ * so the factor is part of the price's version, the reserved bound and the explanation of the charge.
  *
  * Where the specification is silent:
- * - A unit price has at most 18 decimal places. If the product with a factor has more, it is rounded half-up once, in the price's version.
+ * - A unit price has at most 18 decimal places. A product with more decimal places is rounded half-up once, in the price's version.
  * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over the factor of its plan.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
@@ -51,6 +51,6 @@ export interface PriceFactorsContract {
 }
 
 export class PriceFactors extends Context.Tag("tollgate/prices/PriceFactors")<PriceFactors, PriceFactorsContract>() {
-  /** All tenants pay list prices. */
+  /** Provides no factors: all tenants pay list prices. */
   static readonly layerNone = Layer.succeed(PriceFactors, { of: () => undefined, all: [] })
 }

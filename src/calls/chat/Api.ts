@@ -10,7 +10,7 @@ import { MeteredRefusal } from "../metered/Problems.ts"
 
 const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
-/** Prices of tokens that are billed separately. If a field is missing, the ordinary price applies. The names are those that clients expect. */
+/** Prices of tokens that are billed separately. If a field is missing, the ordinary price applies. Clients expect these names. */
 const details = {
   input_audio_cache_read: Usd,
   input_cache_read: Usd,
@@ -24,7 +24,7 @@ const details = {
   image_output: Usd
 }
 
-/** USD per token and per request, as decimal strings. `-1` means that the price depends on which model is chosen. */
+/** USD per token and per request, as decimal strings. `-1` means that the price depends on the chosen model. */
 const Pricing = Schema.Struct({
   prompt: Schema.String,
   completion: Schema.String,
@@ -42,7 +42,7 @@ const ModelExtra = Schema.Struct({
   field: Schema.String,
   /** The allowed values or tool types. If the field is missing, all are allowed. */
   values: Schema.optional(Schema.Array(Schema.String)),
-  /** The factor on the ordinary price, as a decimal string. */
+  /** The multiplier of the ordinary price, as a decimal string. */
   price_factor: Schema.String,
   /** USD added to the price of a call with the field, as a decimal string. */
   request: Schema.String
@@ -65,7 +65,7 @@ export const ModelEntry = Schema.Struct({
   }),
   top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
   pricing: Pricing,
-  /** The client protocols in which the model can be called. */
+  /** The client protocols that can be used to call the model. */
   protocols: Schema.Array(ClientProtocol),
   /** The protocols of the model's first upstream. Requests in other protocols are translated. */
   native_protocols: Schema.Array(ClientProtocol),

@@ -21,7 +21,7 @@ export interface ChatContract {
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
-  /** Returns the client protocols in which a model can be called. */
+  /** Returns the client protocols that can be used to call a model. */
   readonly reach: (model: string) => Reach
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano

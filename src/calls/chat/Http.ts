@@ -98,7 +98,7 @@ const rowFor = (model: Model, { native_protocols, protocols }: Reach, now: numbe
   ...(model.extras.length > 0 && { extras: model.extras.map(extraFor) })
 })
 
-/** The names that clients use for the prices of separately billed tokens. */
+/** Clients' names for the prices of separately billed tokens. */
 const detailFields = {
   cached_audio_tokens: "input_audio_cache_read",
   cached_tokens: "input_cache_read",

@@ -48,7 +48,7 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
       "Answer typed questions about a state; reserves 0.30 USD and charges for the input tokens"
     )
   )
-  .add(asked("systemOne", "/v1/systemone", "Answer typed questions on the path that TypeSafe's own clients call"))
+  .add(asked("systemOne", "/v1/systemone", "Answer typed questions, on the path of TypeSafe's own clients"))
   .addError(InvalidRequest)
   .addError(DecisionBodyUnreadable)
   .addError(DecisionBodyTooLarge)

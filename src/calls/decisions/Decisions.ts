@@ -255,7 +255,7 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
   }
 }
 
-/** Returns the highest input token count that can be charged: one token per byte plus the model's additions, limited by the reservation. */
+/** Returns the highest input token count that can be charged: one token per byte plus the model's additions, capped by the reservation. */
 const tokensMax = ({ input_price }: DecisionModel, bytes: number): number =>
   Math.min(bytes + tokensBeyondText, affordable(reservation, input_price))
 

@@ -63,6 +63,6 @@ export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollga
   }
 ) {
   override get message() {
-    return `the decision model refused with status ${this.status}`
+    return `the decision model refused the request with status ${this.status}`
   }
 }

@@ -22,7 +22,7 @@ import type { TooManyLetters } from "../../people/mail/Problems.ts"
 import { LetterPrice } from "../../people/mail/Settings.ts"
 import { measuredOf } from "../metered/Measured.ts"
 
-/** An email that the mail server accepted or that is waiting in the outbox. */
+/** An email that the mail server has accepted or that is still in the outbox. */
 export interface SentLetter {
   /** The Message-ID, without brackets. */
   readonly message_id: string

@@ -104,7 +104,7 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
   const isCount = typeof asked === "number" && Number.isInteger(asked) && asked >= 1
   return isCount && asked <= (dimensions ?? Number.POSITIVE_INFINITY)
     ? undefined
-    : `must be a whole number from 1${dimensions === undefined ? " upwards" : ` to ${dimensions}`}`
+    : `must be a whole number ${dimensions === undefined ? "of at least 1" : `from 1 to ${dimensions}`}`
 }
 
 /** Refuses a field that changes the vendor's bill or resembles one that does. */
@@ -160,7 +160,7 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** The assumed number of dimensions if it is unknown. Large models have this many. */
+/** The number of dimensions assumed if it is unknown, as is typical of large models. */
 const dimensionsUsual = 4_096
 /** Sizes in bytes of a number as JSON with all its digits, of a number as base64, and of the JSON around an embedding. */
 const numberBytes = 24
@@ -173,7 +173,7 @@ export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
-/** Returns the defect of a response, for the log, or `undefined` if it contains an embedding for each input. */
+/** Returns the defect of a response, for the log, or `undefined` if the response contains an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>

@@ -3,14 +3,14 @@ import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
 
-/** The upstreams, in the order in which they are tried. Each serves OpenAI's route `/embeddings` below its address. */
+/** The upstreams, in the order they are tried. Each serves OpenAI's route `/embeddings` below its address. */
 export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 
-/** Returns the routes to a model. An upstream may have another name for it. */
+/** Returns the routes to a model. An upstream may use another name for the model. */
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 
-/** The settings of an embedding or rerank model, except for its price. */
+/** The settings of an embedding or rerank model, except its price. */
 export const modelFields = {
   id: NonEmpty,
   name: Schema.optional(NonEmpty),

@@ -22,7 +22,7 @@ import { speakerLookup } from "../../upstream/models/Upstreams.ts"
 export interface SingleCall<Request> {
   readonly caller: Caller
   readonly request: Request
-  /** The request's JSON, if the caller has it. Its long member is then copied instead of being serialized again. */
+  /** The request's JSON, if available. The long member is then copied instead of being serialized again. */
   readonly json?: Buffer | undefined
   /** Statements committed together with the call's admission. */
   readonly beside?: Claim["beside"]
@@ -40,14 +40,14 @@ type Json = Readonly<Record<string, unknown>>
 export interface SingleAnswer {
   /** The upstream's response. */
   readonly answer: Json
-  /** The response's bytes: the upstream's own, unless the service added parts. */
+  /** The response's bytes: the upstream's own, unless the service has added parts. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
 
 export type SingleProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
-/** A model with its routes, in the order in which they are tried. */
+/** A model with its routes, in the order they are tried. */
 interface Routed {
   readonly id: string
   readonly routes: ReadonlyArray<{ readonly upstream: string; readonly model: string }>
@@ -231,7 +231,7 @@ const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   return { ...outline, [items.list]: list } as Json
 })
 
-/** A long response that is parsed only when it is first read. */
+/** A long response. It is parsed only when it is first read. */
 class LongAnswer implements SingleAnswer {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -30,7 +30,7 @@ export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | Invalid
 /** The failure of a call after all attempts. */
 export type CallProblem = AttemptProblem | Barred
 
-/** The ways to serve a call with one model, in the order in which they are tried. */
+/** The routes that may serve a call with one model, in the order they are tried. */
 export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
   /** The maximum number of tokens in each answer. */
@@ -71,7 +71,7 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
 /** The attempts made so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The ways of the last round that may be retried, each with the delay that its upstream requested, in seconds. */
+  /** The routes of the last round that may be retried, each with the delay that its upstream requested, in seconds. */
   readonly unserved = new Map<Way, number>()
   /** Whether the call is settled. A settled call gets no further attempts. */
   isCharged = false
@@ -104,7 +104,7 @@ export const outcomeOf = ({ _tag }: AttemptProblem | Spent): AttemptOutcome => {
   }
 }
 
-/** Tries each way of a plan once, in order. */
+/** Tries each route of a plan once, in order. */
 const round = <Way extends Routed, A>(
   { ask, goesOn }: Attempts<Way, A>,
   trail: Trail<Way>,
@@ -122,7 +122,7 @@ const round = <Way extends Routed, A>(
     { goesOn, failed: (way, problem) => trail.failed(plan, way, problem) }
   )
 
-/** Returns whether another attempt may follow after all of a plan's ways failed. */
+/** Returns whether another attempt may follow once all of a plan's routes have failed. */
 const mayGoOn = (trail: Trail<never>, { _tag }: CallProblem): boolean => !trail.isCharged && goesOnAfter.has(_tag)
 
 const goesOnAfter: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"]>([

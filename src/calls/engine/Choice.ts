@@ -24,10 +24,10 @@ export interface Routed {
 }
 
 export interface Choice<Way> {
-  /** The ways, in the order in which they are tried. */
+  /** The routes, in the order they are tried. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
-  /** Records that an upstream has begun to respond. The caller must call it. */
+  /** Records that an upstream has begun to respond. Call this for the upstream that serves the request. */
   readonly answered?: ((upstream: string) => void) | undefined
 }
 

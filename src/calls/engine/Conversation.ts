@@ -2,8 +2,9 @@
  * Identifies a request's conversation. All calls of a conversation can then go to the same upstream, whose cache may contain the start of the prompt.
  *
  * Where the specification is silent:
- * - `prompt_cache_key` identifies a conversation. Without it, the conversation is identified by its beginning: the system prompt and the messages up
- *   to the first user message. Only the first 1,000 characters of a long string count. Conversations of different accounts are always different.
+ * - `prompt_cache_key` identifies a conversation. Without this key, the conversation is identified by its beginning: the system prompt and the
+ *   messages up to the first user message. Only the first 1,000 characters of a long string count. Conversations of different accounts are always
+ *   different.
  */
 import { createHash } from "node:crypto"
 import type { Caller } from "../../kernel/Caller.ts"

@@ -102,7 +102,7 @@ import { bedrock, google } from "../dialects/Vendors.ts"
 export interface Call<Prompt> {
   readonly caller: Caller
   readonly prompt: Prompt
-  /** The prompt's JSON, if the caller has it. Otherwise, the service serializes the prompt to compute its bound and to send it. */
+  /** The prompt's JSON, if available. Otherwise, the service serializes the prompt to compute its bound and to send it. */
   readonly json?: Buffer | undefined
   /** Headers of the client's protocol, sent to upstreams that speak the same protocol. */
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -133,7 +133,7 @@ export interface Streamed<A> {
   /** The id of the usage record that is written when the stream ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last one, `data: [DONE]`, is sent once the charge is committed. If the commit takes too long, the stream is cut off with
+   * Server-sent events. The last one, `data: [DONE]`, is sent once the charge is committed. If the commit takes too long, the stream is aborted with
    * an error. In a stream that breaks or ends unfinished, an event `{ "error": … }` precedes the last one. The caller must read the stream to its end
    * or destroy it. After it is destroyed, the service continues reading from the upstream for up to ten seconds and charges the received tokens.
    */
@@ -156,7 +156,7 @@ export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
  *
  * Interrupting a call means that the caller has disconnected. No further upstream is called. If a stream has begun, the service reads it for up to
  * ten more seconds; otherwise, it waits for the upstream's complete answer. The answer is charged. If none arrives, the call is free and recorded as
- * `client_disconnected`. The interrupting fiber waits for all of this unless it uses `Effect.disconnect`.
+ * `client_disconnected`. The interrupting fiber waits for the end of the call unless it uses `Effect.disconnect`.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -173,7 +173,7 @@ export interface EngineContract {
   readonly least: Nano
 }
 
-/** The client protocols in which a model can be called. */
+/** The client protocols that can be used to call a model. */
 export interface Reach {
   readonly protocols: ReadonlyArray<ClientProtocol>
   /** The protocols of the model's first upstream. It receives requests in these protocols unchanged. */
@@ -197,13 +197,13 @@ interface Form<A> {
   readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | Busy | Spent>
 }
 
-/** One way to serve a client protocol with a model: a route and, if needed, a translation. */
+/** A route that can serve a client protocol with a model, with a translation if needed. */
 interface Way {
   readonly route: ModelRoute
   readonly upstream: Upstream
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** The protocol in which the upstream is called. */
+  /** The protocol of the request to the upstream. */
   readonly speaks: Spoken
   /** The translation, or `undefined` if the request is sent unchanged. */
   readonly pair: Pair | undefined
@@ -218,7 +218,7 @@ const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
 /** The upstream protocols that the engine speaks. */
 const needed = protocolNames.filter((name) => protocols[name] !== undefined)
 
-/** Finds the way to serve a client protocol over a route. Returns `undefined` if the upstream's protocols cannot be translated. */
+/** Determines how to serve a client protocol over a route. Returns `undefined` if the upstream's protocols cannot be translated. */
 const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
   const own = upstream.speaks.includes(protocol.name)
   const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
@@ -237,7 +237,7 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
 /** Returns whether the upstream request contains the client's cache breakpoints. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** Returns the way with a translation, even between equal protocols. */
+/** Adds a translation to a route, even between equal protocols. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -358,7 +358,7 @@ const offerAt = (
   return offer(versions, factor === undefined ? model : withFactor(model, factor))
 }
 
-/** Returns the ways to serve clients of this protocol with a model, in the order in which they are tried. */
+/** Returns the routes that can serve clients of this protocol with a model, in the order they are tried. */
 const waysFor = (
   { catalogue, upstreamOf }: Setup,
   protocol: Protocol,
@@ -371,13 +371,13 @@ const waysFor = (
     })
   )
 
-/** The ways to serve a request with a model, and the request's extras. */
+/** The routes that can serve a request with a model, and the request's extras. */
 interface Reachable {
   readonly ways: ReadonlyArray<Way>
   readonly extras: ReadonlyArray<Extra>
 }
 
-/** Finds the ways to serve a request with a model, starting at the first that can serve it. `Left` holds the reason why none can. */
+/** Finds the routes that can serve a request with a model, starting at the first that can. `Left` holds the reason why none can. */
 const reachable = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -482,8 +482,8 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
 }
 
 /**
- * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if there is only one way. Equal calls share
- * one array.
+ * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if only one may. Equal calls share one
+ * array.
  */
 const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
   const known = new Map<string, NonNullable<Claim["ways"]>>()
@@ -524,7 +524,7 @@ interface Relayed<A> {
   readonly protocol: Protocol
   readonly form: Form<A>
   readonly waysOf: ReadonlyMap<string, ReadonlyArray<Way>>
-  /** The ways in the claim. */
+  /** The models and providers in the claim. */
   readonly claimed: Claim["ways"]
   readonly admission: Admission
   readonly prompt: ValidPrompt
@@ -570,7 +570,7 @@ const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways
 const chosen = <A>({ call, prompt, setup }: Relayed<A>, { id }: Model, ways: ReadonlyArray<Way>): Choice<Way> =>
   ways.length === 0 ? inOrder(ways) : (setup.choosers.get(id)?.(ways, prompt, call.caller) ?? inOrder(ways))
 
-/** Returns the model's ways that no budget excludes. */
+/** Returns the model's routes that no budget excludes. */
 const openWays = <A>(
   { admission, claimed = none }: Relayed<A>,
   { id }: Model,
@@ -725,7 +725,7 @@ const hindrance = (
 const usualLimit = (model: Model, prompt: ValidPrompt, { limit_field }: ModelRoute): number | undefined =>
   limit_field === "none" ? undefined : (answerTokensAsked(model, prompt) ?? model.output_tokens_max)
 
-/** Returns the ways to try, starting at the first that can serve the request. `Left` holds the reason why none can. */
+/** Returns the routes to try, starting at the first that can serve the request. `Left` holds the reason why none can. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
@@ -798,7 +798,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   )
 })
 
-/** Completes a call that has a long answer. If the outline does not suffice, a thread parses the answer. */
+/** Completes a call with a long answer. If the outline does not suffice, a thread parses the answer. */
 const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) {
   const { admission, room } = attempt
   const { body, lost } = answer
@@ -946,7 +946,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   if (!speaks.stream.content_type.test(type)) {
     const limits = { limit: unstreamedBytesMax, long: speaks.long, read_on: admission.to_its_end }
     const whole = yield* Effect.catchAll(Wire.collect(answer, limits), unreachable)
-    return yield* unstreamed(eventsOf, attempt, whole, `it answered a streaming request with ${type}`)
+    return yield* unstreamed(eventsOf, attempt, whole, `it responded to a streaming request with ${type}`)
   }
   const reader =
     pair === undefined
@@ -954,7 +954,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
       : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
-    return yield* failed(upstream.name, "the stream broke before any part of an answer arrived", request_id)
+    return yield* failed(upstream.name, "the stream broke before any part of the answer arrived", request_id)
   const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf, admission.rates)
   return yield* admission.goOn<Streamed<A>>(
     byFallback(attempt, arriving),
@@ -991,7 +991,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Returns whether the stream has produced bytes for the client or a charge. If not, the next upstream may be tried. */
+/** Returns whether the stream has produced bytes for the client or a charge. Otherwise, the next upstream may be tried. */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
   // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
@@ -1039,8 +1039,8 @@ const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
 const noWaiters: ReadonlyArray<never> = []
 
 /**
- * A stream in progress. Its events and receipt are computed only when they are read, because a `Deferred` per stream would cost more than the fiber
- * that settles the stream.
+ * A stream in progress. Events and receipt are computed only when they are read, because a `Deferred` per stream would cost more than the fiber that
+ * settles the stream.
  */
 class Arriving<A> implements Streamed<A> {
   readonly fallback_model?: string
@@ -1136,11 +1136,11 @@ const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 const beyondWords = {
   total: {
     message: "an upstream reports more tokens than the request can cause",
-    hint: "if its answers exceed the limit that was sent, it may expect the other limit_field"
+    hint: "if answers exceed the limit sent to the upstream, the upstream may expect the other limit_field"
   },
   hour: {
     message: "an upstream reports one-hour caching that was not requested",
-    hint: "the charge is that of five-minute caching; if the vendor bills one-hour caching, find the cause"
+    hint: "five-minute caching was charged; if the vendor bills one-hour caching, find the cause"
   }
 } as const
 

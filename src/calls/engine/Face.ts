@@ -27,9 +27,9 @@ export interface Methods<E extends ProblemInstance<string>> {
 }
 
 export interface Protocolled {
-  /** The shape in which refusals are written. */
+  /** The format of refusals. */
   readonly shape: Shape
-  /** Reads the members of the call that the request headers supply. */
+  /** Reads the call's fields from the request headers. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 

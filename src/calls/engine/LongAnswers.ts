@@ -18,11 +18,11 @@ import type { Pair } from "./Translated.ts"
 export interface LongAnswer {
   readonly protocol: Protocol
   readonly pair: Pair | undefined
-  /** The complete body, or `undefined` if there is no room for it. */
+  /** The complete body, or `undefined` if it did not fit in memory. */
   readonly body: Buffer | undefined
   readonly outline: JsonOutline
   readonly options: () => Effect.Effect<AnswerOptions>
-  /** Whether the caller records the answer's ids. */
+  /** Whether the caller needs the answer's ids. */
   readonly needsIds: boolean
   /** The account whose turn on the thread the answer takes. */
   readonly account: string
@@ -89,7 +89,7 @@ export const read = Effect.fnUntraced(function* ({
   return right(body, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
 })
 
-/** A long answer that is parsed only when it is first read. */
+/** A long answer. It is parsed only when it is first read. */
 export class LongCompletion implements Completed<unknown> {
   readonly bytes: Buffer
   readonly receipt: Receipt

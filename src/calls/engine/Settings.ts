@@ -90,7 +90,7 @@ const ExtraEntry = Schema.Struct({
   }),
   /** The values or tool types to allow. By default, all are allowed. */
   values: Schema.optionalWith(Schema.UndefinedOr(Schema.NonEmptyArray(NonEmpty)), { default: () => undefined }),
-  /** The factor on the prompt and answer prices. */
+  /** The multiplier of the prompt and answer prices. */
   price_factor: Schema.optionalWith(Factor, { default: () => 1_000_000n }),
   /** USD added to the price of a call with this field. */
   request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
@@ -127,7 +127,7 @@ const ModelFields = Schema.Struct({
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
   price: Price,
-  /** A factor on all prices, as a markup or a discount. */
+  /** The multiplier of all prices, for a markup or a discount. */
   price_factor: Schema.optional(PriceFactor),
   /** Fields that change the upstream's bill, with their prices. A field that changes the bill but has no entry here is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
@@ -138,11 +138,11 @@ const ModelFields = Schema.Struct({
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   /** The rule that orders the upstreams for each call. By default, they are tried in the order of `upstreams`. */
   routing: Schema.optional(PolicyName),
-  /** Whether a conversation's calls go to the upstream that last served it. Its cache may contain the start of the prompt. */
+  /** Whether calls go to the upstream that last served their conversation. That upstream's cache may contain the start of the prompt. */
   sticky: Schema.optional(Schema.Boolean),
   /** The number of further rounds if no upstream served the call. */
   retries: Schema.optional(Retries),
-  /** The time after the start of the call during which a round may begin. */
+  /** How long after the start of a call another round may begin. */
   retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
   /** Models to try, in this order, if all upstreams fail. A call never costs more than its reservation. */
   fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
@@ -233,9 +233,9 @@ export const ModelSetting = readAs(ModelEntry, modelOf)
 
 export const fields = {
   models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
-  /** The model that `auto` stands for. */
+  /** The model that `auto` selects. */
   auto: Schema.optional(NonEmpty),
-  /** Alternative names, each with the model id that it stands for. */
+  /** Model ids, by alias. */
   aliases: Schema.optional(Schema.Record({ key: NonEmpty, value: NonEmpty }))
 }
 

@@ -39,7 +39,7 @@ export interface Pair {
   readonly vendor: Translation
 }
 
-/** Returns `undefined` if there is no translation for either protocol, as for text completions. */
+/** Returns the translations of both protocols, or `undefined` if either has none, as for text completions. */
 export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undefined => {
   const [one, other] = [byName[client], byName[vendor]]
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
@@ -208,7 +208,7 @@ class TranslatingReader implements Reader {
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
-  /** Whether an event could not be translated. After that, the client gets no more events, and the remaining stream is read only for its usage. */
+  /** Whether an event could not be translated. If so, the client gets no more events, and the remaining stream is read only for its usage. */
   private lost = false
   private ended = false
   private usage: Usage = noUsage
@@ -237,7 +237,7 @@ class TranslatingReader implements Reader {
     stream.abort()
   }
 
-  /** An event that is too long is not translated. `skipped` reads its gist. */
+  /** Does nothing, because an event that is too long is not translated. `skipped` reads its gist. */
   readonly skip: Reader["skip"] = () => {}
 
   readonly skipped: Reader["skipped"] = ({ text, tokens }, stream) => {
@@ -259,7 +259,7 @@ class TranslatingReader implements Reader {
   readonly last: Reader["last"] = (how) =>
     how === "complete" && !this.lost ? this.closing + this.end : this.broken(this.latest)
 
-  /** Reads line by line, because splitting with a regular expression took a tenth of the translation time. */
+  /** Translates events line by line, because splitting with a regular expression took a tenth of the translation time. */
   private translated(events: string): string {
     let text = ""
     let name: string | undefined

@@ -18,7 +18,7 @@ const end = "]}"
 /** Returns the length of `bytes` bytes as base64. */
 const encodedLength = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
-/** Writes the response with the images from `open`, each at most `limit` bytes. Returns `undefined` if there is no room for it. */
+/** Writes the response with the images from `open`, each at most `limit` bytes. Returns `undefined` if the response does not fit in memory. */
 export const encoded = Effect.fnUntraced(function* <E>(
   created: number,
   urls: ReadonlyArray<string>,
@@ -51,7 +51,7 @@ export const encoded = Effect.fnUntraced(function* <E>(
   return yield* Effect.ensuring(answer, close)
 })
 
-/** Waits for room. Returns `false` if none becomes free soon. */
+/** Claims bytes for the response. Returns `false` if they do not become free soon. */
 const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
   Effect.async((resume) => {
     const stop = room.claim(bytes, (granted) => resume(Effect.succeed(granted)))

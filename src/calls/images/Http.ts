@@ -108,7 +108,7 @@ const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect
   return { creation, fingerprint: () => fingerprintOf(fields, files) }
 })
 
-/** Writes the job's response in OpenAI's format, or fails with the job's problem. */
+/** Builds the job's response in OpenAI's format, or fails with the job's problem. */
 const openAiReplyOf = Effect.fnUntraced(function* (
   images: Pick<ImagesContract, "download">,
   job: ImageJob,
@@ -131,7 +131,7 @@ const openAiReplyOf = Effect.fnUntraced(function* (
   return Reply.json(200, { created, data } satisfies OpenAiImages, headers)
 })
 
-/** Writes a response that contains the images as base64. */
+/** Builds a response that contains the images as base64. */
 const fetched = (
   { download }: Pick<ImagesContract, "download">,
   { images = [], provider, request_id }: ImageJob,
@@ -142,7 +142,7 @@ const fetched = (
   const urls = images.map(({ url }) => url)
   return encoded(created, urls, (url) => download({ provider, url, limit }), limit, room).pipe(
     Effect.flatMap((body) =>
-      body === undefined ? new Unreachable({ reason: "there is no room for them" }) : Effect.succeed(body)
+      body === undefined ? new Unreachable({ reason: "the images do not fit in memory" }) : Effect.succeed(body)
     ),
     Effect.catchAll(({ reason }) =>
       Effect.zipRight(
@@ -153,7 +153,7 @@ const fetched = (
   )
 }
 
-/** Reserves room for a response with base64 images. Without room, no provider is called. */
+/** Reserves memory for a response with base64 images. If none is free, no provider is called. */
 const withRoom = <A, E>(
   inbound: Inbound,
   { response_format }: Pick<Creation, "response_format">,

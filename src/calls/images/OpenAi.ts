@@ -5,7 +5,7 @@
  * - A field that could change the images but is unknown to the provider is refused, and the error states its name. `user` and `safety_identifier`
  *   identify the end user and are not sent upstream. `quality` may be `auto` or `standard`, the default of OpenAI's models.
  * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
- * - A `size` in pixels selects the named size with these pixels, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
+ * - A `size` in pixels selects the named size with these dimensions, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
  *   `square_hd`.
  * - `response_format` is `url` by default. The URL is the vendor's, and the vendor decides when it expires.
  */
@@ -64,7 +64,7 @@ export const OpenAiImageRequest = Schema.Struct({
   ...endUserFields
 }).annotations({ identifier: "OpenAiImageRequest", ...strictly })
 
-/** The form fields of an edit, except for its files. */
+/** The form fields of an edit, except its files. */
 export const OpenAiEditFields = Schema.Struct({
   prompt: Prompt,
   model: Schema.optional(Schema.String),

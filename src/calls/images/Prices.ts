@@ -49,7 +49,7 @@ export const ImageProviderList = Schema.Struct({
         Schema.Struct({
           size: Schema.String,
           usd_per_image: Schema.Number,
-          /** The price of an image that is made from other images, if the provider supports that. */
+          /** The price of an edited image, if the provider supports edits. */
           usd_per_edited_image: Schema.optionalWith(Schema.Number, { exact: true })
         })
       )

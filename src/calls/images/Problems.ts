@@ -15,7 +15,7 @@ export class ImageNotFound extends Problem<ImageNotFound>()("ImageNotFound", {
 const once = { "x-should-retry": "false" } as const
 const request_id = { request_id: Schema.String } as const
 
-/** The images are taking longer than `CreationPatience`. They are still being generated and will be charged. */
+/** The images were not ready within `CreationPatience`. They are still being generated and will be charged. */
 export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
   status: 504,
   error: "the images are still being generated; GET /v1/images/status?request_id=… returns them when they are ready",

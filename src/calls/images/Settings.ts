@@ -36,7 +36,7 @@ export const ImageProvider = readAs(
     /** Prices of more sizes, in pixels: `{ "1536x1024": "0.06" }`. */
     price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_image_by_pixels")),
     /**
-     * USD per image that is made from other images, by an edit or a request with a source. A price for its size takes precedence. If neither is
+     * USD per image generated from other images, by an edit or a request with a source. A price for its size takes precedence. If neither is
      * configured, the ordinary price of its size applies.
      */
     edit_price: Schema.optionalWith(Schema.UndefinedOr(UsdPer(1)), { default: () => undefined }).pipe(

@@ -40,7 +40,7 @@ export interface JobsContract {
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
   /** Returns the job's state, or `undefined` if the caller may not access it. Polls the vendor first, unless polls are too frequent. */
   readonly poll: (job: JobKey) => Effect.Effect<Job | undefined>
-  /** Polls the job of this metered call in the same way. */
+  /** Works like `poll`, for the job of this metered call. */
   readonly ofCall: (made: {
     readonly caller: JobCaller
     readonly route: JobRoute
@@ -68,7 +68,7 @@ const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Jobs, make))
-  /** Without this loop, a job is settled only when a client polls or the host runs `turn`. */
+  /** Runs the background jobs in loops. Without them, a generation job is settled only when a client polls or the host runs `turn`. */
   static readonly layerJobs = Loop.layer(Jobs, ({ jobs }) => jobs)
 }
 

@@ -105,7 +105,7 @@ const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
 const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** Returns a model's rules in the order in which they are checked. The first broken rule is reported. */
+/** Returns a model's rules in the order they are checked. The first broken rule is reported. */
 const rulesOf = (model: MediaModel): ReadonlyArray<Rule> => [
   optional("prompt", "must be a string", isText),
   ...(model.prompt_required

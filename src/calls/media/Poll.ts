@@ -3,8 +3,8 @@
  * job never overlap. `Watch` limits how often clients cause polls.
  *
  * Where the specification is silent:
- * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output in which an image has no address is invalid.
- *   The service fetches it again. If it is still invalid, the job costs nothing.
+ * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output is invalid if one of its images lacks an
+ *   address. The service fetches an invalid output again. If the output is still invalid, the job costs nothing.
  */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Context, Scope } from "effect"
@@ -27,7 +27,7 @@ export interface Parts {
   readonly writer: Context.Tag.Service<Writer>
   readonly gate: Context.Tag.Service<Gate>
   readonly upstreams: Context.Tag.Service<Upstreams>
-  /** The scope in which polls run. A client that disconnects therefore does not interrupt a poll that others are waiting for. */
+  /** The scope of polls. A client that disconnects therefore does not interrupt a poll that others are waiting for. */
   readonly scope: Scope.Scope
   /** The cached state of open jobs, by job id. */
   readonly watches: Map<string, Watch<Row>>
@@ -69,7 +69,7 @@ const pollNow = Effect.fnUntraced(function* (
   const upstream = parts.upstreams.get(row.upstream)
   const now = yield* Clock.currentTimeMillis
   if (upstream === undefined) {
-    return yield* fail(parts, row, admission, "media_unavailable", "its vendor is no longer configured")
+    return yield* fail(parts, row, admission, "media_unavailable", "the vendor is no longer configured")
   }
   if (now - row.created_at > Duration.toMillis(lifetime)) {
     yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))

@@ -41,16 +41,16 @@ export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCom
   details: {}
 }) {}
 
-/** The vendor accepts no jobs at the moment. `retry_after` is in seconds; it is absent if the vendor sends none. */
+/** The vendor currently accepts no jobs. `retry_after` is in seconds and is absent if the vendor sends none. */
 export class MediaRateLimited extends Problem<MediaRateLimited>()("MediaRateLimited", {
   status: 429,
-  error: "the generation service is busy, retry shortly",
+  error: "the generation service is busy; retry shortly",
   code: "media_rate_limited"
 }) {}
 
 /** The vendor could not be reached or failed. */
 export class MediaUnavailable extends Problem<MediaUnavailable>()("MediaUnavailable", {
   status: 503,
-  error: "the generation service is temporarily unavailable, retry later",
+  error: "the generation service is temporarily unavailable; retry later",
   code: "media_unavailable"
 }) {}

@@ -154,7 +154,7 @@ const statementsOf = (sql: SqlClient) => ({
     statement(sql`UPDATE tollgate_media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
       WHERE id = ${id} AND settled = 0`),
 
-  /** Ends the job. Fails the transaction if it has already ended. */
+  /** Ends the job. The transaction fails if the job has already ended. */
   end: (id: string, { cost, error, error_type, inference_time, output, status }: End, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_media_jobs SET status = ${status}, settled = 1, cost = ${cost}, queue_position = NULL,

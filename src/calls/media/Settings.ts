@@ -63,7 +63,7 @@ const ImageEntry = Schema.Struct({
   /** USD per image. */
   price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
-  /** The values that `image_size` may have. */
+  /** The accepted values of `image_size`. */
   sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
   /** Whether this model serves requests that specify no model. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })
@@ -72,7 +72,7 @@ const ImageEntry = Schema.Struct({
 const imageModelOf = (entry: typeof ImageEntry.Type): ImageModel => ({
   ...entry,
   display_name: entry.display_name ?? entry.id,
-  pricing_note: entry.pricing_note ?? `${Price.toDecimal(entry.price)} USD an image`
+  pricing_note: entry.pricing_note ?? `${Price.toDecimal(entry.price)} USD per image`
 })
 
 const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): VideoModel => {
@@ -95,11 +95,11 @@ const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): Vid
     ...entry,
     resolutions,
     display_name: entry.display_name ?? entry.id,
-    pricing_note: entry.pricing_note ?? `USD a second of video: ${prices.join(", ")}`
+    pricing_note: entry.pricing_note ?? `USD per second of video: ${prices.join(", ")}`
   }
 }
 
-/** A model in the form that the configuration uses. */
+/** The configuration schema of a media model. */
 export const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
   Schema.Union(readAs(VideoEntry, videoModelOf), readAs(ImageEntry, imageModelOf))
 

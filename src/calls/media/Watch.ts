@@ -18,7 +18,7 @@ export class Pace {
     this.at = now
   }
 
-  /** Returns whether a request is allowed now, and counts it if it is. */
+  /** Counts a request if it is allowed now, and returns whether it is. */
   take(now: number): boolean {
     const gained = Math.floor(Math.max(0, now - this.at) / interval)
     if (gained > 0) {

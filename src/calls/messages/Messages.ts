@@ -48,7 +48,7 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 
 /** One request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
-  /** The caller. It must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
+  /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
   const stream = engine.stream<MessagesPrompt, MessageEvent>(messages, eventsOf)
 
-  /** Returns the vendor's count, or `undefined` if no upstream counts tokens. */
+  /** Returns the vendor's token count, or `undefined` if no upstream counts tokens. */
   const countedFor = Effect.fnUntraced(function* (model: Model, prompt: ValidPrompt, call: CountTokensCall) {
     const route = model.routes.find(({ upstream }) => upstreams.get(upstream)!.speaks.includes("messages"))
     if (route === undefined) return undefined

@@ -2,7 +2,7 @@
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** Builds the measurement of a complete response. By default, it contains 0 tokens, and the service itself counts the units. */
+/** Builds the measurement of a complete response. By default, the measurement contains 0 tokens and units counted by the service. */
 export const measuredOf = (
   cost: Nano,
   units: number,

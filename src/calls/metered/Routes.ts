@@ -21,11 +21,11 @@ export interface MeteredRoute<E extends ProblemInstance<string>> {
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
   /** Responds to a retry whose first response was not stored. `call` is the id of the first call. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
-  /** The shape in which refusals are written. */
+  /** The format of refusals. */
   readonly shape?: Shape | undefined
 }
 
-/** Creates a service's routes. `costs` are the prices of its models' cheapest possible calls. Without them, every body is read. */
+/** Creates a service's routes. `costs` are the prices of its models' cheapest possible calls. If `costs` is empty, every body is read. */
 export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<Nano> = []) {
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costs)

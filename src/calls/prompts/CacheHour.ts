@@ -47,7 +47,7 @@ export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
 const rule =
   'this model has no price for one-hour caching; request five minutes ("5m") or ask the operator to set cache_write_1h_usd_per_million'
 
-/** Refuses one-hour caching that has no price. Returns `undefined` if it has a price or is not requested. */
+/** Refuses one-hour caching without a price. Returns `undefined` if one-hour caching has a price or is not requested. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {
   if (hourPriceOf(model) !== "unknown" || !mentionsAnHour(prompt)) return undefined
   const field = prompt.long === undefined ? hourIn(prompt.body) : prompt.long.hour_field

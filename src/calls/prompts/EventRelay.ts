@@ -39,7 +39,7 @@ export interface Relay {
   readonly report: () => Report
   /** Sends the end of the stream to the client, once the charge is committed. */
   readonly finish: (how: StreamEnd) => void
-  /** Disconnects the client before the last event, because the charge could not be committed in time. */
+  /** Disconnects the client before the last event. Called if the charge could not be committed in time. */
   readonly cut: () => void
 }
 
@@ -58,7 +58,7 @@ export interface Reader {
   readonly generated: Generated
   /** The size of the longest event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
-  /** Returns whether the string is a complete event except for its blank line. */
+  /** Returns whether the string is a complete event apart from its blank line. */
   readonly isWhole: (text: string) => boolean
   /** Returns whether the upstream has finished its answer. Later events are not read. */
   readonly isFinished: () => boolean
@@ -73,7 +73,7 @@ export interface Skipped {
   readonly text: string
   /** The number of tokens generated in it. */
   readonly tokens: number
-  /** The blank line at its end. It has not been passed on yet. */
+  /** Its trailing blank line, not passed on yet. */
   readonly blank: Buffer
 }
 
@@ -87,7 +87,7 @@ const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
 
-/** The outcome of a stream without a last event, by the reason why no more bytes arrived. */
+/** The outcome of a stream without a last event, by the reason why its bytes stopped. */
 const unfinished: Readonly<Record<Stop, StreamEnd>> = {
   ended: "unfinished",
   short: "unfinished",
@@ -199,12 +199,12 @@ class LongEvent {
     this.gist = new Gist(reader.generated)
   }
 
-  /** The number of tokens so far. */
+  /** Returns the number of tokens so far. */
   get tokens(): number {
     return Math.round(this.gist.generated / bytesAToken)
   }
 
-  /** Whether all data has arrived. */
+  /** Returns whether all data has arrived. */
   get isWhole(): boolean {
     return this.gist.isWhole
   }
@@ -262,9 +262,9 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** How a reader handles events. */
+/** A reader's functions for handling events. */
 export interface Looking {
-  /** Counts plain events from `at` on and returns their end. Returns `at` if the next event must be inspected. Events end with `blank`. */
+  /** Counts plain events from `at` and returns the position after them. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
   /** Inspects one event and returns the client's version, as described at `eachEvent`. */
   readonly look: (event: string) => string | undefined

@@ -7,19 +7,19 @@
  *   has a factor on the token prices, an amount per call, or both, and these apply to the bound and to the charge. `service_tier` may be `auto` or
  *   `default`, because clients send these values. `store`, `metadata` and unknown fields are sent unchanged.
  * - A field is refused if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
- *   `model` and uses the last of the two, so it could serve a different model than the charged one.
+ *   `model` and uses the last of the two, so it could serve a model other than the one that is charged.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** A request field for which a model has a price. */
+/** A request field with a price. */
 export interface Extra {
   readonly field: string
   /** The values or tool types to allow, or `undefined` to allow all. */
   readonly values: ReadonlyArray<string> | undefined
-  /** The factor on the prompt and answer prices, in millionths. */
+  /** The multiplier of the prompt and answer prices, in millionths. */
   readonly price_factor: bigint
   /** The amount to add to the price of a call with the field. */
   readonly request_price: UnitPrice
@@ -65,7 +65,7 @@ export const vendorTools = "the vendor runs its own tools and bills them in addi
 export interface Rule {
   readonly asksFor: AsksFor
   readonly why: string
-  /** Set if the field can never have a price. */
+  /** Present if the field can never have a price. */
   readonly never?: true
 }
 
@@ -105,7 +105,7 @@ export const billed: Billed = new Map<string, Rule>([
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 
-/** Returns the fields for which the configuration may state a price. */
+/** Returns the fields that may have a price in the configuration. */
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 

@@ -32,7 +32,7 @@ export interface ModelRoute {
 /** The number of further rounds if no upstream served the call. */
 export interface Retries {
   readonly max: number
-  /** The time after the start of the call during which a round may begin. */
+  /** How long after the start of a call another round may begin, in milliseconds. */
   readonly within_ms: number
 }
 
@@ -87,7 +87,7 @@ export interface Model {
   readonly extras: ReadonlyArray<Extra>
   /** Whether requests may refer to files, containers and audio answers by the vendor's ids. The service does not check who owns them. */
   readonly vendor_files?: boolean | undefined
-  /** The routes, in the order in which they are tried unless `routing` states otherwise. */
+  /** The routes, in the order they are tried unless `routing` states otherwise. */
   readonly routes: ReadonlyArray<ModelRoute>
   readonly routing?: Routing | undefined
   readonly retries?: Retries | undefined
@@ -97,7 +97,7 @@ export interface Model {
 
 const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
 
-/** Returns the model's price lines. They are cached. */
+/** Returns the model's price lines, from a cache. */
 export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
   let lines = known.get(model)
   if (lines === undefined) known.set(model, (lines = makeLines(model)))
@@ -147,7 +147,7 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
- * The pricing of one-hour cache writes. `own`: they have their own price. `prompt`: no cache write has a price, so the prompt price applies.
+ * The pricing of one-hour cache writes. `own`: these writes have their own price. `prompt`: no cache write has a price, so the prompt price applies.
  * `unknown`: other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
  */
 export type HourPrice = "own" | "prompt" | "unknown"
@@ -207,9 +207,9 @@ export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_
 
 export interface Catalogue {
   readonly models: ReadonlyArray<Model>
-  /** The model that `auto` stands for, if the deployment has one. */
+  /** The model that `auto` selects, if the deployment has one. */
   readonly auto: string | undefined
-  /** The model id that each alias stands for. */
+  /** Model ids, by alias. */
   readonly aliases?: ReadonlyMap<string, string> | undefined
 }
 

@@ -36,7 +36,7 @@ const spliced = (sent: Record<string, unknown>, { json, members }: LongText): Re
   return pieces
 }
 
-/** JSON shorter than this is serialized again, because that is just as fast. */
+/** The minimum length of JSON to copy. Serializing shorter JSON again is just as fast. */
 const copiedLeast = 2_048
 
 /** Builds the body, with the upstream's name for the model and, if the upstream accepts one, a single token limit. */

@@ -13,12 +13,12 @@ export class UnknownChatModel extends InvalidRequest {
   /** The requested name. */
   readonly model: string
 
-  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is constructed from a name but decoded as an InvalidRequest
   constructor(model: string) {
     super({
       message: `model: there is no model ${JSON.stringify(model.slice(0, 100))}; GET /v1/models lists them`,
       field: "model",
-      rule: "a model of GET /v1/models"
+      rule: "must be a model from GET /v1/models"
     })
     this.model = model
   }

@@ -1,6 +1,6 @@
 /**
- * Validates a chat or text completion request and computes the most that it can cost. Only the fields for which the specification sets limits are
- * validated. All others are sent unchanged.
+ * Validates a chat or text completion request and computes the most that it can cost. Only the fields that the specification limits are validated.
+ * All others are sent unchanged.
  *
  * Where the specification is silent:
  * - A prompt is bounded by its bytes (a token is at least one byte), plus `max_added_tokens`, plus `max_tool_tokens` if it has tools, but never by

@@ -33,7 +33,7 @@ export interface Spoken {
   readonly long: LongMembers
 }
 
-/** The form of the protocol's streams. */
+/** The format of the protocol's streams. */
 export interface StreamForm {
   readonly content_type: RegExp
   /** Converts the bytes to server-sent events. */
@@ -79,8 +79,8 @@ export interface Protocol extends Spoken {
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
   /** Converts a complete answer to a stream. Without this function, the answer is translated and loses parts. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
-  /** Returns the end of a stream that broke after these events. */
+  /** Returns the events that close a stream that broke after these events. */
   readonly broken: (events: string) => string
-  /** Creates a reader of stream events. `notes` states whether it records the vendor's ids. */
+  /** Creates a reader of stream events. If `notes` is true, the reader records the vendor's ids. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader
 }

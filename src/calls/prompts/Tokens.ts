@@ -85,7 +85,7 @@ const ofAttachments: ReadonlySet<TokenDetail> = new Set([
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ])
-/** The counts in which vendors include audio tokens read from a cache. */
+/** The counts that include audio tokens read from a cache. */
 const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
 /** The plausible part of the reported figures for separately billed tokens. */
@@ -105,7 +105,7 @@ class Details {
     return others === undefined ? tokens : Math.max(0, tokens - others)
   }
 
-  /** Accepts tokens of these kinds within `total`. The last argument states the possible kinds. */
+  /** Accepts tokens of these kinds within `total`. The last argument states which kinds are possible. */
   believe(names: ReadonlyArray<TokenDetail>, total: number, { attachments, hour }: Kinds): void {
     let left = total
     for (const name of names) {
@@ -133,12 +133,12 @@ export const beyondIn = (
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 
-/** Bytes per token for estimates, as is typical of English text. */
+/** The bytes per token that estimates assume, as is typical of English text. */
 export const bytesAToken = 4
 
 /**
- * A string of up to this many bytes counts as one token, because upstreams stream about one token per delta. A longer string counts as one token per
- * four bytes.
+ * The maximum size in bytes of a string that counts as one token, because upstreams stream about one token per delta. A longer string counts as one
+ * token per four bytes.
  */
 const pieceBytesMax = 12
 

@@ -139,7 +139,7 @@ export const answerBytesOf = ({ request: { documents, return_documents, top_n } 
   return results * resultBytes + held
 }
 
-/** Returns the defect of a response, for the log, or `undefined` if it ranks the request's documents. */
+/** Returns the defect of a response, for the log, or `undefined` if the response ranks the request's documents. */
 export const faultIn =
   ({ request }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {

@@ -6,7 +6,7 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { Count, distinct, readAs } from "../../kernel/Setting.ts"
 
 const Price = Schema.Struct({
-  /** A search is a query with up to `documents_per_search` documents. */
+  /** USD per search. A search is a query with up to `documents_per_search` documents. */
   usd_per_search: Schema.optional(UsdPer(1)),
   input_usd_per_million: Schema.optional(UsdPer(1_000_000))
 }).pipe(
@@ -24,7 +24,7 @@ export const RerankModel = readAs(
     /** The maximum number of documents per request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),
-    /** A document counts as several if it exceeds this length together with the query. */
+    /** The maximum length of a document together with the query, in tokens. A longer document counts as several. */
     tokens_per_document: Schema.optionalWith(Count, { default: () => 500 }),
     price: Price
   }),

@@ -41,11 +41,11 @@ export interface SpeechCall {
 export interface SpeechAudio {
   /**
    * The audio, or the events that contain it. The stream ends once the charge is committed. It is destroyed with an error if the upstream's audio
-   * breaks off. The caller must read the stream to its end or destroy it, because the call remains open until then.
+   * ends early. The caller must read the stream to its end or destroy it, because the call remains open until then.
    */
   readonly audio: Readable
   readonly content_type: string
-  /** The price of the complete text, in nano-USD. If the upstream's audio breaks off, the call is free. */
+  /** The price of the complete text, in nano-USD. If the upstream's audio ends early, the call is free. */
   readonly cost: Nano
   /** The id of the usage record that is written when the audio ends. */
   readonly usage_id: string
@@ -140,7 +140,7 @@ const ask = Effect.fnUntraced(function* (
     return yield* failed(upstream.name, `it returned ${type} instead of ${events ? "events" : "audio"}`)
   }
   const passage = Passage.make(answer, admission.to_its_end)
-  // The audio must be checked before the client's response begins, because an empty response could only be cut off afterwards.
+  // The audio must be checked before the client's response begins, because a response that has begun can only be aborted.
   if (!(yield* passage.begun)) return yield* failed(upstream.name, "the response is empty")
   return yield* passing(admission, order, passage)
 })
@@ -188,8 +188,8 @@ const eventStream = /^text\/event-stream\b/i
 const noEvents = InvalidRequest.of("stream_format", "must be audio, because this model does not stream events")
 
 /**
- * Determines the charge. Audio that the upstream broke off is free. Any other audio is charged in full, because the upstream generated all of it.
- * With `left`, the service stopped reading before the end of the audio. With `unfinished`, the upstream gave up because the client read too slowly.
+ * Determines the charge. Audio that ended early at the upstream is free. Any other audio is charged in full, because the upstream generated all of
+ * it. With `left`, the service stopped reading before the end of the audio. With `unfinished`, the upstream gave up because the client was too slow.
  */
 const settlementOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured =>
   how === "broken"

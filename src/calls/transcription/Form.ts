@@ -39,7 +39,10 @@ export const formFrom = (source: Readable, type: string, path: string): Effect.E
 
 type Outcome = Effect.Effect<Form, FormProblem>
 
-/** A form that is being read. It ends only once: at its last boundary, when its body or connection ends early, or when it becomes too large. */
+/**
+ * A form that is being read. Reading ends only once: at the last boundary, when the body or connection ends early, or when the form becomes too
+ * large.
+ */
 class Reading {
   private over = false
   private audio: { readonly name: string; readonly content_type: string; bytes: number } | undefined
@@ -87,7 +90,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** Discards the remaining body, because otherwise the client might not read the response. */
+  /** Discards the remaining body. Otherwise, the client might not read the response. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)

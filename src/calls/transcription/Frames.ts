@@ -107,7 +107,7 @@ const pageHead = 27
 const streamsMax = 100
 /** The page flag that marks the beginning of a stream. */
 const beginning = 0x02
-/** The number of bytes to keep of each packet. In Vorbis, they contain the sample rate and the longest block size. */
+/** The number of bytes to store of each packet. In Vorbis, these bytes contain the sample rate and the longest block size. */
 const packetHead = 30
 
 /** A stream in an Ogg file. */

@@ -30,11 +30,11 @@ export const extentOf = (bytes: number, seconds: number, max_seconds: number): E
   return { most: Math.max(bySize, Math.ceil(seconds) + 1), counted: Math.ceil(seconds), bytes }
 }
 
-/** 32 kbit/s. Recorded speech seldom has a lower rate, and music usually has a higher one. */
+/** The assumed bytes per second: 32 kbit/s. Recorded speech is seldom encoded at a lower rate, and music is usually encoded at a higher one. */
 const usualBytesASecond = 4_000
-/** Speech at 150 words per minute. */
+/** The assumed speed of speech: 150 words per minute. */
 const charactersASecond = 15
-/** Models like Whisper process audio in windows of 30 seconds and pad the last one. */
+/** The window of models like Whisper, in seconds. They pad the last window. */
 const windowSeconds = 30
 
 /** Estimates the duration of audio that cannot be counted. A sparse file counts as at least one window and as the time to speak its transcript. */

@@ -44,15 +44,14 @@ const kbits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320
 const kbits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const mp3Rates = [44_100, 48_000, 32_000]
 /**
- * The minimum number of frames in an MP3 file. A file with fewer could be read as another format, because FFmpeg prefers MP3 only from this number
- * on.
+ * The minimum number of frames in an MP3 file. FFmpeg might read a file with fewer frames as another format.
  */
 const framesMin = 7
 const id3v1Bytes = 128
 
 /**
  * Counts MP3. Only zeros and an ID3v1 tag may follow the frames. Any other bytes could contain denser audio, such as free-format frames. Some
- * decoders find and play those.
+ * decoders find and play such frames.
  */
 export class Mp3 extends Walk {
   private frames = 0

@@ -41,7 +41,7 @@ import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** The task; `transcribe` by default. Models that can translate also accept `translate`, which returns English text. */
+  /** The task; `transcribe` by default. Models that can translate also accept `translate`, for English text. */
   readonly task?: "transcribe" | "translate" | undefined
   /**
    * The detail to return in addition to the text, if the model supports it: the provider's `verbose` response, or a response with timed `segments`.
@@ -54,7 +54,7 @@ export interface TranscriptionCall extends TranscriptionChoice {
   readonly caller: Caller
   /** The audio, up to 25 MiB. */
   readonly audio: Audio
-  /** The language, as an ISO-639-1 code. */
+  /** The language, as an ISO 639-1 code. */
   readonly language?: string | undefined
   readonly prompt?: string | undefined
   /** The temperature, from 0 to 2. */

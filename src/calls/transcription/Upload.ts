@@ -1,4 +1,4 @@
-/** Receives an audio file. The file is on disk during the call and never entirely in memory. */
+/** Receives an audio file. The file is stored on disk during the call and is never entirely in memory. */
 import { FileSystem, Path } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"

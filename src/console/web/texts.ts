@@ -77,7 +77,7 @@ export const texts = {
       suspended: "Your account is suspended. Please contact the operator of this service.",
       other_browser: "This sign-in started in another tab or browser. Please start again.",
       too_many_requests: "Too many sign-in attempts from your IP address. Please wait a minute.",
-      unavailable: "The service cannot save data at the moment. Please try again in a minute."
+      unavailable: "The service currently cannot save data. Please try again in a minute."
     } as Readonly<Record<string, string>>,
     errorElse: "The sign-in failed. Please start again."
   },
@@ -211,6 +211,12 @@ export const texts = {
     from: "From",
     to: "To",
     inUtc: "Days and hours are in UTC.",
+    exportShort: { csv: "CSV", focus: "FOCUS" },
+    exportAs: {
+      csv: "Export the charges of this window as CSV",
+      focus: "Export the charges of this window as FOCUS 1.2"
+    },
+    exportFile: { csv: "usage", focus: "focus" },
     records: "Calls",
     noRecords: "No calls in this time range",
     noneNarrowed: "No calls match the filter.",

@@ -3,7 +3,7 @@ import { Context } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The handler reads the request body itself and enforces its own limit. */
+/** Marks an endpoint whose handler reads the request body itself and enforces its own limit. */
 export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
   defaultValue: () => false
 }) {}
@@ -21,7 +21,7 @@ export class RefusesWebSocket extends Context.Reference<RefusesWebSocket>()("tol
   defaultValue: () => false
 }) {}
 
-/** The fast lane (`FastLane`) also serves the endpoint. The endpoint must have a raw handler and a path without parameters. */
+/** Marks an endpoint that the fast lane (`FastLane`) also serves. It must have a raw handler and a path without parameters. */
 export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
   defaultValue: () => false
 }) {}
@@ -29,11 +29,11 @@ export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
 /** The format of refusals that clients of an endpoint's protocol expect. */
 export interface Shape {
   /**
-   * Builds the body; the status is still the problem's own. `request_id` is the value of `X-Request-Id`. The body must contain the message, code and
+   * Builds the body. The status remains the problem's own. `request_id` is the value of `X-Request-Id`. The body must contain the message, code and
    * details in an `error` object, where `problemBodyIn` looks for them.
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
-  /** The protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
+  /** Builds the protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
   readonly rateHeaders?: (rates: RatesAt) => Readonly<Record<string, string>>
   /** The name in the OpenAPI document, and the JSON schema. */
   readonly identifier: string

@@ -19,14 +19,14 @@ export interface ExampleOf {
 }
 
 /**
- * The route is metered. With `charge_known`, the charge is known before the response begins and is sent in a response header. With `says_record`, a
+ * Marks a metered route. With `charge_known`, the charge is known before the response begins and is sent in a response header. With `says_record`, a
  * header states the id of the usage record even if the response does not stream.
  */
 export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
   defaultValue: (): { readonly charge_known: boolean; readonly says_record?: boolean } | undefined => undefined
 }) {}
 
-/** The response is an event stream if the request contains `stream: true`. */
+/** Marks a route whose response is an event stream if the request contains `stream: true`. */
 export class Streams extends Context.Reference<Streams>()("tollgate/http/Streams", { defaultValue: () => false }) {}
 
 /** The content types of the response, if a request can choose between several. */
@@ -34,7 +34,7 @@ export class Produces extends Context.Reference<Produces>()("tollgate/http/Produ
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
 
-/** The route is for browsers. It responds with pages and redirects, and even its refusals are pages. */
+/** Marks a route for browsers. The route responds with pages and redirects, and even its refusals are pages. */
 export class Browsed extends Context.Reference<Browsed>()("tollgate/http/Browsed", { defaultValue: () => false }) {}
 
 const idempotencyKey = {
@@ -209,8 +209,8 @@ const refusals = ({ parameters, requestBody, responses }: Operation): void => {
 }
 
 /**
- * Adds the refusals that a body can cause before its route reads it: the body is too slow, too large or in an unsupported encoding, or there is no
- * room for it.
+ * Adds the refusals that a body can cause before its route reads it: the body is too slow, too large or in an unsupported encoding, or exceeds the
+ * free byte budget.
  */
 const bodyRefusals = ({ responses }: Operation): void => {
   for (const [status, name] of [

@@ -77,11 +77,11 @@ export const BodyRefusal = Schema.Union(PayloadTooLarge, UnsupportedEncoding, Bo
 
 export class RateLimited extends Problem<RateLimited>()("RateLimited", {
   status: 429,
-  error: "too many requests, try again later",
+  error: "too many requests; try again later",
   code: "rate_limited"
 }) {}
 
-/** Used only in metrics, because the client has disconnected. */
+/** Appears only in metrics, because the client has disconnected. */
 export class ClientDisconnected extends Problem<ClientDisconnected>()("ClientDisconnected", {
   status: 499,
   error: "the client disconnected before the response",
@@ -96,6 +96,6 @@ export class InternalError extends Problem<InternalError>()("InternalError", {
 
 export class Unavailable extends Problem<Unavailable>()("Unavailable", {
   status: 503,
-  error: "the service is shutting down, try again shortly",
+  error: "the service is shutting down; try again shortly",
   code: "unavailable"
 }) {}

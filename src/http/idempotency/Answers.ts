@@ -19,7 +19,7 @@ export const answerBytesMax = 8 * 1024 * 1024
 /** The minimum size of a compressed response, in bytes. */
 const compressedMin = 1024
 
-/** Builds the response for a key whose own response was too long, was cut off, was never stored, or was deleted. */
+/** Builds the response for a key whose own response was too long, ended early, was never stored, or was deleted. */
 export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
   refusal(new IdempotencyAnswerLost({ usage_id }))
 
@@ -68,7 +68,7 @@ const encoding = "content-encoding"
 
 /**
  * Stores the response. A complete response is stored before it is sent. A stream is collected while it passes through, and it ends only after it has
- * been stored. A stream that breaks off or loses its client is not stored. `run` runs an effect in the background.
+ * been stored. A stream that ends early or whose client disconnects is not stored. `run` runs an effect in the background.
  */
 export const capture = (
   reply: Reply.Reply,
@@ -98,7 +98,7 @@ export const capture = (
     const end = Effect.flatMap(stream.ended, (how) => {
       const all = how === "complete" && chunks !== undefined
       const stored = store(all ? { status, headers, body: Buffer.concat(chunks!) } : lost(refusal, usage_id))
-      return Effect.map(stored, () => (how === "complete" ? stream.finish() : stream.cut("the answer broke off")))
+      return Effect.map(stored, () => (how === "complete" ? stream.finish() : stream.cut("the response ended early")))
     })
     run(end)
     return { status, headers, body: stream.body }

@@ -12,10 +12,10 @@
  * Where the specification is silent:
  * - A key belongs to a tenant, an account and a holder. The holder is the application of an API key, the OAuth client of a token, or the user's own
  *   sign-ins. An application can neither read another application's response nor block its keys. The holder does not change when a token is refreshed
- *   or the user signs in again, so a later retry is not charged twice. A retry with another application's key is a different call. Keys from earlier
+ *   or the user signs in again, so a later retry is not charged again. A retry with another application's key is a different call. Keys from earlier
  *   versions have no holder, and every credential of their account may use them until they are deleted.
  * - Keys are stored for seven days, and longer while their call is open. Responses are stored exactly as sent, and streams as their bytes. A response
- *   that is longer than 8 MiB or was cut off is not stored. The key then gets 409 `idempotency_answer_lost`, and the usage record identified by
+ *   that is longer than 8 MiB or ended early is not stored. The key then gets 409 `idempotency_answer_lost`, and the usage record identified by
  *   `details.usage_id` states the charge. A refusal before any provider was reached releases the key. A later failure is replayed.
  * - Up to 10,000 responses are stored per account, with a total of 32 MiB after compression (`idempotency` in the configuration). Beyond either
  *   limit, the oldest responses are deleted, but not their keys. A replay then gets its response from the job that the call created, or 409
@@ -73,7 +73,7 @@ export interface IdempotencyContract {
     resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     shape?: Shape
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
-  /** Works like `onceOf`, for a body that is not held in memory. `fingerprint` identifies the request and is called only if there is a key. */
+  /** Works like `onceOf`, for a body that is not in memory. `fingerprint` identifies the request and is called only if there is a key. */
   readonly once: <E extends ProblemInstance<string>, R>(
     caller: Caller,
     key: string | undefined,
@@ -84,7 +84,7 @@ export interface IdempotencyContract {
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
   /** Returns whether the request has no key or an unused one. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
-  /** Deletes keys that are older than `lifetime` and whose calls have ended. `layerJobs` runs it. */
+  /** The jobs that delete keys older than `lifetime` whose calls have ended. `layerJobs` runs them. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
@@ -347,7 +347,7 @@ const forget = Effect.fnUntraced(function* ({ keys }: Parts) {
   return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
 })
 
-/** Converts a problem to a refusal in this route's format, in the form that is stored. */
+/** Converts a problem to a refusal in this route's format, as it is stored. */
 export const refusalIn =
   (shape: Shape | undefined, request_id: string): Answers.Refusal =>
   (problem) => {

@@ -17,12 +17,12 @@ export interface Row {
   readonly request_hash: string
   /** The run of the process that is using the key. */
   readonly run: string
-  /** The call for which the key was used; `null` before its admission. */
+  /** The call that used the key; `null` before its admission. */
   readonly call: string | null
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
-  /** The time at which the response was stored. If a row contains a time but no status, its response was deleted (`StoredAnswers`). */
+  /** When the response was stored. If a row contains a time but no status, its response was deleted (`StoredAnswers`). */
   readonly answered_at: number | null
 }
 
@@ -146,7 +146,7 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   return {
     /**
      * Ties the key to the call, in the transaction that admits the call. If another process has taken over the key, the call is refused, because that
-     * process may have made it. This can happen if this node was frozen and presumed dead.
+     * process may have made the call. Another process takes over a key if this node was frozen and presumed dead.
      */
     beside: (call: string): ReadonlyArray<Statement> => [
       statement(

@@ -274,7 +274,7 @@ const withBody = (
               new InvalidRequest({
                 message: "the request body is a form where JSON is expected",
                 field: "",
-                rule: "a JSON document"
+                rule: "must be a JSON document"
               })
             )
           default:

@@ -6,7 +6,7 @@ import type { Caller } from "../../kernel/Caller.ts"
 
 export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<CurrentCaller, Caller>() {}
 
-/** The callers of requests in the router's lane, by request source. The log uses them. */
+/** The callers of requests in the router's lane, by request source, for the log. */
 const callers = new WeakMap<object, Caller>()
 
 /** Returns the request's caller, if its credential has been accepted. */

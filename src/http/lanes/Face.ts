@@ -30,12 +30,12 @@ export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>(
     )
 }
 
-/** The services of `NodeHttpServer.layerContext`, except processes, terminals and workers, which requests do not use. */
+/** The services of `NodeHttpServer.layerContext`, except processes, terminals and workers. Requests do not use them. */
 const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFileSystem.layer, NodePath.layer)
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-    // Paths are exact. A request with an overlong id still reaches its route, and the route finds no matching id.
+    // Paths are exact. A request with an overlong id still reaches its route, where no id matches.
     caseSensitive: true,
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY

@@ -186,7 +186,7 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes of a server, to which services add their own. Without `layerServer`, `add` does nothing. */
+/** The lanes of a server. Services add their own. Without `layerServer`, `add` does nothing. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}

@@ -28,7 +28,7 @@ export const problemOf = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
   const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
   if (isProblem(error)) return Effect.succeed(error)
-  // The database cannot serve a read right now. Writes do not get here, because the writer refuses them and logs the fault once.
+  // The database cannot be read. Failed writes are handled elsewhere: the writer refuses them and logs the fault once.
   if (error instanceof SqlError && isStorageFault(error))
     return Effect.as(Effect.logDebug("the database cannot be read", cause), new BooksUnavailable())
   if (error instanceof PlatformRouteNotFound) {
@@ -38,7 +38,11 @@ export const problemOf = (
   // The recursion is as deep as the input's nesting.
   return error instanceof Error && error.message.includes("Maximum call stack size exceeded")
     ? Effect.succeed(
-        new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })
+        new InvalidRequest({
+          message: "the request is nested too deeply",
+          field: "",
+          rule: "must be nested less deeply"
+        })
       )
     : Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
 }

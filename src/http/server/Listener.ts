@@ -15,12 +15,12 @@ import { answer, hold } from "../transport/Held.ts"
 /** The service's handlers for the events of its port. */
 export interface Listeners {
   readonly request: RequestListener
-  /** A request with `Expect: 100-continue`. */
+  /** Handles a request with `Expect: 100-continue`. */
   readonly checkContinue: RequestListener
   readonly checkExpectation: RequestListener
-  /** A CONNECT request. */
+  /** Handles a CONNECT request. */
   readonly connect: (request: IncomingMessage, socket: Duplex) => void
-  /** Bytes that are not a valid HTTP request. */
+  /** Handles bytes that are not a valid HTTP request. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Socket) => void
 }
 

@@ -25,7 +25,7 @@ import { endUnread, Unread } from "./Unread.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The URL at which the service can be reached. */
+/** The URL of the service. */
 export class Listening extends Context.Tag("tollgate/Listening")<
   Listening,
   { readonly host: string; readonly port: number; readonly url: string }
@@ -50,7 +50,7 @@ export const layer = (options: Address) =>
 export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
   Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
 
-/** The requests of a port are served by services that can be replaced. */
+/** Serves the requests of a port with services that can be replaced. */
 export interface Serving {
   readonly request: RequestListener
   /** Calls `then` each time the services are replaced. */
@@ -144,7 +144,7 @@ const underWay = (socket: Socket): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 const notHttp = () =>
-  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "an HTTP/1.1 request" })
+  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "must be an HTTP/1.1 request" })
 
 const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
   HPE_HEADER_OVERFLOW: () => new HeadTooLong(),

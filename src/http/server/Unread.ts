@@ -1,6 +1,6 @@
 /**
- * Closes the connection of a client that does not read its response, because unread bytes use memory and keep the upstream of a stream open. If no
- * byte moves for some time, the call ends as if the client had disconnected (`upstream/wire/ByteStream`). A client may wait without limit for a
+ * Closes the connection of a client that stops reading its response, because unread bytes use memory and keep the upstream of a stream open. If no
+ * byte moves for some time, the call ends as if the client had disconnected (`upstream/wire/ByteStream`). A client may wait indefinitely for a
  * response, or for a stream's next event.
  */
 import { Context, Layer, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** Parses the bodies and queries of raw routes with a schema. Their refusals are worded like those of other routes. */
+/** Parses the bodies and queries of raw routes with a schema. Refusals are worded as on other routes. */
 import { Effect, Either, Schema } from "effect"
 import { parse, parseInPieces } from "./Json.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"

@@ -2,9 +2,9 @@
  * The process's byte budget for request bodies and complete upstream responses. Without it, many large or stalled bodies could exhaust the memory.
  * Uploads stored on disk count as well. A body that arrives too slowly is refused.
  *
- * Some room for a response is reserved before its upstream is called. If there is none, the call is refused. A response that turns out to be long
- * waits for the remaining room while its upstream is paused. It requests that room in one step, so responses never wait for each other. A response
- * that waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
+ * Some bytes are reserved for a response before its upstream is called. If none are free, the call is refused. A response that turns out to be long
+ * waits for the additional bytes while its upstream is paused. It requests them in one step, so responses never wait for each other. A response that
+ * waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
 import type { Room } from "../../kernel/Room.ts"
@@ -29,7 +29,7 @@ export const bytesAWindow = 64 * 1024
 /** The maximum length of a short body. */
 export const shortMax = 64 * 1024
 
-/** How long a long response waits for its room, in milliseconds. */
+/** How long a long response waits for its bytes, in milliseconds. */
 const patience = 30_000
 
 /** The part of the budget that one body or response holds. */
@@ -89,7 +89,7 @@ class Pool implements Budget {
   readonly long = new Holders()
   /** The short bodies that began while the budget was tight. Counting all short bodies would slow down every call. */
   readonly short = new Holders()
-  /** The responses that are waiting for room, in order of arrival. */
+  /** The responses that are waiting for bytes, in order of arrival. */
   private waiting: ReadonlyArray<Waiting> = []
 
   constructor(options: PoolOptions) {
@@ -116,7 +116,7 @@ class Pool implements Budget {
     this.waiting = this.waiting.filter((other) => other !== one)
   }
 
-  /** Grants released room to the waiting responses. */
+  /** Grants released bytes to the waiting responses. */
   freed(): void {
     const granted = this.waiting.filter(({ bytes, share }) => share.hold(bytes))
     if (granted.length === 0) return
@@ -125,7 +125,7 @@ class Pool implements Budget {
   }
 }
 
-/** A response that is waiting for its room. */
+/** A response that is waiting for its bytes. */
 interface Waiting {
   readonly share: Held
   readonly bytes: number
@@ -158,7 +158,7 @@ class Held implements Share {
       bytes,
       granted: () => {
         clearTimeout(timer)
-        // Room may be released inside one upstream's parser, and another upstream's parser must not run inside it.
+        // Bytes may be released inside one upstream's parser, and another upstream's parser must not run inside it.
         setImmediate(then, true)
       }
     }
@@ -174,7 +174,7 @@ class Held implements Share {
     return leave
   }
 
-  /** Holds this many bytes in total, if there is room. Returns whether there was. */
+  /** Holds this many bytes in total if the budget allows it. Returns whether the bytes are held. */
   hold(bytes: number): boolean {
     const { held } = this
     this.giveBack()

@@ -8,10 +8,10 @@ import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 import type { Reply } from "./Reply.ts"
 
-/** The number of buffered bytes above which the client counts as behind. */
+/** The number of buffered bytes above which the client counts as a slow consumer. */
 const bufferMax = 64 * 1024
 
-/** How long to wait for a client that is behind. */
+/** How long to wait for a slow consumer. */
 const patience = Duration.seconds(30)
 
 export class EventStream extends Readable {
@@ -28,7 +28,7 @@ export class EventStream extends Readable {
     this.roomFor?.()
   }
 
-  /** Sends a string once there is room. Returns `false` if the client has not read for half a minute. */
+  /** Sends a string once the buffer has space. Returns `false` if the client is too slow: it has not read for half a minute. */
   send(text: string): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       if (!this.full) return Effect.sync(() => this.put(text))
@@ -102,5 +102,5 @@ const replyOf = (stream: EventStream): Reply => ({
 export const eventText = (event: string, data: string, id?: string): string =>
   `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`
 
-/** A comment that keeps the connection open and shows that both ends are alive. */
+/** The heartbeat: a comment that keeps the connection open and shows that both ends are alive. */
 export const beatText = ": ping\n\n"

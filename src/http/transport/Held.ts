@@ -17,7 +17,7 @@ export const hold = (held: Set<() => void>, response: ServerResponse, pass: () =
   const limit = setTimeout(() => {
     held.delete(release)
     if (!isOver(response)) {
-      answer(response, 503, { error: "the service is starting, try again shortly", code: "unavailable" })
+      answer(response, 503, { error: "the service is starting; try again shortly", code: "unavailable" })
     }
   }, holdMax)
   held.add(release)

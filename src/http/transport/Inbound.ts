@@ -30,8 +30,8 @@ export interface Inbound {
   /** Sets the account or network whose share of the budget is limited. Call this before the body is read. */
   readonly heldBy: (holder: string) => void
   /**
-   * Provides room for a response from the same budget. The room is released when the effect ends. For a long response, it is released once the client
-   * has received the response.
+   * Provides a share of the same budget for a response. The share is released when the effect ends or, for a long response, once the client has
+   * received it.
    */
   readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Returns whether the body is declared to be long or does not declare its length. */
@@ -222,7 +222,7 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. No fiber has to wait for the body, which
+ * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. No fiber has to wait for the body. This
  * saves 5 % of a call. For all other bodies, for requests without a credential, and while many bodies are held, it calls back immediately. The
  * credential is then checked before the body is read.
  */

@@ -14,7 +14,7 @@ import type { Budget, Share } from "./Bytes.ts"
 import { BodyTooSlow, PayloadTooLarge, UnsupportedEncoding } from "../contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
-/** The reason why a body was not read completely. */
+/** The reasons why a body cannot be read completely. */
 export type BodyProblem = InvalidRequest | PayloadTooLarge | UnsupportedEncoding | BodyTooSlow | Busy
 
 /** The source of a body, with its share of the budget. */
@@ -31,7 +31,7 @@ export interface Source {
 
 /** Converts an error of a body's stream to a problem. */
 export const bodyProblemOf = (error: unknown): BodyProblem =>
-  isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a complete body")
+  isProblem(error) ? (error as unknown as BodyProblem) : unreadable("must be complete")
 
 const unreadable = (rule: string) =>
   new InvalidRequest({ message: "the request body could not be read", field: "", rule })
@@ -129,7 +129,7 @@ abstract class Intake {
     this.end()
   }
 
-  private readonly onLost = () => this.fail(unreadable("a complete body"))
+  private readonly onLost = () => this.fail(unreadable("must be complete"))
 
   private readonly onIncoming = (chunk: Buffer) => {
     this.came += chunk.length
@@ -160,7 +160,7 @@ abstract class Intake {
     if (this.decoder === undefined) {
       this.decoder = decoderOf(this.encoding, chunk[0]!)
       this.decoder.on("data", (decoded: Buffer) => this.onBytes(decoded)).once("end", () => this.finish())
-      this.decoder.on("error", () => this.fail(unreadable(`${this.encoding} data`)))
+      this.decoder.on("error", () => this.fail(unreadable(`must be valid ${this.encoding} data`)))
     }
     if (this.decoder.write(chunk)) return
     incoming.pause()
@@ -341,8 +341,8 @@ export const discard = (request: IncomingMessage, { window_ms }: Budget): void =
 }
 
 /**
- * Calls back once the response can be sent. If the connection closes after the response, this is when the request has arrived completely or has
- * stopped. Closing the connection while the client is still sending would reset it, and the client might never read the response.
+ * Calls back once the response can be sent. If the connection closes after the response, the callback waits until the request has arrived completely
+ * or has stopped. Closing the connection while the client is still sending would reset it, and the client might never read the response.
  */
 export const whenAnswerable = (
   request: IncomingMessage,

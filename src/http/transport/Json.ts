@@ -26,7 +26,7 @@ const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
 /** The refusal of a body that is not JSON. */
-export const notJson = refused("the request body is not JSON", "a JSON document")
+export const notJson = refused("the request body is not JSON", "must be a JSON document")
 
 /** Parses a JSON body, with numbers as doubles. */
 export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
@@ -41,7 +41,7 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
 
 /** The maximum length of a body that is parsed in one step. */
 const atOnce = 1024 * 1024
-/** The approximate length of the chunks in which long strings are read. */
+/** The approximate length of the chunks of long strings. */
 const pieceOfString = 256 * 1024
 
 /** Works like `parse`, for a body that may contain long strings, such as images. The event loop runs between their chunks. */
@@ -251,8 +251,8 @@ export const exceeded = (bytes: Buffer, partsMax: number, depthMax: number): "pa
   return undefined
 }
 
-const tooManyParts = refused("the request has too many parts", `up to ${partsMax} values and names`)
-const tooDeep = refused("the request is nested too deeply", `nested up to ${depthMax} deep`)
+const tooManyParts = refused("the request has too many parts", `must contain at most ${partsMax} values and names`)
+const tooDeep = refused("the request is nested too deeply", `must be nested at most ${depthMax} levels deep`)
 
 const [other, string, opening, closing, between] = [0, 1, 2, 3, 4]
 const kinds = new Uint8Array(256)

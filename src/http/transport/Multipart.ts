@@ -29,8 +29,8 @@ export const dispositionOf = ({
   return { name: parameters.get("name") ?? "", ...(filename !== undefined && { filename }) }
 }
 
-export const unreadable = InvalidRequest.of("", "a complete, readable form")
-export const notForm = InvalidRequest.of("", "multipart/form-data with a boundary of up to 70 characters")
+export const unreadable = InvalidRequest.of("", "must be a complete, readable form")
+export const notForm = InvalidRequest.of("", "must be multipart/form-data with a boundary of up to 70 characters")
 
 export interface FilePart {
   readonly field: string

@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - Requests are counted in memory, per clock minute. Contact messages are also counted per day (UTC). `X-Forwarded-For` is trusted only if the
  *   configuration enables it.
- * - An address may send 20 contact messages a day (`contact_per_day`). The next message gets 429 `rate_limited`.
+ * - An address may send 20 contact messages a day (`contact_per_day`). Any further message gets 429 `rate_limited`.
  */
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
@@ -104,8 +104,8 @@ export const senderOf = (
 }
 
 /**
- * Returns the key under which an address is counted: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many
- * addresses. A port is dropped, and any other string is used unchanged.
+ * Returns the counter's key for an address: an IPv4 address itself, or the /64 of an IPv6 address, because a single customer has that many addresses.
+ * A port is dropped, and any other string is used unchanged.
  */
 export const networkOf = (address: string): string => {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address

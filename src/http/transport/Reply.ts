@@ -61,7 +61,7 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
     if (isStream(body)) body.destroy()
     return
   }
-  // Node accepts an array of alternating names and values, which avoids an object per response.
+  // Node accepts an array of alternating names and values, so no object per response is needed.
   const head: Array<string> = []
   for (const name in headers) head.push(name, headers[name]!)
   if (!isStream(body)) head.push("content-length", String(Buffer.byteLength(body)))

@@ -30,7 +30,7 @@ type Job = Effect.Effect<void>
 /** The maximum number of idle fibers. */
 const idleMax = 256
 
-/** The pool's fibers inherit the clock, loggers and other references of this effect. */
+/** Creates a pool. Its fibers inherit the clock, loggers and other references of this effect. */
 export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(function* () {
   const idle: Array<Worker> = []
   let running = 0

@@ -4,9 +4,9 @@
  */
 import type { Scheduler } from "effect"
 
-/** The number of steps after which a fiber yields to others (Effect's default). */
+/** The number of steps before a fiber yields to others (Effect's default). */
 const stepsMax = 2_048
-/** The number of rounds after which the scheduler yields to the event loop if fibers keep waking each other. */
+/** The number of rounds before the scheduler yields to the event loop if fibers keep waking each other. */
 const roundsMax = 2_048
 
 const settled = Promise.resolve()
@@ -34,5 +34,5 @@ class PoolScheduler implements Scheduler.Scheduler {
   }
 }
 
-/** Shared by all pools, so that fibers run in the order in which they were woken. */
+/** Shared by all pools, so that fibers run in the order they were woken. */
 export const poolScheduler: Scheduler.Scheduler = new PoolScheduler()

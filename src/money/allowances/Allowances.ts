@@ -54,7 +54,7 @@ export interface AllowancesContract {
   readonly find: (tenant: TenantId) => Effect.Effect<Allowance, AllowanceNotFound>
   /** Lists allowances by tenant id, starting after `after`. */
   readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Allowance>>
-  /** Grants all due periods and returns the number of tenants for which this failed. `layerJobs` runs it. */
+  /** Grants all due periods. `failed` is the number of tenants whose grant failed. `layerJobs` runs it. */
   readonly renewDue: Effect.Effect<{ readonly failed: number }>
   readonly job: Loop.Job
 }

@@ -11,8 +11,8 @@ import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
 /**
- * The interval at which plans are reread. A command's change to a tenant's plan takes effect within this time, because the database does not report
- * which rows another process changed.
+ * How often plans are reread. A command's change to a tenant's plan takes effect within this time, because the database does not report which rows
+ * another process changed.
  */
 export const plansReadEvery = Duration.seconds(30)
 

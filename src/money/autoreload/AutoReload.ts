@@ -45,11 +45,11 @@ export const AutoReload = Schema.Struct({
 }).annotations({ identifier: "AutoReload" })
 export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}
 
-const thresholdRule = "must be a number of USD from 0.01 to 10000"
+const thresholdRule = "must be an amount from 0.01 to 10000 USD"
 const isThreshold = (amount: Nano): boolean => amount >= cent && amount <= 10_000n * usd
 const Threshold = Usd.pipe(Schema.filter(isThreshold, { message: () => thresholdRule }))
 
-const alertRule = "must be a number of USD from 0 to 1000000000"
+const alertRule = "must be an amount from 0 to 1000000000 USD"
 const isAlertThreshold = (amount: Nano): boolean => amount >= 0n && amount <= amountMax
 const AlertThreshold = Usd.pipe(Schema.filter(isAlertThreshold, { message: () => alertRule }))
 

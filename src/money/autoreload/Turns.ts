@@ -15,7 +15,7 @@ import type { Crossing, Watched } from "./Watched.ts"
 /** The job's name in logs and metrics. */
 export const jobName = "autoreload"
 
-/** The interval at which all watched balances are checked, in milliseconds. */
+/** How often all watched balances are checked, in milliseconds. */
 const checkEvery = 600_000
 /** The pause before a failed step is retried, in milliseconds. */
 const retryAfter = 5_000
@@ -23,7 +23,7 @@ const retryAfter = 5_000
 export interface Parts extends AttemptParts {
   readonly ledger: Ledger["Type"]
   readonly attempts: Attempts
-  /** The scope in which attempts run. */
+  /** The scope that attempts run in. */
   readonly scope: Scope.Scope
 }
 
@@ -77,7 +77,7 @@ const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   yield* attempts.takeOver
 })
 
-/** Handles a balance's crossings in order. A crossing that fails remains first in the queue. */
+/** Handles a balance's crossings in order. A crossing that fails stays at the front of the queue. */
 const handleCrossings = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   for (let next = one.crossings[0]; next !== undefined; next = one.crossings[0]) {
     yield* handle(parts, one, next)

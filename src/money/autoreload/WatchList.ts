@@ -11,7 +11,7 @@ export const make = () => {
   const byAccount = new Map<string, Watched>()
   /** Balances with crossings to handle. */
   const crossed = new Set<Watched>()
-  /** Balances with a due reload, each with the earliest time at which its attempt may begin. */
+  /** Balances with a due reload, each with the earliest start of its attempt. */
   const due = new Map<Watched, number>()
 
   return {

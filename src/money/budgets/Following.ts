@@ -51,7 +51,10 @@ const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: 
   )
 })
 
-/** Creates the template's budget for a tenant. If another node created it or the template has changed, the next iteration retries. */
+/**
+ * Creates the template's budget for a tenant. Does nothing if another node has created it or the template has changed; the next iteration then checks
+ * again.
+ */
 const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts, template: Template, tenant: TenantId) {
   const { posting, row } = budgetFor(template, tenant, yield* Clock.currentTimeMillis)
   yield* writer

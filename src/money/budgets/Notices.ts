@@ -59,12 +59,12 @@ export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 
 const minute = Duration.toMillis("1 minute")
 const pauseMax = 5_000
-/** The time before the end of a minute at which the job runs, in milliseconds. */
+/** How long before the end of a minute the job runs, in milliseconds. */
 const before = 250
 
 /**
  * Returns the pause after an iteration. Every period ends on a full minute, and the first call of the next period overwrites the reached threshold,
- * so the job runs shortly before the end of each minute.
+ * so an iteration always starts shortly before the end of a minute.
  */
 export const pauseAt = (now: number): Duration.Duration => {
   const left = minute - (now % minute) - before
@@ -199,7 +199,7 @@ const peopleOf = Effect.fnUntraced(function* (
   return active.filter(({ account_id, role }) => manages(role) || own.has(account_id)).map((one) => one.account_id)
 })
 
-// ---- words --------------------------------------------------------------------------------------------------------------
+// ---- texts --------------------------------------------------------------------------------------------------------------
 
 interface Words {
   readonly title: string

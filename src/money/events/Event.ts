@@ -1,4 +1,4 @@
-/** Live events, and the cursor from which a client continues after a lost connection. */
+/** Live events, and the cursor with which a client continues after a lost connection. */
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { Notification } from "../../people/notifications/Notification.ts"
@@ -26,10 +26,10 @@ export type FeedEvent =
   | { readonly type: "notification"; readonly notification: Notification }
   /** The listener missed too many calls and must read them again. */
   | { readonly type: "reset" }
-  /** A sign of life, sent after a pause without events. */
+  /** A heartbeat, sent after a pause without events. */
   | { readonly type: "beat" }
 
-/** The reason why a stream ended: its credential became invalid, its listener does not read, or another listener replaced it. */
+/** The reason why a stream ended: its credential became invalid, its listener is too slow, or another listener replaced it. */
 export type FeedEnd = "credential" | "slow" | "displaced"
 
 export const cursorOf = ({ call, notification, tenant_id }: Place): string => `${tenant_id}.${call}.${notification}`

@@ -1,13 +1,13 @@
 /**
  * Live events for tenants and accounts. One loop per node polls for the newest call, balance and notification of each tenant and account with
- * listeners, and wakes the listeners to which a change applies. Each listener then reads the events that it has not sent yet, so it sees calls from
- * any node and loses no event between two connections. Without listeners, a charge costs nothing extra.
+ * listeners, and wakes the affected listeners. Each listener then reads the events that it has not sent yet, so it sees calls from any node and loses
+ * no event between two connections. Without listeners, a charge costs nothing extra.
  *
  * Where the specification is silent:
  * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream
  *   replaces the oldest stream of the account with the most streams (`Places`). If every account has only one stream, a listener of a tenant that
- *   ever bought or received credit replaces a listener of a tenant that never did, because free accounts must not lock out paying accounts. If no
- *   stream can be replaced, the new stream is refused with 503. Both refusals contain Retry-After. A replaced stream ends with `end` and the reason
+ * ever bought or received credit replaces a listener of a tenant that never did, because free accounts must not lock out paying accounts. If no
+ * stream can be replaced, the new stream is rejected with 503. Both refusals contain Retry-After. A replaced stream ends with `end` and the reason
  *   `displaced`, and its cursor remains valid.
  * - A listener that missed more than a thousand calls receives `reset` instead of the calls.
  * - Notifications are sent in the order of their ids. A notification that commits milliseconds after another with a later id appears only in the
@@ -45,7 +45,7 @@ export interface StreamOptions {
   readonly after: Place | undefined
   /** Whether the credential is still valid. */
   readonly holds: Effect.Effect<boolean>
-  /** Sends an event. Returns `false` if the listener is not reading. */
+  /** Sends an event. Returns `false` if the listener is too slow. */
   readonly send: (event: FeedEvent, place: Place) => Effect.Effect<boolean>
 }
 

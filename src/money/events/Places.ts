@@ -43,7 +43,7 @@ export class Places<One extends Placed> implements Iterable<One> {
   /**
    * Chooses the listener that a new listener replaces: the oldest listener of the account with the most listeners. That account must have at least
    * two more listeners than the new listener's account; otherwise, two accounts could displace each other in turn. If no account qualifies, a paying
-   * tenant's new listener replaces the oldest listener of a tenant that does not pay.
+   * tenant's new listener replaces the oldest listener of a tenant that does not pay. Returns `undefined` if none may be replaced.
    */
   givesWayTo({ account_id, paying }: Placed): One | undefined {
     let most: ReadonlySet<One> | undefined

@@ -14,7 +14,7 @@ import type { Movement } from "./Movement.ts"
 import type { Owed, Purchase, Waiting } from "./Payment.ts"
 import type { BookedPayment } from "./Purchases.ts"
 
-/** The retention period and the maximum number of refunds and disputes for unknown payments. */
+/** The retention period, in milliseconds, and the maximum number of refunds and disputes for unknown payments. */
 const waitMax = 90 * day
 const waitingMax = 10_000
 

@@ -8,7 +8,7 @@
  *   repetition do not matter, and no event needs to be stored. Up to 10,000 refunds and disputes for unknown payments are stored for 90 days. They
  *   are logged, and `tollgate owed` lists them.
  * - The due amount is taken back with a debit from the source `purchase`, giftable credit first, and never below zero. The account owes the part that
- *   is spent, reserved or in escrow at that moment (`books/ledger/rules/Books`). The debt is collected as credit becomes free or is added. Until
+ *   is then spent, reserved or in escrow (`books/ledger/rules/Books`). The debt is collected as credit becomes free or is added. Until
  *   then, `tollgate owed` lists it. For a dispute, only the withdrawal and reinstatement of money count.
  */
 import type { Nano } from "../../kernel/Money.ts"

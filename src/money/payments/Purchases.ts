@@ -94,7 +94,7 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
   static readonly layerJobs = Loop.layer(Purchases, ({ job }) => [job])
 }
 
-/** The interval at which the job looks for payments written by nodes of an earlier version. */
+/** How often the job looks for payments written by nodes of an earlier version. */
 const jobPause = Duration.hours(1)
 
 const make = Effect.gen(function* () {

@@ -14,7 +14,7 @@ const PaymentProcessor = Schema.Struct({
   webhook_secret: Schema.optional(NonEmpty),
   /** The address to use instead of the processor's own. */
   base_url: Schema.optional(Address),
-  /** The URL to which the processor's pages return. Defaults to the console's credit view, or to `public_url` without a console. */
+  /** The URL that the processor's pages return to. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type
@@ -35,7 +35,7 @@ export const layer = ({
 }): Layer.Layer<Payments, ConfigProblem, ServiceInfo> =>
   payments === undefined ? Payments.layerNone : processor(payments, console?.enabled === true ? "/console/credit" : "")
 
-/** Builds the layer of a processor. `page` is the path of the view to which the processor returns. */
+/** Builds the layer of a processor. `page` is the path of the view that the processor returns to. */
 const processor = (payments: PaymentProcessor, page: string) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {

@@ -1,9 +1,10 @@
 /**
  * Orders a caller's payers. A pinned source comes first. After that, a token from the OAuth code exchange charges teams before the caller's own
- * account, and any other credential charges the own account before teams. The gate charges the first source with enough credit.
+ * account, and any other credential charges the caller's own account before teams. The gate charges the first source with enough credit.
  *
  * Where the specification is silent:
- * - If a team does not let plain members spend, a plain member's own source is *barred*: it must still be active but pays nothing. Owners and admins
+ * - If a team does not let plain members spend, a plain member's own source is *barred*: it must still be active, but it pays nothing. Owners and
+ *   admins
  *   may always spend their team's credit, whether their token belongs to the team or to their home tenant.
  */
 import { ownOf } from "../../books/gate/Payers.ts"
@@ -17,7 +18,7 @@ export interface Standing {
   readonly tenant_id: TenantId
   /** Whether the credential charges teams before the caller's own account. */
   readonly team_first: boolean
-  /** The other tenants whose credit the caller may spend, in the order in which the caller joined them. */
+  /** The other tenants whose credit the caller may spend, in the order of joining. */
   readonly teams: ReadonlyArray<TenantId>
   /** The pinned billing account. It is ignored unless it is one of the sources. */
   readonly pinned: string | undefined

@@ -1,4 +1,4 @@
-/** Caches the order in which a credential's payers are charged, until one of the underlying facts changes. */
+/** Caches each credential's payer order until one of the underlying facts changes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"

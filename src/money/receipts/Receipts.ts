@@ -2,8 +2,8 @@
  * Issues receipts. A receipt proves that a ledger entry is in the log of charges (`books/log`).
  *
  * Where the specification is silent:
- * - A receipt shows the payer's balance, so only the paying tenant can get it. The tenant that made the call cannot if another tenant paid.
- * - An API key of the paying tenant can also get it, because a 402 already shows that balance to the key.
+ * - A receipt shows the payer's balance, so only the paying tenant can get it. If another tenant paid, the tenant that made the call cannot get it.
+ * - An API key of the paying tenant can also get the receipt, because a 402 already shows that balance to the key.
  * - The log's entry bundles are not served, because leaves are private. Tiles and checkpoints are public.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

@@ -3,7 +3,7 @@
  * proves that its entry is in the log with the checkpoint's root, and that a key signed the checkpoint.
  */
 
-/** A receipt, in the form that the service returns. */
+/** A receipt in the service's JSON format. */
 export interface ReceiptFile {
   readonly leaf: string
   readonly index: number
@@ -147,7 +147,7 @@ const hashSize = 32
 const leafPrefix = Uint8Array.of(0)
 const nodePrefix = Uint8Array.of(1)
 
-/** Computes the root to which an inclusion proof leads (RFC 9162, section 2.1.3.2). */
+/** Computes the root that an inclusion proof leads to (RFC 9162, section 2.1.3.2). */
 const rootBy = async (leaf: string, index: number, size: number, proof: Bytes): Promise<Bytes> => {
   if (!Number.isSafeInteger(index) || index < 0 || index >= size) return refuse("the index is not in the log")
   if (proof.length % hashSize !== 0) return refuse("the proof is not a list of hashes")

@@ -39,7 +39,7 @@ export const make = (sql: SqlClient) => {
         Effect.orDie(sql<Row>`SELECT ${columns} WHERE recipient_email = ${email} ORDER BY id DESC LIMIT ${limit}`),
         (rows) => rows.map(lineOf)
       ),
-    /** Sums pending transfers by the UTC day on which they were created. */
+    /** Sums pending transfers by the UTC day of their creation. */
     pending: Effect.map(
       Effect.orDie(
         sql<{ since: number; transfers: number; amount: string }>`SELECT created_at - created_at % 86400000 AS since,

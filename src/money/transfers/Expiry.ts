@@ -41,7 +41,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
     }
   })
 
-  /** Reads a row, and expires it first if it is due. If the books cannot be written, the row is returned unchanged. */
+  /** Reads a row, and expires it first if it is due. If the books are not writable, returns the row unchanged. */
   const current = Effect.fnUntraced(function* (condition: Fragment) {
     const row = yield* reading.one(condition)
     if (row === undefined || row.status !== "pending") return row

@@ -41,7 +41,7 @@ export class TransferInsufficientGiftable extends Problem<TransferInsufficientGi
   }
 ) {}
 
-/** The tenant has already used the `create`'s Idempotency-Key for another transfer. */
+/** The tenant has already used this Idempotency-Key for another transfer. */
 export class TransferKeyReused extends Problem<TransferKeyReused>()("TransferKeyReused", {
   status: 409,
   error: "this key was used for another transfer",

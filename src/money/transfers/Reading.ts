@@ -70,7 +70,7 @@ export const make = (sql: SqlClient, tenants: TenantsContract) => {
     /** Reads up to 100 pending transfers that expired by `now` and whose ids are below `before`. */
     expired: (now: number, before: string) =>
       select(sql`t.status = 'pending' AND t.expires_at <= ${now} AND t.id < ${before}`, 100, 0),
-    /** The time when the next pending transfer expires. Null if none is pending. */
+    /** When the next pending transfer expires. Null if none is pending. */
     nextExpiry: sql<{
       at: number | null
     }>`SELECT min(expires_at) AS at FROM tollgate_transfers WHERE status = 'pending'`.pipe(

@@ -149,7 +149,7 @@ const revoke = (parts: Parts): TransfersContract["revoke"] =>
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending({ transfer_id, state: row.status })
     return yield* escrow.end(row, "revoke").pipe(
       Effect.zipRight(reading.get(transfer_id)),
-      // A concurrent move ended the transfer first, so the request is judged again by the new state.
+      // A concurrent move ended the transfer first, so the request is evaluated again in the new state.
       Effect.catchTags({ Conflict: () => revoke(parts)(request), TransferInvalid: Effect.die })
     )
   })

@@ -18,8 +18,8 @@ export const moves = {
 export type Move = keyof typeof moves
 
 /**
- * Decides the effect of a move in a given state. `make` means that the move is made. `again` means that it was already made, so its result is
- * returned again (accept and decline only). `refuse` means that the transfer has ended in another way.
+ * Decides the effect of a move in a given state. `make` means that the move is carried out. `again` means that it was already carried out, so its
+ * result is returned again (accept and decline only). `refuse` means that the transfer has ended in another way.
  */
 export const judge = (status: TransferStatus, move: Move): "make" | "again" | "refuse" => {
   if (status === "pending") return "make"

@@ -170,7 +170,7 @@ const make = Effect.gen(function* () {
   }
 
   const page = Effect.fnUntraced(function* (whose: Fragment, { page, per_page, status }: TransferQuery) {
-    // If the books cannot be written, due transfers are shown as pending.
+    // If the books are not writable, due transfers are shown as pending.
     yield* Effect.catchAll(expireDue, () => Effect.void)
     const wanted = status === undefined ? whose : sql`${whose} AND t.status = ${status}`
     return yield* reading.page(wanted, { page, per_page })

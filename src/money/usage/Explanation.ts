@@ -56,6 +56,6 @@ export interface Explanation extends Schema.Schema.Type<typeof Explanation> {}
 export const because: Record<"own" | "pinned" | "team_first" | "fall_through", string> = {
   own: "the caller's own account is charged first",
   pinned: "the caller pinned this billing source",
-  team_first: "tokens of the OAuth code exchange charge the team pool first",
+  team_first: "tokens from the OAuth code exchange charge the team pool first",
   fall_through: "the preceding sources did not have enough available credit"
 }

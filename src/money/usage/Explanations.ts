@@ -122,7 +122,7 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
       : `${paid}${why === null ? "" : `, since ${because[why]}`}.` +
         (uncollected === 0n ? "" : ` ${toDecimal(uncollected)} USD more was due, but the balance did not cover it.`) +
         (row.usage_source === "estimated"
-          ? " The provider's figures were missing or implausible; these figures are estimates."
+          ? " The provider's figures were missing or implausible, so these figures are estimates."
           : "")
   }
 }

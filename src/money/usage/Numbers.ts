@@ -33,7 +33,7 @@ export const make = (sql: SqlClient) => {
 
   // The number is a literal, because SQLite binds a JavaScript number as a float, and the division would be fractional.
   const every = sql.literal(`${offsetEvery}`)
-  /** Finds the first number at or after an instant. It searches the offsets, then the records between two of them. */
+  /** Finds the number of the first record at or after `at`. It searches the offsets, then the records between two of them. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (owner, low, high) AS (
@@ -59,14 +59,14 @@ export const make = (sql: SqlClient) => {
     return { from: Math.min(from, to), to } satisfies Range
   })
 
-  /** Selects the tenant's records after `row`. Row numbers run across all tenants. */
+  /** Returns the range of the tenant's records after `row`. Row numbers run across all tenants. */
   const after = Effect.fnUntraced(function* (tenant: string, row: number) {
     const [before] = yield* sql<{ readonly number: number }>`SELECT MAX(number) AS number FROM (
       ${lastUpTo(sql, "r", tenant, row, "r.number")}) before`
     return { from: (before?.number ?? 0) + 1, to: ((yield* newest(tenant))?.number ?? 0) + 1 } satisfies Range
   })
 
-  /** Returns the time of the tenant's latest record. `undefined` without records. */
+  /** Returns the time of the tenant's latest record, or `undefined` if there are no records. */
   const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
     Effect.map(newest(tenant), (record) => record?.at)
 

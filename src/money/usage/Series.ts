@@ -103,7 +103,7 @@ const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
   run: "run_id"
 }
 
-/** Returns the tag name whose values are the keys. `undefined` for other series. */
+/** Returns the name of the tag whose values are the keys, or `undefined` for other series. */
 const tagOf = (by: SeriesBy): string | undefined => (isTagSeries(by) ? by.slice("tag:".length) : undefined)
 const isTagSeries = (by: SeriesBy): by is TagSeries => by.startsWith("tag:")
 

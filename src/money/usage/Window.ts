@@ -17,7 +17,10 @@ export interface Window {
 /** The latest instant that a `Date` can represent. It is the start of a day. */
 export const forever = 8_640_000_000_000_000
 
-/** Parses `start_time` or `end_time`. Each must be a date and time. Returns `undefined` for a bare date or an invalid value. */
+/**
+ * Parses `start_time` or `end_time`. Each must be a date and time. Returns `null` if it is absent, and `undefined` for a bare date or an invalid
+ * value.
+ */
 export const instantOf = (text: string | undefined): number | null | undefined => {
   if (text === undefined) return null
   return isDate(text) ? undefined : parse(text)
@@ -25,11 +28,11 @@ export const instantOf = (text: string | undefined): number | null | undefined =
 
 const isDate = (text: string): boolean => text.length === "2026-03-31".length
 
-/** Parses a start. Returns `undefined` if it is invalid. */
+/** Parses a start. Returns `null` if it is absent, and `undefined` if it is invalid. */
 export const startOf = (text: string | undefined): number | null | undefined =>
   text === undefined ? null : parse(text)
 
-/** Parses an end. A bare date includes that complete day. Returns `undefined` if it is invalid. */
+/** Parses an end. A bare date includes that complete day. Returns `null` if the end is absent, and `undefined` if it is invalid. */
 export const endOf = (text: string | undefined): number | null | undefined => {
   if (text === undefined) return null
   const instant = parse(text)

@@ -38,7 +38,7 @@ export const driftOf = (
   }
 }
 
-/** Sorts the rows by day, then by descending difference. */
+/** Compares the invoice's lines with our charges. Sorts the rows by day, then by descending difference. */
 const compare = (
   lines: ReadonlyArray<InvoiceLine>,
   sums: ReadonlyArray<DailySum>,

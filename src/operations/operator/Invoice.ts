@@ -3,7 +3,6 @@
  * model, adds amounts with all their digits and rounds each sum once. It reports and skips a line with unreadable fields. An unclosed quote makes
  * everything after it unreadable, so the reader rejects the complete invoice.
  */
-import { parse } from "csv-parse"
 import { Readable } from "node:stream"
 import { setImmediate as immediate } from "node:timers/promises"
 import { parse as instantOf, toDay } from "../../kernel/Moment.ts"
@@ -133,6 +132,8 @@ export const read = async (text: string): Promise<Invoice> => {
     badTotal += 1
     if (bad.length < badLinesMax) bad.push({ line, why })
   }
+  // Loaded on demand, because most services never read an invoice.
+  const { parse } = await import("csv-parse")
   const parser = parse({
     bom: true,
     delimiter: delimiterOf(text),
@@ -149,7 +150,7 @@ export const read = async (text: string): Promise<Invoice> => {
   let count = 0
   try {
     for await (const { info, record } of Readable.from(pieces(text)).pipe(parser) as AsyncIterable<Parsed>) {
-      if (record.length > columnsMax) throw new NoInvoice(`must have at most ${columnsMax} columns`)
+      if (record.length > columnsMax) throw new NoInvoice(`must contain at most ${columnsMax} columns`)
       if (at === undefined) {
         header = record
         at = {
@@ -162,10 +163,10 @@ export const read = async (text: string): Promise<Invoice> => {
         continue
       }
       count += 1
-      if (count > linesMax) throw new NoInvoice(`must have at most ${linesMax} lines`)
+      if (count > linesMax) throw new NoInvoice(`must contain at most ${linesMax} lines`)
       const why = take(sums, record, at)
       if (why !== undefined) refuse(info.lines, why)
-      if (sums.size > groupsMax) throw new NoInvoice(`must have at most ${groupsMax} pairs of day and model`)
+      if (sums.size > groupsMax) throw new NoInvoice(`must contain at most ${groupsMax} pairs of day and model`)
     }
   } catch (error) {
     if (error instanceof NoInvoice) throw error

@@ -39,7 +39,7 @@ export interface ManagementKeysContract {
 /** The maximum lifetime of a new key. */
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
-/** The time within which a further use of a key is not recorded, in milliseconds. */
+/** The minimum time between two recorded uses of a key, in milliseconds. */
 const usedEvery = 60_000
 
 export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKeys")<
@@ -135,7 +135,7 @@ const holding = (
     if (row === undefined) return undefined
     if (row.last_used_at === null || row.last_used_at <= now - usedEvery) {
       const used = statement(sql`UPDATE tollgate_operator_keys SET last_used_at = ${now} WHERE id = ${row.id}`)
-      // Ignores a failed write, so that requests which only read succeed while the books cannot be written.
+      // Ignores a failed write, so that read requests succeed while the books are not writable.
       yield* Effect.ignore(Statements.write(writer, used))
     }
     const { scopes } = keyIn(row)
@@ -150,7 +150,7 @@ const holding = (
     return { operator, scopes }
   })
 
-/** The ending of management keys: keys issued under the old secret become invalid. */
+/** Invalidates management keys that were issued under the old secret. */
 export const managementKeysEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_keys WHERE ended_at IS NULL AND expires_at > ${now}`,

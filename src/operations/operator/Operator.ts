@@ -14,7 +14,7 @@ export interface Operator {
 export interface SignedInOperator extends Operator {
   readonly session_id: string
   readonly signed_in_at: number
-  /** The time at which the session expires. */
+  /** When the session expires. */
   readonly expires_at: number
   /** A management key's scopes. Absent for a session, because a session may do everything. */
   readonly scopes?: ReadonlyArray<string> | undefined

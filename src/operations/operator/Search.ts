@@ -29,7 +29,7 @@ const nothing: Lines = { tenants: [], people: [], keys: [], calls: [], transfers
 /** Returns the prefix of an id, or `undefined` if the text is not an id. */
 const prefixOf = (text: string): string | undefined => /^([a-z]{3,4})_[0-9a-z]{22}$/.exec(text)?.[1]
 
-/** Returns at most `limit` results of each kind. */
+/** Creates the search. It returns at most `limit` results of each kind. */
 export const search = (parts: SearchParts) =>
   Effect.fn("OperatorDirectory.search")(function* (asked: string, limit: number): Effect.fn.Return<Found> {
     const text = asked.trim()

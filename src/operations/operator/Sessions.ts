@@ -62,7 +62,7 @@ export const codeLifetime = Duration.minutes(5)
 export const sessionLifetime = Duration.hours(12)
 export const accessLifetime = Duration.minutes(10)
 export const scriptLifetime = Duration.hours(1)
-/** The time after which the row of an expired session is deleted. */
+/** How long the row of an expired session is stored. */
 const retention = 30 * day
 const listMax = 200
 
@@ -240,7 +240,7 @@ const end = ({ sql, writer }: Parts): OperatorSessionsContract["end"] =>
     )
   })
 
-/** The ending of operators' sessions: codes, cookies and tokens issued under the old secret become invalid. */
+/** Invalidates operators' sessions: codes, cookies and tokens that were issued under the old secret. */
 export const operatorSessionsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_sessions WHERE ended_at IS NULL AND expires_at > ${now}`,

@@ -69,7 +69,7 @@ const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   const { last } = yield* RoutingLog
   const upstreams = yield* Upstreams
   const readiness = yield* Readiness
-  // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
+  // @effect-diagnostics-next-line returnEffectInGen:off -- created once, it serves every request
   return Effect.map(readiness.node, (node): UpstreamList => {
     const figures = [...upstreams.values()].map(({ health, name, speaks }) => ({ name, speaks, ...health.figures() }))
     const failing = new Set(figures.filter(({ state }) => state === "failing").map(({ name }) => name))

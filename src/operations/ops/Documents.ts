@@ -1,6 +1,6 @@
 /** Builds `/openapi.json` and `/docs`. The first request for either document loads this module. */
 import { HttpApi, HttpApiBuilder, OpenApi } from "@effect/platform"
-// Imported by its own path. Through the package's index, the bundle would add this module to the code that every process loads.
+// Imported by its own path, because importing the package's index would make every process load this module.
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import { Context, Effect, Layer } from "effect"
 import { described } from "../../http/contract/Documented.ts"

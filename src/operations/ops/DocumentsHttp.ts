@@ -18,7 +18,7 @@ export interface GuidePages {
   readonly withNavigation: (html: string, docs: string) => string
 }
 
-/** Returns the routes that serve a contract's documents. `prefix` is the path at which the service is mounted. */
+/** Returns the routes that serve a contract's documents. `prefix` is the path that the service is mounted at. */
 export const documents = (
   api: HttpApi.HttpApi.AnyWithProps,
   prefix: "" | `/${string}`,

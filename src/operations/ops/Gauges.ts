@@ -16,7 +16,7 @@ export interface Gauges {
   readonly findings: number
 }
 
-/** The result for the newest day on which a vendor's bill was compared. */
+/** The result for a vendor's newest compared day. */
 export interface BillDrift {
   readonly vendor: string
   readonly drift: Nano

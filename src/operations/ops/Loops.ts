@@ -37,7 +37,7 @@ export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContrac
 /** The maximum duration and the maximum delay of an iteration, in milliseconds. */
 const turnLimit = 120_000
 const lateLimit = 60_000
-/** The number of failures in a row after which a loop counts as failing. */
+/** How many consecutive failures make a loop count as failing. */
 const failuresMax = 3
 
 interface State {
@@ -100,9 +100,9 @@ export const make = (now: () => number): LoopsContract => {
 
   const troubleOf = ({ began, due, failedInARow, stopped }: State, at: number): string | undefined => {
     if (stopped) return "it has stopped"
-    if (began !== undefined && at - began > turnLimit) return "its turn does not end"
-    if (failedInARow >= failuresMax) return `its last ${failedInARow} turns failed`
-    if (began === undefined && due !== undefined && at - due > lateLimit) return "its next turn does not begin"
+    if (began !== undefined && at - began > turnLimit) return "its current iteration has not finished"
+    if (failedInARow >= failuresMax) return `its last ${failedInARow} iterations failed`
+    if (began === undefined && due !== undefined && at - due > lateLimit) return "its next iteration has not started"
     return undefined
   }
 

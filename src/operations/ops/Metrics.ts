@@ -163,7 +163,7 @@ const driftMetrics = (registry: Registry): MetricsContract["setDrifts"] => {
   const billed = gauge("tollgate_reconciliation_billed_usd", "The vendor's bill for the newest compared day")
   const coverage = gauge(
     "tollgate_reconciliation_coverage",
-    "The part of the vendor's bill with known calls, for the newest compared day"
+    "The part of the vendor's bill that known calls account for, for the newest compared day"
   )
   return (drifts) => {
     for (const { vendor, ...figures } of drifts) {

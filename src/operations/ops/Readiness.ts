@@ -21,7 +21,7 @@ export interface ReadinessContract {
 
 /** The timeout of the probe. */
 const probeTimeout = Duration.seconds(2)
-/** The time for which a result is reused. */
+/** How long a result is reused. */
 const resultLifetime = Duration.seconds(1)
 
 export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, ReadinessContract>() {
@@ -47,7 +47,7 @@ const make = Effect.gen(function* () {
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
     Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "the database did not respond in time" }),
     Effect.as(undefined),
-    Effect.catchTag("BooksUnavailable", () => Effect.succeed("the database cannot be written")),
+    Effect.catchTag("BooksUnavailable", () => Effect.succeed("the database is not writable")),
     Effect.catchAllCause((cause) =>
       Effect.as(Effect.logError("the readiness probe of the database failed", cause), "the database did not respond")
     ),

@@ -73,7 +73,7 @@ const holderOf = Effect.fnUntraced(function* (parts: Parts, wanted: KeyWanted) {
 
 // ---- creating and changing ----------------------------------------------------------------------------------------------
 
-/** Reads the key with an external id. Returns `undefined` if there is no such key or if it was revoked elsewhere. */
+/** Reads the key with an external id. `key` is `undefined` if there is no such key or if it was revoked elsewhere. */
 const keyOf = Effect.fnUntraced(function* ({ applications, externals, tenancy }: Parts, external_id: string) {
   const found = yield* externals.find("key", external_id)
   const line = found === undefined || found.removed_at !== null ? undefined : yield* tenancy.key(found.id)

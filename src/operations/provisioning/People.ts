@@ -143,7 +143,7 @@ const finding = (parts: Parts): PeopleContract["find"] =>
   })
 
 /**
- * Removes a person. Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next request
+ * Removes a person. Suspends the person first, so that no key is used or created during the removal. If a removal is interrupted, the next request
  * completes it.
  */
 const removing = (parts: Parts): PeopleContract["remove"] =>

@@ -155,7 +155,7 @@ export const InviteSent = Schema.Struct({
   tenant_id: Schema.NullOr(TenantId),
   /** Whether this request created the person. */
   created: Schema.Boolean,
-  /** The time at which the link in the email expires. */
+  /** When the link in the email expires. */
   expires_at: Moment
 }).annotations({ identifier: "OperatorInviteSent" })
 export interface InviteSent extends Schema.Schema.Type<typeof InviteSent> {}

@@ -38,7 +38,10 @@ const attoOf = ({ kinds }: MeteredCall): bigint =>
 
 const tokensOf = (kinds: MeteredCall["kinds"], kind: BilledKind): number => kinds[kind]?.quantity ?? 0
 
-/** Prices the billed tokens at the metered price of each kind. Also returns whether any kind differs. */
+/**
+ * Prices the difference between billed and metered tokens at the metered price of each kind. Returns that price in 10^-18 USD, and the difference in
+ * tokens.
+ */
 const atOwnPrices = (own: MeteredCall, { kinds }: BilledCall): { readonly atto: bigint; readonly tokens: number } => {
   let atto = 0n
   let tokens = 0
@@ -89,7 +92,7 @@ const compareCall = (own: MeteredCall, billed: BilledCall): ReadonlyArray<Differ
   return [...found, line(cause, left, null, billed.tier ?? null)]
 }
 
-/** Returns the difference for a billed call that is no record's last attempt. */
+/** Returns the difference for a billed call that is not the last attempt of any record. */
 const unknownCall = (billed: BilledCall, retriedBy: MeteredCall | undefined): Difference => ({
   day: billed.day,
   model: billed.model,
@@ -132,7 +135,7 @@ class Sums {
   }
 }
 
-/** Joins by id. A call that both sides know counts on its metered day. Metered calls outside the window serve only for lookup. */
+/** Joins calls by id. A call that occurs on both sides counts on its metered day. Metered calls outside the window serve only for lookup. */
 export const joinCalls = (
   calls: ReadonlyArray<MeteredCall>,
   lines: ReadonlyArray<BilledLine>,

@@ -12,9 +12,13 @@ export const ReconciliationsHttp = HttpApiBuilder.group(
   contract.add(ReconciliationsApi),
   "reconciliations",
   Effect.fnUntraced(function* (handlers) {
-    const { find, list } = yield* Reconciliations
+    const { differences, find, list, period, vendors } = yield* Reconciliations
     return handlers
-      .handle("reconciliations", ({ urlParams }) => answered(list(urlParams)))
+      .handle("reconciliations", ({ urlParams }) =>
+        answered(Effect.map(Effect.all([vendors, list(urlParams)]), ([vendors, found]) => ({ vendors, ...found })))
+      )
+      .handle("period", ({ path, urlParams }) => answered(period({ ...path, ...urlParams })))
+      .handle("differences", ({ path, urlParams }) => answered(differences({ ...path, ...urlParams })))
       .handle("reconciliation", ({ path }) => answered(find(path.vendor, path.day)))
   })
 )

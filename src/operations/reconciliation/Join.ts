@@ -201,7 +201,7 @@ const causeOfRest = (rest: Nano, tolerance: Nano, tier: string | undefined, isCo
   return isCounted ? "price" : "unexplained"
 }
 
-/** Compares a model's day that both sides know. */
+/** Compares a model and day that occur on both sides. */
 const compare = (found: Found, own: Own, theirs: Theirs): void => {
   const counted = quantitiesOf(own, theirs)
   const cause = causeOfQuantities(own, theirs, counted)
@@ -316,5 +316,5 @@ export const join = (
   }
 }
 
-/** The time that a reader must add before and after the days to allow for other time zones, in milliseconds. */
+/** How much time a reader must add before and after the days to allow for other time zones, in milliseconds. */
 export const marginMillis = dayMillis

@@ -11,7 +11,7 @@ export class ReconciliationNotFound extends Problem<ReconciliationNotFound>()("R
   details: {}
 }) {}
 
-/** The request for a reconciliation is wrong, because the vendor is unknown or a day is not closed. The message is written for the operator. */
+/** The request for a reconciliation is invalid, because the vendor is unknown or a day is not closed. The message is written for the operator. */
 export class CannotReconcile extends Data.TaggedError("CannotReconcile")<{ readonly message: string }> {}
 
 /** The vendor's bill could not be read. The message contains no credential. */

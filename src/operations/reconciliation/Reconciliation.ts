@@ -7,10 +7,10 @@ import type { BilledKind } from "../../upstream/billing/Bill.ts"
 
 /** The causes of a difference, each with an explanation. */
 export const causes = {
-  coverage: "The vendor billed calls that this service does not know.",
+  coverage: "The vendor billed calls that this service has no record of.",
   not_billed: "The service has calls that the vendor did not bill.",
   failed_here: "The vendor billed calls that failed here.",
-  cut_stream: "The vendor billed the remainder of a stream that was cut here.",
+  cut_stream: "The vendor billed the remainder of a stream that ended early here.",
   retry: "The vendor billed an attempt before the one that served the call.",
   quantity: "The vendor counted more or fewer tokens.",
   price: "The vendor's price differs from the configured price.",
@@ -23,7 +23,7 @@ export const causes = {
 export type Cause = keyof typeof causes
 export const causeNames = Object.keys(causes) as ReadonlyArray<Cause>
 
-/** 10^-18 USD, the unit in which prices are exact. */
+/** The number of atto-USD (10^-18 USD, the unit of exact prices) in a nano-USD. */
 export const attoInNano = 1_000_000_000n
 
 /** Rounds half away from zero. */
@@ -47,7 +47,7 @@ export interface Metered {
   readonly requests: number
   /** Calls that failed and cost nothing. */
   readonly failed: number
-  /** Calls whose stream was cut. */
+  /** Calls whose stream ended early. */
   readonly cut: number
   /** Attempts before the one that served the call. */
   readonly retries: number
@@ -94,6 +94,19 @@ export interface Joined {
   readonly differences: ReadonlyArray<Difference>
 }
 
+/** Sums the differences of a cause. */
+export interface CauseSum {
+  readonly cause: Cause
+  readonly amount: Nano
+  readonly lines: number
+}
+
+/** Returns the part of a bill whose calls are known, from 0 to 1. Returns 1 if nothing was billed. */
+export const coverageOf = (billed: Nano, causes: ReadonlyArray<CauseSum>): number => {
+  const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
+  return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
+}
+
 // ---- over HTTP ----------------------------------------------------------------------------------------------------------
 
 const CauseSums = Schema.Struct({ cause: Schema.Literal(...causeNames), amount: Usd, lines: Schema.Int })
@@ -110,7 +123,7 @@ const sums = {
   charged: Usd,
   /** The billed amount minus the expected amount. */
   drift: Usd,
-  /** The part of the bill whose calls the service knows, from 0 to 1. */
+  /** The part of the bill that known calls account for, from 0 to 1. */
   coverage: Schema.Number,
   causes: Schema.Array(CauseSums)
 } as const
@@ -118,27 +131,60 @@ const sums = {
 export interface ReconciliationLine extends Schema.Schema.Type<typeof ReconciliationLine> {}
 export const ReconciliationLine = Schema.Struct(sums).annotations({ identifier: "Reconciliation" })
 
+/** A vendor that is configured or has results. */
+export const ReconciledVendor = Schema.Struct({
+  vendor: Schema.String,
+  /** The billing API that the loop reads. Null if bills are given as files, or if the vendor is not configured any more. */
+  api: Schema.NullOr(Schema.String),
+  /** The first and the last compared day. Null if no day was compared. */
+  first_day: Schema.NullOr(Schema.String),
+  last_day: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "ReconciledVendor" })
+export interface ReconciledVendor extends Schema.Schema.Type<typeof ReconciledVendor> {}
+
 export const Reconciliations = Schema.Struct({
+  vendors: Schema.Array(ReconciledVendor),
   reconciliations: Schema.Array(ReconciliationLine),
   truncated: Schema.Boolean
 }).annotations({ identifier: "Reconciliations" })
 
-export interface ReconciliationDetail extends Schema.Schema.Type<typeof ReconciliationDetail> {}
+const comparedFields = {
+  model: Schema.String,
+  billed: Usd,
+  expected: Usd,
+  charged: Usd,
+  requests: Schema.Int
+} as const
+
+const differenceFields = {
+  model: Schema.String,
+  kind: Schema.Literal(...billedKinds),
+  cause: Schema.Literal(...causeNames),
+  amount: Usd,
+  quantity: Schema.NullOr(Schema.Int),
+  note: Schema.NullOr(Schema.String),
+  vendor_request: Schema.NullOr(Schema.String),
+  usage_id: Schema.NullOr(Schema.String)
+} as const
+
 export const ReconciliationDetail = Schema.Struct({
   ...sums,
-  models: Schema.Array(
-    Schema.Struct({ model: Schema.String, billed: Usd, expected: Usd, charged: Usd, requests: Schema.Int })
-  ),
-  differences: Schema.Array(
-    Schema.Struct({
-      model: Schema.String,
-      kind: Schema.Literal(...billedKinds),
-      cause: Schema.Literal(...causeNames),
-      amount: Usd,
-      quantity: Schema.NullOr(Schema.Int),
-      note: Schema.NullOr(Schema.String),
-      vendor_request: Schema.NullOr(Schema.String),
-      usage_id: Schema.NullOr(Schema.String)
-    })
-  )
+  models: Schema.Array(Schema.Struct(comparedFields)),
+  differences: Schema.Array(Schema.Struct(differenceFields))
 }).annotations({ identifier: "ReconciliationDetail" })
+export interface ReconciliationDetail extends Schema.Schema.Type<typeof ReconciliationDetail> {}
+
+/** A vendor's days and models in a period, newest day first. */
+export const ReconciliationPeriod = Schema.Struct({
+  days: Schema.Array(ReconciliationLine),
+  rows: Schema.Array(Schema.Struct({ day: Schema.String, ...comparedFields })),
+  /** Whether the period has more days or rows. */
+  truncated: Schema.Boolean
+}).annotations({ identifier: "ReconciliationPeriod" })
+export interface ReconciliationPeriod extends Schema.Schema.Type<typeof ReconciliationPeriod> {}
+
+/** A stored difference with its day. `amount` is billed less expected. */
+export const ReconciledDifference = Schema.Struct({ day: Schema.String, ...differenceFields }).annotations({
+  identifier: "ReconciledDifference"
+})
+export interface ReconciledDifference extends Schema.Schema.Type<typeof ReconciledDifference> {}

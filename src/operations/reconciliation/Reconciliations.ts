@@ -12,14 +12,12 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { Readable } from "node:stream"
 import * as Loop from "../../kernel/Loop.ts"
 import { day as dayMillis, parse, toDay, toIso } from "../../kernel/Moment.ts"
-import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { BooksUnavailable, Conflict } from "../../books/ledger/rules/Problems.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
-import type { BillDrift } from "../ops/Gauges.ts"
 import { Models } from "../../calls/prompts/Model.ts"
 import type { Model } from "../../calls/prompts/Model.ts"
 import { eachVendorCall } from "../../money/usage/VendorCalls.ts"
@@ -30,28 +28,25 @@ import { billingApis } from "../../upstream/billing/Vendors.ts"
 import { join, marginMillis } from "./Join.ts"
 import { Hours, meteredCallOf, servedLookup } from "./Metering.ts"
 import { billOf, forgotten } from "./Pages.ts"
-import { BillUnavailable, CannotReconcile, ReconciliationNotFound } from "./Problems.ts"
+import { BillUnavailable, CannotReconcile } from "./Problems.ts"
+import { coverageOf } from "./Reconciliation.ts"
 import type {
   Cause,
+  CauseSum,
   Compared,
   Difference,
   Joined,
   MeteredCall,
-  ReconciliationDetail,
+  ReconciledVendor,
   ReconciliationLine
 } from "./Reconciliation.ts"
 import { BillingVendors } from "./Settings.ts"
 import type { BillingVendor } from "./Settings.ts"
-
-export interface DaysAsked {
-  readonly vendor?: string | undefined
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-}
+import * as Stored from "./Stored.ts"
 
 type Failed = CannotReconcile | BillUnavailable | BooksUnavailable | Conflict
 
-export interface ReconciliationsContract {
+export interface ReconciliationsContract extends Stored.StoredContract {
   /** Reads the bill for these days from the vendor's API and compares it. */
   readonly reconcile: (vendor: string, window: BillWindow) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
   /** Compares a bill from a file. */
@@ -60,13 +55,8 @@ export interface ReconciliationsContract {
     window: BillWindow,
     bill: () => Readable
   ) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
-  /** Lists the days compared, newest first. */
-  readonly list: (
-    asked: DaysAsked
-  ) => Effect.Effect<{ readonly reconciliations: ReadonlyArray<ReconciliationLine>; readonly truncated: boolean }>
-  readonly find: (vendor: string, day: string) => Effect.Effect<ReconciliationDetail, ReconciliationNotFound>
-  /** Returns each vendor's newest day, for the metrics. */
-  readonly drifts: Effect.Effect<ReadonlyArray<BillDrift>>
+  /** Lists the vendors that are configured or have results, by name. */
+  readonly vendors: Effect.Effect<ReadonlyArray<ReconciledVendor>>
   /** Compares the newly closed days of every vendor that has an API. */
   readonly job: Loop.Job
 }
@@ -81,7 +71,6 @@ export class Reconciliations extends Context.Tag("tollgate/reconciliation/Reconc
 
 /** The maximum number of days per comparison. */
 const daysMax = 31
-const listMax = 400
 /** The maximum number of differences stored per vendor and day. The service stores the largest differences, but the sums include all of them. */
 const differencesMax = 5_000
 /** The number of closed days that the loop compares again. */
@@ -105,12 +94,24 @@ const make = Effect.gen(function* () {
   return {
     reconcile: reconcile(parts),
     reconcileFile: reconcileFile(parts),
-    list: list(parts),
-    find: find(parts),
-    drifts: drifts(parts),
+    ...Stored.make(parts.sql),
+    vendors: vendorsOf(parts),
     job: { name: "reconciliation", turn: Effect.as(turn(parts), "1 hour") }
   } satisfies ReconciliationsContract
 })
+
+/** Adds the configured vendors without results. */
+const vendorsOf = ({ sql, vendors }: Parts): ReconciliationsContract["vendors"] =>
+  Effect.map(Stored.spans(sql), (spans) => {
+    const apis = new Map(vendors.map(({ api, name }) => [name, api ?? null]))
+    const found = new Map(spans.map((span) => [span.vendor, span]))
+    return [...new Set([...apis.keys(), ...found.keys()])].toSorted().map((vendor) => ({
+      vendor,
+      api: apis.get(vendor) ?? null,
+      first_day: found.get(vendor)?.first_day ?? null,
+      last_day: found.get(vendor)?.last_day ?? null
+    }))
+  })
 
 // ---- the comparison -----------------------------------------------------------------------------------------------------
 
@@ -210,7 +211,7 @@ const sumOf = <A>(list: ReadonlyArray<A>, amountOf: (one: A) => Nano): Nano =>
 
 const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
 
-const byCause = (differences: ReadonlyArray<Difference>): ReconciliationLine["causes"] => {
+const byCause = (differences: ReadonlyArray<Difference>): ReadonlyArray<CauseSum> => {
   const sums = new Map<Cause, { amount: Nano; lines: number }>()
   for (const { amount, cause } of differences) {
     const sum = sums.get(cause) ?? { amount: 0n, lines: 0 }
@@ -219,12 +220,6 @@ const byCause = (differences: ReadonlyArray<Difference>): ReconciliationLine["ca
   return [...sums]
     .map(([cause, sum]) => ({ cause, ...sum }))
     .toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
-}
-
-/** Returns the part of the bill whose calls are known, or 1 if nothing was billed. */
-const coverageOf = (billed: Nano, causes: ReconciliationLine["causes"]): number => {
-  const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
-  return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
 }
 
 const resultOf = (vendor: string, day: string, now: number, joined: Joined): Result => {
@@ -285,97 +280,9 @@ const replacing = (
   forgotten(sql, vendor, window)
 ]
 
-interface DayRow {
-  readonly vendor: string
-  readonly day: string
-  readonly reconciled_at: number
-  readonly billed: string
-  readonly expected: string
-  readonly charged: string
-  readonly causes: string
-}
-
-const lineOf = (row: DayRow): ReconciliationLine => {
-  const [billed, expected] = [fromRow(row.billed), fromRow(row.expected)]
-  const causes = (
-    JSON.parse(row.causes) as ReadonlyArray<{ readonly cause: Cause; readonly amount: string; readonly lines: number }>
-  ).map(({ amount, cause, lines }) => ({ cause, amount: BigInt(amount), lines }))
-  return {
-    vendor: row.vendor,
-    day: row.day,
-    reconciled_at: toIso(row.reconciled_at),
-    billed,
-    expected,
-    charged: fromRow(row.charged),
-    drift: billed - expected,
-    coverage: coverageOf(billed, causes),
-    causes
-  }
-}
-
-const columns = `vendor, day, reconciled_at, CAST(billed AS TEXT) AS billed, CAST(expected AS TEXT) AS expected,
-  CAST(charged AS TEXT) AS charged, causes`
-
-const list =
-  ({ sql }: Parts): ReconciliationsContract["list"] =>
-  ({ from = "", to = "9999-12-31", vendor }) =>
-    Effect.map(
-      Effect.orDie(
-        vendor === undefined
-          ? sql<DayRow>`SELECT ${sql.literal(columns)} FROM tollgate_reconciliation_days
-              WHERE day >= ${from} AND day <= ${to} ORDER BY day DESC, vendor LIMIT ${listMax + 1}`
-          : sql<DayRow>`SELECT ${sql.literal(columns)} FROM tollgate_reconciliation_days
-              WHERE vendor = ${vendor} AND day >= ${from} AND day <= ${to} ORDER BY day DESC LIMIT ${listMax + 1}`
-      ),
-      (rows) => ({ reconciliations: rows.slice(0, listMax).map(lineOf), truncated: rows.length > listMax })
-    )
-
-/** The stored form, in which amounts are strings. */
-type Stored<A> = { readonly [K in keyof A]: A[K] extends Nano ? string : A[K] }
-
-const find =
-  ({ sql }: Parts): ReconciliationsContract["find"] =>
-  (vendor, day) =>
-    Effect.flatMap(
-      Effect.orDie(sql<DayRow & { readonly models: string; readonly differences: string }>`
-        SELECT ${sql.literal(columns)}, models, differences FROM tollgate_reconciliation_days
-        WHERE vendor = ${vendor} AND day = ${day}`),
-      ([row]) =>
-        row === undefined
-          ? new ReconciliationNotFound({ vendor, day })
-          : Effect.succeed<ReconciliationDetail>({
-              ...lineOf(row),
-              models: (JSON.parse(row.models) as ReadonlyArray<Stored<Compared>>).map((one) => ({
-                model: one.model,
-                billed: BigInt(one.billed),
-                expected: BigInt(one.expected),
-                charged: BigInt(one.charged),
-                requests: one.requests
-              })),
-              differences: (JSON.parse(row.differences) as ReadonlyArray<Stored<Difference>>).map((one) => ({
-                model: one.model,
-                kind: one.kind,
-                cause: one.cause,
-                amount: BigInt(one.amount),
-                quantity: one.quantity,
-                note: one.note,
-                vendor_request: one.call,
-                usage_id: one.usage_id
-              }))
-            })
-    )
-
-const drifts = ({ sql }: Parts): ReconciliationsContract["drifts"] =>
-  Effect.map(
-    Effect.orDie(sql<DayRow>`SELECT ${sql.literal(columns)} FROM tollgate_reconciliation_days r
-      WHERE day = (SELECT MAX(day) FROM tollgate_reconciliation_days n WHERE n.vendor = r.vendor)`),
-    (rows) =>
-      rows.map(lineOf).map(({ billed, coverage, drift, vendor }): BillDrift => ({ vendor, drift, billed, coverage }))
-  )
-
 // ---- the loop -------------------------------------------------------------------------------------------------------------
 
-/** Returns the days to compare now. Returns `undefined` if the last closed day was already compared after it closed. */
+/** Returns the days to compare now. Returns `undefined` if the last closed day was already compared. */
 const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) {
   const now = yield* Clock.currentTimeMillis
   const last = lastClosed(vendor, now)

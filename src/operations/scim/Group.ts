@@ -39,7 +39,7 @@ const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, Invalid
   )
   return ids.every((id) => typeof id === "string")
     ? Either.right([...new Set(ids)])
-    : Either.left(new InvalidValue({ message: "members must be an array of objects with a value" }))
+    : Either.left(new InvalidValue({ message: "members must be an array of objects, each with a value" }))
 }
 
 const named = (value: unknown): Either.Either<string, InvalidValue> =>

@@ -55,7 +55,7 @@ export const shown = (user: StoredUser, base: string): Resource => ({
 export const nameOf = ({ display_name, email, family_name, given_name }: User): string =>
   (display_name || `${given_name} ${family_name}`.trim() || email.slice(0, email.lastIndexOf("@"))).slice(0, 100)
 
-// ---- a whole user -------------------------------------------------------------------------------------------------------
+// ---- a complete user ----------------------------------------------------------------------------------------------------
 
 const addressIn = (emails: unknown): unknown => {
   const all = (Array.isArray(emails) ? emails : []).filter(isBody)

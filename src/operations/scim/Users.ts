@@ -158,7 +158,7 @@ const changing = (parts: Parts) =>
   })
 
 /**
- * Removes a user. Suspends the person first, so that no key is used or created during the removal. If a removal stops halfway, the next request
+ * Removes a user. Suspends the person first, so that no key is used or created during the removal. If a removal is interrupted, the next request
  * completes it.
  */
 const removing = (parts: Parts): UsersContract["remove"] =>

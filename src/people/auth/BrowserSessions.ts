@@ -29,7 +29,7 @@ const accessLifetime = Duration.minutes(10)
 /** A session's cookie and its expiry. */
 export interface Held {
   readonly cookie: string
-  /** The time at which the session expires if it is not used again. */
+  /** When the session expires if it is not used again. */
   readonly until: number
 }
 
@@ -54,7 +54,7 @@ export interface BrowserSessionsContract {
     cookie: string | undefined,
     tenant: TenantId | undefined
   ) => Effect.Effect<Access, SessionEnded | NotAMember>
-  /** Creates the code for a single-use console link (`ConsoleLinks`), in one transaction with `beside`. */
+  /** Creates the code for a single-use console link (`ConsoleLinks`), in the same transaction as `beside`. */
   readonly invite: (
     person: ConsoleLinks.Person,
     beside: ReadonlyArray<Statement>

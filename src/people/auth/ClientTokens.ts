@@ -43,7 +43,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   }
 }
 
-/** The ending of client tokens: tokens issued under the old secret become invalid. */
+/** Invalidates client tokens that were issued under the old secret. */
 export const clientTokensEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,

@@ -19,7 +19,7 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import { toRow } from "../credentials/Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))
-/** The time for which an expired code's row is kept, so that a replay is detected. */
+/** How long the row of an expired code is stored, so that a replay is detected. */
 const retention = Duration.toMillis(Duration.days(1))
 /** The maximum number of codes stored per account, including used codes. */
 const keptMax = 100
@@ -99,7 +99,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
 
 export type Codes = ReturnType<typeof make>
 
-/** The ending of authorization codes: codes issued under the old secret become invalid. */
+/** Invalidates authorization codes that were issued under the old secret. */
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],

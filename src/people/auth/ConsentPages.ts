@@ -48,7 +48,7 @@ export const authorize =
 
 const promptsIn = (query: URLSearchParams): ReadonlyArray<string> => (query.get("prompt") ?? "").split(" ")
 
-/** Rejects invalid or unsupported request options. */
+/** Returns the refusal of invalid or unsupported request options, or `undefined` if all options are supported. */
 const refusalOfOptions = (query: URLSearchParams): Refusal | undefined => {
   const prompts = promptsIn(query)
   const max_age = query.get("max_age")

@@ -26,7 +26,7 @@ export const checking = (clients: ClientsContract): AuthorizationContract["check
       return yield* InvalidRequest.of("code_challenge", "must be the SHA-256 of the verifier in base64url")
     }
     if (nonce !== undefined && nonce.length > nonceMax)
-      return yield* InvalidRequest.of("nonce", `must have at most ${nonceMax} characters`)
+      return yield* InvalidRequest.of("nonce", `must be at most ${nonceMax} characters long`)
     if (nonce !== undefined && !isStorable(nonce)) return yield* InvalidRequest.of("nonce", storableRule)
     const granted = grantOf(scope, client.trusted === true)
     if ("unknown" in granted) return yield* unknownScope(granted.unknown)

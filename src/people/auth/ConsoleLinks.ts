@@ -55,7 +55,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     return { code, expires_at, stored: statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`) }
   })
 
-  /** Creates a code in one transaction with `beside`. */
+  /** Creates a code in the same transaction as `beside`. */
   const invite = Effect.fn("ConsoleLinks.invite")(function* (
     person: Person,
     beside: ReadonlyArray<Statement>

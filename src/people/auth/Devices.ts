@@ -27,9 +27,9 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** The time that a used code is kept after it expires, so that a replay is detected. */
+/** How long a used code is stored after it expires, so that a replay is detected. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
-/** The time that an unused code is kept after it expires. During this time, polls return `expired_token`. */
+/** How long an unused code is stored after it expires. During this time, polls return `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
 /** The initial poll interval, and its increase after each poll that arrives too early. */
 export const pause = Duration.seconds(5)
@@ -172,7 +172,7 @@ export const shownUserCode = (user_code: string): string => {
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 
-/** Ends device codes when the secret changes: codes issued under the old secret become invalid. */
+/** Invalidates device codes that were issued under the old secret. */
 export const devicesEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_auth_device_codes WHERE used_at IS NULL AND expires_at > ${now}`,

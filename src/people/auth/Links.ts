@@ -24,9 +24,9 @@ import type { RegistrationContract } from "../tenants/Registration.ts"
 export const emailProvider = "email"
 
 export const linkLifetime = Duration.minutes(15)
-/** The time for which a row counts against its address's limit. */
+/** How long a row counts against its address's limit. */
 const counted = Duration.toMillis(Duration.hours(1))
-/** The maximum number of links for one address within that time. */
+/** The maximum number of links for one address within this period. */
 const perAddress = 5
 
 /** The page that a link leads to. */
@@ -145,7 +145,7 @@ const following = ({ secret, sql, writer }: Dependencies) =>
     return { identity: identityOf(row.email), destination: JSON.parse(row.destination) as Destination }
   })
 
-/** The ending of sign-in links: links sent under the old secret become invalid. */
+/** Invalidates sign-in links that were sent under the old secret. */
 export const linksEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_links WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [

@@ -61,7 +61,7 @@ export const signInFirst = Effect.fnUntraced(function* (
   )
   const byLetter = { name: emailName, url: `${pages}/link?${new URLSearchParams({ page })}` }
   const found = [...providers.flat(), ...(emailSignIn ? [byLetter] : [])]
-  if (found.length === 0) return html(503, Pages.wrong("Sign-in is not available at the moment."))
+  if (found.length === 0) return html(503, Pages.wrong("Sign-in is currently unavailable."))
   const body = Pages.signIn({ service: info.service_name, client, providers: found })
   return yield* withPending(dependencies, html(200, body), nonce)
 })
@@ -179,7 +179,7 @@ const intoConsole = (
 
 // ---- a browser that has signed in ---------------------------------------------------------------------------------------
 
-/** Finds the signed-in user and the cookie that proves it. */
+/** Finds the signed-in user and the cookie that proves the sign-in. */
 export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
   const cookie = http.cookies[state.cookieName]
   const who = yield* state.open("signed-in", cookie)

@@ -102,7 +102,7 @@ export interface SessionsContract {
 /** The maximum number of sign-ins per account, apart from those that hold its API keys. */
 const openMax = 1_000
 
-/** The time after which no token of a sign-in is valid, because its last refresh token and that token's access tokens have expired. */
+/** The age at which a sign-in cannot have a valid token: its last refresh token and that token's access tokens have expired. */
 const idleAfter = Duration.sum(familyLifetime, Duration.days(1))
 
 export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
@@ -292,7 +292,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
     return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
   }, Effect.orDie)
 
-/** Ends all sign-ins when the secret changes, because refresh tokens issued under the old secret become invalid. */
+/** Ends all sign-ins when the secret changes, because that invalidates their refresh tokens. */
 export const sessionsEnd: Ending = {
   // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL

@@ -35,8 +35,8 @@ export interface SigningKeysContract {
   /** Returns the public keys to publish in `/.well-known/jwks.json`. */
   readonly published: () => ReadonlyArray<JWK>
   /**
-   * Creates a new key in one transaction with `beside`. From then on, all nodes sign with it. Earlier keys remain published as long as they have
-   * valid tokens.
+   * Creates a new key in the same transaction as `beside`. From then on, all nodes sign with the new key. Earlier keys remain published as long as
+   * they have valid tokens.
    */
   readonly rotate: (beside?: ReadonlyArray<Statement>) => Effect.Effect<SigningKey, BooksUnavailable>
   /** Loads keys that other processes created. */
@@ -71,7 +71,7 @@ const topic = "signing keys"
 /** The maximum lifetime of a token. */
 export const signedLifetime = Duration.hours(1)
 
-/** The time for which an earlier key is kept: two iterations of another process, because the first may fail, plus the lifetime of a token. */
+/** How long an earlier key is stored: two iterations of another process, because the first may fail, plus the lifetime of a token. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {
@@ -192,7 +192,7 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
   Effect.orDie
 )
 
-/** The ending of signing keys: they are deleted, because a new secret cannot open them. The next start creates a new key. */
+/** Deletes the signing keys, because a new secret cannot open them. The next start creates a new key. */
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],

@@ -42,7 +42,7 @@ export const exchanging = (dependencies: Dependencies): AuthorizationContract["e
     )
   })
 
-/** Opens the application's sign-in in one transaction with `spend`. Returns `undefined` if the code was already spent. */
+/** Opens the application's sign-in in the same transaction as `spend`. Returns `undefined` if the code was already spent. */
 const open = Effect.fnUntraced(function* (
   { sessions, tenants, tokens }: Dependencies,
   code: Pick<Code, "account_id" | "tenant_id" | "client_id" | "scope" | "nonce" | "auth_time">,

@@ -43,7 +43,7 @@ export interface ClientsContract {
   /** Finds a client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
-  /** Registers a client in one transaction with `beside`. `beside` receives the client's id. */
+  /** Registers a client in the same transaction as `beside`. `beside` receives the client's id. */
   readonly create: (
     client: Omit<Client, "client_id">,
     beside?: (client_id: string) => ReadonlyArray<Statement>
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
   return { find, list, create, revoke } satisfies ClientsContract
 })
 
-/** Returns whether an address may be registered. An address must not be a script or a file, and must not contain a fragment. */
+/** Returns whether an address may be registered. An address must not contain a fragment or use a scheme such as `javascript:` or `file:`. */
 export const isRedirectAddress = (text: string): boolean =>
   URL.canParse(text) &&
   new URL(text).hash === "" &&
@@ -137,7 +137,7 @@ export const isRedirectAddress = (text: string): boolean =>
 
 /**
  * Returns whether the client registered the redirect URI. The strings must be equal except for the port of a loopback address, because a native
- * application cannot know it in advance (RFC 8252). Compares the strings unparsed, because a browser may parse them differently.
+ * application cannot know its port in advance (RFC 8252). Compares the strings unparsed, because a browser may parse them differently.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))

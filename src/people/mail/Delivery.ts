@@ -25,7 +25,7 @@ export type Fate = "sent" | "failed" | "unknown" | "waiting"
 
 /** The pause after each attempt, in milliseconds. The last one repeats. */
 const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
-/** The time within which an email must be sent; after that, it fails. */
+/** How long the service tries to send an email before the email fails. */
 export const lifetime = Duration.toMillis(Duration.days(3))
 
 /** Returns the Message-ID for an email's key. */
@@ -47,7 +47,7 @@ const record = (writer: WriterContract, text: Parameters<typeof statement>[0]) =
 
 // ---- ending an email ----------------------------------------------------------------------------------------------------
 
-/** Whether the row of a finished email is kept, so that its key cannot be reused. */
+/** Whether the row of a finished email remains stored, so that its key cannot be reused. */
 type Retention = "kept" | "deleted"
 
 const end = Effect.fnUntraced(function* (
@@ -150,12 +150,12 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
 ): Effect.fn.Return<Fate | undefined> {
   const now = yield* Clock.currentTimeMillis
   if (now - row.created_at > lifetime)
-    return yield* end(dependencies, row, "failed", "the email could not be sent for days", "kept")
+    return yield* end(dependencies, row, "failed", "the email could not be sent within three days", "kept")
   // Claims the email before the first byte is sent, because after a crash no process knows whether the email was sent.
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 
-/** Gives up on emails whose process died while sending them, if the attempt began before `before`. */
+/** Marks interrupted emails as `unknown`: those whose process died during an attempt that began before `before`. */
 export const endInterrupted = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, before: number) {
   const interrupted = sql`status = 'sending' AND due_at <= ${before}`
   const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${interrupted} LIMIT 1`)

@@ -5,7 +5,7 @@
  * - Invitations, transfers and resends count against the email limits (`letter_limits`) of the account that causes them, in the transaction that
  *   stores the email. A resend beyond the limits is refused for every recipient. An email to oneself is charged and does not count.
  * - Emails show names without links and without dots within words. The message of a gift is unchanged.
- * - Links in emails begin with the configured `public_url`. It defaults to the address on which the service listens.
+ * - Links in emails begin with the configured `public_url`. It defaults to the address that the service listens on.
  */
 import { Schema } from "effect"
 

@@ -63,7 +63,7 @@ export interface OutboxContract {
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** The time that `post` waits for an attempt to finish. */
+/** How long `post` waits for an attempt to finish. */
 const patience = Duration.seconds(10)
 /** The maximum number of posted emails waiting for one address. */
 const postedMax = 100
@@ -199,7 +199,7 @@ const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: Mail
   return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))
 })
 
-/** The ending of emails: unsent emails are discarded, because a new secret cannot open them. */
+/** Discards unsent emails, because a new secret cannot open them. */
 export const lettersEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`,
   statements: (sql, now) => [

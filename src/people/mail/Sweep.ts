@@ -13,7 +13,7 @@ interface Dependencies {
   readonly writer: WriterContract
 }
 
-/** The time for which a row is kept after its email was created. */
+/** How long a row is stored after its email was created. */
 const retention = Duration.toMillis(Duration.days(30))
 /** The maximum number of rows changed per iteration. */
 const sweptMax = 1_000

@@ -1,4 +1,4 @@
-/** Reads the number of waiting emails and the time since which the oldest has waited, for the operator. */
+/** Reads the number of waiting emails and the creation time of the oldest, for the operator. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

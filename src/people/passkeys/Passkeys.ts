@@ -59,7 +59,7 @@ export interface PasskeysContract {
     Passkey,
     PasskeysUnavailable | PasskeyRejected | PasskeyRegistered | TooManyPasskeys | BooksUnavailable
   >
-  /** Deletes a passkey, in one transaction with `beside`. */
+  /** Deletes a passkey in the same transaction as `beside`. */
   readonly remove: (
     account: AccountId,
     id: PasskeyId,

@@ -46,7 +46,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       .addError(InvalidRequest)
       .annotate(
         OpenApi.Summary,
-        "List runs, newest first: all below the API key, the run and all below it, or those of all my keys in the tenant"
+        "List runs, newest first: all below the API key, the run and all below it, or those of the tenant's keys that the user may see"
       )
   )
   .add(

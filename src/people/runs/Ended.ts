@@ -22,7 +22,7 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "deletedAmong">
 }
 
-/** The time for which runs are listed after their top run ends. */
+/** How long runs are listed after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
 /** The retention of runs without calls. It is short because creating runs is free, so they could otherwise accumulate for 30 days. */
 const retentionUnused = Duration.toMillis(Duration.hours(1))
@@ -32,7 +32,7 @@ const pause = Duration.minutes(1)
 const rowsMax = 500
 
 export const make = (dependencies: Dependencies): Loop.Job => {
-  /** Unused runs that ended before this instant are already deleted, or are left to `deleteOld`. */
+  /** Unused runs that ended before this time are already deleted, or are left to `deleteOld`. */
   let checked = 0
   return {
     name: "runs",

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { RunId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The run does not exist, or belongs to another key, user or tenant. */
+/** The run does not exist, or the caller may not see it. */
 export class RunNotFound extends Problem<RunNotFound>()("RunNotFound", {
   status: 404,
   error: "there is no such run",

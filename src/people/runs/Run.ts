@@ -13,7 +13,7 @@
  * - A tenant may have 10,000 open runs; a further run is refused with 409 `too_many_runs`. Runs are listed for 30 days after the run directly below
  *   their API key ends, or for an hour if none of them made a call.
  * - An API key sees the runs that descend from it, a run's key sees that run and those below it, and a user sees the runs of their own keys in the
- *   tenant of their token. All three may end the runs that they see.
+ *   tenant of their token. Owners and admins of a tenant see the runs of all its keys. Each of them may end the runs that they see.
  * - A run's calls are its API key's calls, so the key's records, sums and limits include them. Jobs, stored responses and idempotency keys belong to
  *   the API key, so its runs share them.
  * - The sums by model cover the calls of the run and of all runs below it, each under the model that served it. The sums do not include refused
@@ -111,7 +111,7 @@ const fields = {
   tags: Schema.Record({ key: Schema.String, value: Schema.String }),
   created_at: Moment,
   expires_at: Moment,
-  /** The time at which the run ended; null while the run's key is accepted. */
+  /** When the run ended; null while the run's key is accepted. */
   ended_at: Schema.NullOr(Moment)
 } as const
 

@@ -1,6 +1,6 @@
 /**
- * Finds the callers behind run keys. A key is looked up by its hash and cached like an API key (`KeyCallers`). A key is rejected once its run, a run
- * above it, its API key or the account's membership has ended.
+ * Finds the callers that run keys identify. A key is looked up by its hash and cached like an API key (`KeyCallers`). A key is rejected once its run,
+ * a run above it, its API key or the account's membership has ended.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -7,6 +7,7 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
 import { tagsOf } from "../../kernel/Labels.ts"
+import { isReached } from "../tenants/ApplicationRow.ts"
 import { openMax } from "./Run.ts"
 import type { Run } from "./Run.ts"
 
@@ -46,14 +47,14 @@ export const hasRoom = (sql: SqlClient, tenant: string, now: number): Statement<
   sql`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tollgate_runs WHERE tenant_id = ${tenant} AND ended_at IS NULL
     AND expires_at > ${now} LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 
-/** Selects the runs that a caller may see. */
+/** Selects the runs that a caller may see. A user sees the runs of the API keys that they may see. */
 export const isSeen = (
   sql: SqlClient,
   { account_id, application_id, runs, tenant_id }: Pick<Caller, "account_id" | "application_id" | "runs" | "tenant_id">
 ): Fragment => {
   if (runs !== undefined) return within(sql, pathOf(runs))
   return application_id === null
-    ? sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
+    ? sql`tenant_id = ${tenant_id} AND ${isReached(sql, { account_id, tenant_id })}`
     : sql`application_id = ${application_id}`
 }
 
@@ -83,7 +84,7 @@ export const shown = (row: Row, budget: Budget, now: number): Run => {
   }
 }
 
-/** The ending of runs: keys issued under the old secret become invalid. */
+/** Ends runs whose keys were issued under the old secret. */
 export const runKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_runs WHERE ended_at IS NULL`,
   statements: (sql, now) => [statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL`)],

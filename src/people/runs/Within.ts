@@ -9,7 +9,7 @@ import { toDecimal } from "../../kernel/Money.ts"
 import { levelsMax } from "./Run.ts"
 import type { NewRun } from "./Run.ts"
 
-/** Returns the level that this caller's new run would have. */
+/** Returns the level that this caller's new run would have. Fails if it is too deep. */
 export const levelOf = ({ runs }: Pick<Caller, "runs">): Effect.Effect<number, InvalidRequest> => {
   const level = (runs?.length ?? 0) + 1
   return level > levelsMax
@@ -55,7 +55,7 @@ export const checkParentsModels = (
 
 const areTags = Schema.is(KeyTags)
 
-/** Returns the run's tags and its parent's, as stored text. */
+/** Returns the run's tags and its parent's, as stored text. Fails if they conflict or exceed a limit. */
 export const tagsWithin = (
   tags: NewRun["tags"],
   { labels }: Pick<Caller, "labels">

@@ -34,7 +34,7 @@ export const Me = Schema.Struct({
 }).annotations({ identifier: "Me" })
 export interface Me extends Schema.Schema.Type<typeof Me> {}
 
-/** `none` means that there is no plan. `status` states whether a plan is in force. */
+/** `none` means that there is no plan. `status` states whether a plan is active. */
 export const PlanName = Schema.Literal("none", "team")
 export const PlanStatus = Schema.Literal("active", "past_due", "canceled")
 export interface Plan {
@@ -67,7 +67,7 @@ export const Member = Schema.Struct({
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  /** The time when the member joined, and the time of the last change to their role or status. */
+  /** When the member joined, and the time of the last change to their role or status. */
   created_at: Moment,
   updated_at: Moment
 }).annotations({ identifier: "Member" })

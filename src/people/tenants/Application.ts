@@ -91,7 +91,7 @@ const fields = {
   /** The key's charges in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
-  /** The time at which the key expires. */
+  /** When the key expires. */
   expires_at: Schema.optional(Moment),
   /** The models that the key may call, as named in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String)),

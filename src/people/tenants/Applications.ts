@@ -73,8 +73,8 @@ export interface ApplicationsContract {
     request: OfApplication & { readonly change: ApplicationChange }
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | InvalidRequest | BooksUnavailable>
   /**
-   * Deletes an application, in one transaction with `beside`. Its key becomes invalid immediately in this process, within two seconds on other nodes
-   * over PostgreSQL, and within `cacheLifetime` in another process on the same file.
+   * Deletes an application in the same transaction as `beside`. Its key becomes invalid immediately in this process, within two seconds on other
+   * nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly remove: (
     request: OfApplication,
@@ -395,7 +395,7 @@ const boundsAfter = (
       })
 }
 
-/** The ending of API keys: they are deleted, because they were issued under the old secret. */
+/** Deletes the API keys, because they were issued under the old secret. */
 export const apiKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],

@@ -28,7 +28,7 @@ type Marked = AccountId | TenantId | ApplicationId | RunId
 export interface BelongingContract {
   /** Takes a mark. This is a plain function, because calls take marks on the hot path. */
   readonly markOf: (id: Marked) => Mark
-  /** Invalidates marks after a change is committed. Waits for the other nodes, but at most a few seconds. */
+  /** Invalidates marks after a change is committed. Waits up to a few seconds for the other nodes. */
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 

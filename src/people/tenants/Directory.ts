@@ -41,7 +41,7 @@ export interface Person {
   readonly email_verified: boolean
   readonly home_tenant_id: TenantId
   readonly created_at: number
-  /** The time at which the operator suspended the user; null if the user is not suspended. */
+  /** When the operator suspended the user; null if the user is not suspended. */
   readonly suspended_at: number | null
 }
 

@@ -142,7 +142,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
   return invite
 }
 
-/** Stores an invitation. Revokes an open invitation to the same address and deletes the tenant's oldest invitations. */
+/** Stores an invitation. Revokes an open invitation to the same address and deletes the tenant's oldest invitations, except open ones. */
 const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
   const { created_at: now, email, tenant_id } = row
   return [
@@ -303,7 +303,7 @@ const noticeOf = (
     now
   )
 
-/** The ending of invitations: open ones are revoked, because their tokens were issued under the old secret. */
+/** Revokes open invitations, because their tokens were issued under the old secret. */
 export const invitationsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,

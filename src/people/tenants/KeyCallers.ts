@@ -73,7 +73,7 @@ export const make = (
 /** The holder of a usable key. */
 export interface Holder {
   readonly caller: Caller
-  /** The time at which the key expires. */
+  /** When the key expires. */
   readonly expires_at: number | null
 }
 

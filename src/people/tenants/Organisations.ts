@@ -94,8 +94,8 @@ export interface OrganisationsContract {
   /** Lists up to 500 invitations, newest first. Only owners and admins may list them. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
   /**
-   * Emails a link to the address, in one transaction with `beside`. The new invitation replaces an open one to the same address and invalidates its
-   * link.
+   * Emails a link to the address, in the same transaction as `beside`. The new invitation replaces an open invitation to the same address and
+   * invalidates its link.
    */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }
@@ -222,7 +222,7 @@ const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract[
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // Only the operator can end the status `past_due`. A canceled plan starts anew.
+    // Only the operator can end the status `past_due`. A canceled plan starts over.
     const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
     return yield* planOf(tenants, tenant_id)

@@ -20,7 +20,7 @@ import { admits, RegistrationPolicy } from "./RegistrationPolicy.ts"
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
-/** The check whether an invitation in another room lets the owner of a verified address create an account. */
+/** Checks whether an invitation in another room lets the owner of a verified address create an account. */
 export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsewhere")<
   InvitedElsewhere,
   (email: string) => Effect.Effect<boolean>

@@ -48,7 +48,7 @@ export interface TenantsContract {
   /** Returns whether the tenant's calls are tagged with the sessions and agents that coding agents send. */
   readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
-  /** Lists the tenant's members except removed ones, in the order in which they joined. */
+  /** Lists the tenant's members except removed ones, in the order of joining. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
   /** Returns accounts by id. Unknown ids are absent. */
   readonly named: (
@@ -62,7 +62,7 @@ export interface TenantsContract {
    */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
   /**
-   * Suspends a user in one transaction with `beside`. Returns `false` if the user is unknown, or if `by` (the operator by default) has already
+   * Suspends a user in the same transaction as `beside`. Returns `false` if the user is unknown, or if `by` (the operator by default) has already
    * suspended them.
    */
   readonly suspend: (
@@ -78,7 +78,7 @@ export interface TenantsContract {
   ) => Effect.Effect<boolean, BooksUnavailable>
   /** Returns the parties whose suspensions remain. */
   readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
-  /** Changes an account's name, in one transaction with `beside`. Returns `false` for an unknown account. */
+  /** Changes an account's name in the same transaction as `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (
     account: AccountId,
     name: string,

@@ -18,7 +18,7 @@ export interface AccountRow {
   readonly email: string
   readonly name: string
   readonly email_verified: number
-  /** The time at which the signup credit was granted; null while the credit waits for a verified address, or if the price list grants none. */
+  /** When the signup credit was granted; null while the credit waits for a verified address, or if the price list grants none. */
   readonly granted_at: number | null
   readonly created_at: number
   readonly updated_at: number
@@ -173,8 +173,8 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
 
 /**
  * Links the identity to the account with the same verified address, or creates an account. Any provider may have verified the address: credit is sent
- * to addresses, so an address's owner could claim that account's credit anyway. An unverified address, on either side, proves nothing. Otherwise,
- * anyone could take over an account by stating its address.
+ * to addresses, so an address's owner could claim that account's credit anyway. An unverified address, on either side, proves nothing, because anyone
+ * could state it to take over the account.
  */
 const firstSignIn = Effect.fnUntraced(function* (dependencies: Dependencies, identity: VerifiedIdentity) {
   const { sql, writer } = dependencies

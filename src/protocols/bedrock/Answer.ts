@@ -43,7 +43,7 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** Returns the stop sequence, which Claude reports in additional fields. */
+/** Returns the stop sequence. Claude reports it in additional fields. */
 export const sequenceOf = (fields: unknown): string | undefined => {
   const { delta, stop_sequence } = objectOf(fields)
   return text(stop_sequence) ?? text(objectOf(delta).stop_sequence)

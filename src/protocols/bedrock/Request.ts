@@ -202,7 +202,7 @@ const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObjec
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
 }
 
-/** Writes the additional fields that the model's vendor defines. */
+/** Writes the fields that only the model's vendor defines. */
 const writeMore = (conversation: Conversation, model: string, limit: number | undefined): JsonObject | undefined => {
   const { reasoning, top_k } = conversation
   const more = isClaude(model)

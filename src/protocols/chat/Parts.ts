@@ -145,7 +145,7 @@ export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPar
 
 /** Writes a document. Text files become text, because most servers accept only PDF files. */
 const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
-  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model accepts no context of a file")
+  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model accepts no context for a file")
   if (source.type === "text") return { type: "text", text: source.text }
   if (source.type === "url") {
     fields.refuse(at, "the upstream of this model accepts files as data, not by URL")

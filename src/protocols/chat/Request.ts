@@ -382,7 +382,7 @@ const writeChoice = ({ tool_choice, tools }: Conversation): unknown => {
 export const isCustom = (tools: ReadonlyArray<Tool>, name: string): boolean =>
   tools.some((tool) => tool.type === "custom" && tool.name === name)
 
-/** Writes a schema in the form that OpenAI expects: with a name, and enforced only if `strict` is true. Other protocols always enforce it. */
+/** Writes a schema in OpenAI's format: with a name, and enforced only if `strict` is true. Other protocols always enforce the schema. */
 export const schemaOf = ({ format, protocol }: Conversation): JsonObject | undefined =>
   format?.type !== "schema"
     ? undefined

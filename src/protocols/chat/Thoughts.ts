@@ -60,7 +60,7 @@ export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): Readon
     : [{ type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false }, ...details]
 }
 
-/** Returns the form in which a signature is sent: its format and its value. */
+/** Returns the format and the value of a signature to send. */
 const signed = (signer: Signer, signature: string): { readonly format: string; readonly value: string } => {
   if (signer !== "unknown") return { format: formats[signer], value: signature }
   const cut = signature.indexOf("~")

@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, so it is added. This
  *   applies to thoughts (xAI) and to cache reads and writes.
- * - A cost that the upstream reports (OpenRouter's `cost`) is recorded for the operator. It changes no charge.
+ * - A cost that the upstream reports (OpenRouter's `cost`) is recorded for the operator. It does not affect the charge.
  * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and other vendors.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
@@ -31,7 +31,7 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** Returns the usage, or `undefined` if neither total was reported. `id` is the answer's id. */
+/** Reads the usage. Returns `undefined` if neither total was reported. `id` is the answer's id. */
 export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)

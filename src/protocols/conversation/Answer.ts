@@ -1,4 +1,4 @@
-/** A model's complete answer in a form that is common to all protocols, with functions that convert it to and from a stream's deltas. */
+/** A model's complete answer, in a form common to all protocols, with conversions to and from a stream's deltas. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"

@@ -1,8 +1,8 @@
 /**
- * A request to a model, in a form that is common to all protocols. Each protocol is read into it and written from it.
+ * A request to a model, in a form common to all protocols. Each protocol is read into this form and written from it.
  *
- * Names are those that several protocols share. Each part records its path in the client's body (`at`), because a refusal must identify the field
- * that the client sent.
+ * Its names are common to several protocols. Each part records its path in the client's body (`at`), because a refusal must identify the field that
+ * the client sent.
  */
 
 /** A wire protocol of models. The configuration of upstreams uses the same names. */
@@ -89,7 +89,7 @@ export interface ToolResultPart {
   readonly cache: CacheMark | undefined
 }
 
-/** The words with which a model refuses to answer. */
+/** A model's words of refusal. */
 export interface RefusalPart {
   readonly type: "refusal"
   readonly at: string
@@ -175,7 +175,7 @@ export interface FieldNames {
 
 /** A request to a model. `undefined` means that the client did not set the field. */
 export interface Conversation {
-  /** The protocol in which the client sent the request. */
+  /** The protocol of the client's request. */
   readonly protocol: Protocol
   readonly names: FieldNames
   readonly model: string
@@ -198,7 +198,7 @@ export interface Conversation {
   readonly verbosity: string | undefined
   /** How long to cache the complete prompt (Anthropic's `cache_control` on the request). */
   readonly cache: CacheMark | undefined
-  /** The key by which OpenAI's cache groups similar prompts. */
+  /** The key that OpenAI's cache uses to group similar prompts. */
   readonly prompt_cache_key: string | undefined
   /** The client's id for the end user. */
   readonly user: string | undefined

@@ -1,10 +1,10 @@
 /**
- * One step of a streamed answer, in a form that is common to all protocols.
+ * One step of a streamed answer, in a form common to all protocols.
  *
  * A stream consists of `start`, then parts, then `stop`, then `end`. `usage` may occur anywhere and reports all figures so far. A part begins with
- * its `*_start`, continues with `piece` deltas, and ends with `part_end`. Parts are numbered from 0 in the order in which they start. Several may be
- * open at once, because the arguments of tool calls may interleave. A broken stream ends with `failure` instead of `end`, and parts may still be
- * open. `end` or `failure` is always last.
+ * its `*_start`, continues with `piece` deltas, and ends with `part_end`. Parts are numbered from 0 in the order they start. Several may be open at
+ * once, because the arguments of tool calls may interleave. A broken stream ends with `failure` instead of `end`, and parts may still be open. `end`
+ * or `failure` is always last.
  */
 import type { Signer } from "./Conversation.ts"
 import type { Usage } from "./Usage.ts"
@@ -20,7 +20,7 @@ export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "ven
 
 export interface Failure {
   readonly kind: FailureKind
-  /** The message of the vendor or of the service. An operator may see it. The caller decides whether a client does. */
+  /** The message of the vendor or of the service, for the operator. The caller decides whether a client may see it. */
   readonly message: string
 }
 

@@ -88,7 +88,7 @@ export class Gist {
   private counted = 0
   /** The last string, if it is short enough to be a name. */
   private text = ""
-  /** The name to which the next value belongs. */
+  /** The name of the next value. */
   private name = ""
 
   /** The name of the value being extracted, and the part of the value in earlier chunks. */
@@ -101,17 +101,17 @@ export class Gist {
     this.names = names
   }
 
-  /** The number of bytes in generated strings so far. */
+  /** Returns the number of bytes in generated strings so far. */
   get generated(): number {
     return this.counted + (this.inString && this.counts ? this.before : 0)
   }
 
-  /** Whether the object is complete. */
+  /** Returns whether the object is complete. */
   get isWhole(): boolean {
     return this.over
   }
 
-  /** The extracted members. */
+  /** Returns the extracted members. */
   get object(): JsonObject {
     return this.root ?? {}
   }

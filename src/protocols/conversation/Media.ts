@@ -2,8 +2,7 @@
 import type { Source } from "./Conversation.ts"
 
 /**
- * Returns the source to which a URL refers: inline data (`data:image/png;base64,...`) or a location. Returns `undefined` for data in another
- * encoding.
+ * Returns the source that a URL refers to: inline data (`data:image/png;base64,...`) or a location. Returns `undefined` for data in another encoding.
  */
 export const sourceOf = (url: string): Source | undefined => {
   if (!/^data:/i.test(url)) return { type: "url", url }

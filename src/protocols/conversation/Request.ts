@@ -1,4 +1,4 @@
-/** The code that all protocols share to read and write requests. Fields are checked in order, and the first finding is returned. */
+/** Code shared by all protocols for reading and writing requests. Fields are checked in order, and the first finding is returned. */
 import { Either } from "effect"
 import type { Conversation, JsonObject } from "./Conversation.ts"
 import { Fields, isDeep, isObject } from "./Json.ts"

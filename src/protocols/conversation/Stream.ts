@@ -1,9 +1,9 @@
 /**
- * The code that the stream readers and writers of all protocols share.
+ * Code shared by the stream readers and writers of all protocols.
  *
  * Where the specification is silent:
- * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. If the bytes end before
- *   the answer is complete, this is also a failure.
+ * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. A stream whose bytes
+ *   end before its answer is complete has also failed.
  * - An unknown stop reason becomes `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"
@@ -18,7 +18,7 @@ export const failure = (kind: FailureKind, message: string): Delta => ({ type: "
 /** Builds the failure for a stream that makes no sense. */
 export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
-export const cutOff: Delta = failure("vendor", "the upstream's stream was cut")
+export const cutOff: Delta = failure("vendor", "the upstream's stream was truncated")
 
 const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || delta?.type === "failure"
 
@@ -59,12 +59,12 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** The number of consecutive models that matched no event, after which recognition stops. */
+/** The number of consecutive models without a matching event before recognition stops. */
 const fruitlessMax = 8
 
 /**
- * Recognizes events that differ from the previous one only in their text fragment. Most events of an answer do, and skipping their parsing saves most
- * of the time. An event that yields exactly one `piece` delta becomes the model for later events. The first matching event is still parsed, to verify
+ * Recognizes events that differ from the previous one only in their text fragment. Most events of an answer do, and not parsing them saves most of
+ * the time. An event that yields exactly one `piece` delta becomes the model for later events. The first matching event is still parsed, to verify
  * the position of the text. Reading a matching event changes no state.
  */
 class Pieces {
@@ -152,11 +152,11 @@ export const stopWith = (reason: StopReason | undefined, calls: boolean): StopRe
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Creates a function that reorders interleaved deltas, for protocols in which only one part can be open at a time. Deltas of a later part wait until
- * the earlier parts have ended.
+ * Creates a function that reorders interleaved deltas, for protocols that allow only one open part at a time. Deltas of a later part wait until the
+ * earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The index of the open part. `waiting` contains the deltas of other parts, in the order in which those parts began. */
+  /** The index of the open part. `waiting` contains the deltas of other parts, in the order those parts began. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

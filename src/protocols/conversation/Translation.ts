@@ -12,11 +12,11 @@ import type { Usage } from "./Usage.ts"
 
 /** The settings of a vendor's request besides the conversation. */
 export interface RequestOptions {
-  /** The vendor's name for the model. In Google's and Bedrock's protocols, it belongs into the path instead of the body. */
+  /** The vendor's name for the model. In Google's and Bedrock's protocols, it belongs in the path instead of the body. */
   readonly model: string
-  /** The token limit of the answer, which replaces the client's limit, or `undefined` if the upstream accepts none. Messages requires a limit. */
+  /** The token limit of the answer, or `undefined` if the upstream accepts none. It replaces the client's limit. Messages requires a limit. */
   readonly limit: number | undefined
-  /** The field in which chat sends the limit. */
+  /** Chat's field for the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"
   /** Whether to stream. In Google's and Bedrock's protocols, the path states this instead of the body. Chat also requests the usage. */
   readonly stream: boolean
@@ -51,7 +51,7 @@ export interface StreamReader {
   readonly read: (event: VendorEvent) => ReadonlyArray<Delta>
   /**
    * Called when there are no more bytes. Returns `end` if the protocol has no last event (Google) and the answer was complete, a `failure` if the
-   * stream was cut, or no deltas if the stream's own end has been read.
+   * stream was truncated, or no deltas if the stream's own end has been read.
    */
   readonly close: () => ReadonlyArray<Delta>
 }
@@ -60,8 +60,8 @@ export interface StreamReader {
 export interface StreamWriter {
   /**
    * Returns the server-sent events for a delta, possibly none. The string for `end` completes the client's answer, including chat's `[DONE]`. A
-   * caller that must commit first holds that string back. Bedrock's string has this form, too: `event: <name>` and `data: <json>`. An adapter
-   * converts it to frames.
+   * caller that must commit first holds that string back. Bedrock's events also have this form: `event: <name>` and `data: <json>`. An adapter
+   * converts them to frames.
    */
   readonly write: (delta: Delta) => string
 }

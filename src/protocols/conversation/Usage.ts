@@ -1,5 +1,5 @@
 /**
- * A vendor's report of a call's usage, in a form that is common to all protocols. `undefined` means that a figure was not reported.
+ * A vendor's report of a call's usage, in a form common to all protocols. `undefined` means that a figure was not reported.
  *
  * Where the specification is silent:
  * - The two totals include all their parts, even where a vendor's own totals exclude some. Anthropic and Bedrock report input without cache reads and

@@ -164,7 +164,7 @@ const writeContent = (fields: Fields, part: TextPart | ImagePart | DocumentPart)
   if (part.type === "text") return { text: part.text }
   if (part.type === "image") return writeImage(fields, part)
   if (part.context !== undefined)
-    fields.refuse(`${part.at}.context`, "the upstream of this model accepts no context of a file")
+    fields.refuse(`${part.at}.context`, "the upstream of this model accepts no context for a file")
   return part.source.type === "text" ? { text: part.source.text } : writeSource(part.source)
 }
 

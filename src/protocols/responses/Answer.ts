@@ -2,8 +2,8 @@
  * Reads and writes complete Responses answers. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause
- *   is `completed`.
+ * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause is
+ *   `completed`.
  * - Items of an unknown type are ignored. Requests with the vendor's own tools are refused.
  * - An answer repeats the request's fields unchanged, except that `store` is always false.
  */
@@ -162,7 +162,7 @@ interface CallItem {
   readonly custom: boolean
 }
 
-/** Writes a tool call as an item. `request` is the client's request. It may define the tool in a namespace. */
+/** Writes a tool call as an item. `request` is the client's request, where the tool may be in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
   const named = ownName(request, call.name)

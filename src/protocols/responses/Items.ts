@@ -209,7 +209,7 @@ const writeContentPart = (fields: Fields, part: UserPart): JsonObject => {
 }
 
 const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
-  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model accepts no context of a file")
+  if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model accepts no context for a file")
   if (source.type === "text") return { type: "input_text", text: source.text }
   if (source.type === "url") return { type: "input_file", file_url: source.url }
   return { type: "input_file", filename: name ?? "file", file_data: urlOf(source) }

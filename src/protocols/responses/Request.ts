@@ -56,7 +56,7 @@ const plainTiers: ReadonlySet<unknown> = new Set(["auto", "default"])
 const refuseOwn = (fields: Fields, body: JsonObject): void => {
   for (const name of ["previous_response_id", "conversation"])
     if (body[name] !== undefined && body[name] !== null)
-      fields.refuse(name, "the upstream of this model stores no conversations: send the whole conversation in input")
+      fields.refuse(name, "the upstream of this model stores no conversations: send the complete conversation in input")
   if (fields.flag("background", body.background) === true)
     fields.refuse("background", "the upstream of this model has no background mode")
   const logprobs = fields.list("include", body.include).includes("message.output_text.logprobs")

@@ -1,4 +1,4 @@
-/** OpenAI's Responses. */
+/** OpenAI's Responses protocol. */
 import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader } from "./Reader.ts"

@@ -37,7 +37,7 @@ export const source = (
 
 type Cell = string | number | null
 
-/** Replaces NUL characters, which PostgreSQL cannot store, with U+FFFD. */
+/** Replaces NUL characters with U+FFFD, because PostgreSQL cannot store them. */
 const withoutNul =
   (replaced: Map<string, number>) =>
   (table: Table, place: number, value: Cell): Cell => {
@@ -183,7 +183,7 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         for (const [name, value] of marks) mark(name, value)
       })(),
     write: async (table, rows, [name, value], onSent) => {
-      // Call this first. The writes block this thread, and a server can work in the meantime.
+      // Call `onSent` first, so that the server can work while the writes block this thread.
       onSent()
       db.transaction(() => {
         const insert = db.prepare(

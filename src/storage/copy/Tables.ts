@@ -24,7 +24,7 @@ export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) 
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
 
-/** Identifies a row in messages. */
+/** Returns a row's name for messages. */
 export const nameOf = (table: Table, row: Row): string =>
   `${table.name} ${table.key.map((place) => `${table.columns[place]!.name}=${row[place]}`).join(" ")}`
 

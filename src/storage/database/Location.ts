@@ -19,7 +19,7 @@ export interface PostgresDatabase {
   readonly shown: string
 }
 
-/** A node's connections to a PostgreSQL server, and the time limits of those that read. */
+/** A node's connections to a PostgreSQL server, and the read timeouts. */
 export interface Connections {
   /** The maximum number of reading connections. */
   readonly readers: number
@@ -27,7 +27,7 @@ export interface Connections {
   readonly writers: number
   /** How long to wait for a reading connection, in milliseconds. */
   readonly connectMillis: number
-  /** How long a reading statement may take, in milliseconds. The statements of `verify` take longest. */
+  /** The timeout of a reading statement, in milliseconds. The statements of `verify` take longest. */
   readonly statementMillis: number
 }
 
@@ -70,7 +70,7 @@ const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", 
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
-/** Returns the rule that a PostgreSQL URL's TLS options break (`postgres/Target`), if any. */
+/** Returns the rule that the TLS options in a PostgreSQL URL break (`postgres/Target`), if any. */
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")

@@ -2,7 +2,7 @@
 
 const substitute = "\uFFFD"
 
-/** Replaces NUL with U+FFFD. Unpaired surrogates are replaced on the way to either engine, because UTF-8 cannot encode them. */
+/** Replaces NUL with U+FFFD. The encoding to UTF-8 replaces unpaired surrogates for either engine. */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", substitute) : text)
 
 /** Matches an escaped NUL or unpaired surrogate after an even number of backslashes. `JSON.stringify` does not escape complete pairs. */

@@ -22,7 +22,7 @@ export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable 
 /** The intended use of a database. */
 export interface Use {
   readonly writing: boolean
-  /** Whether the database is the target of a copy, which may be unfinished. */
+  /** Whether the database is the target of a copy. The copy may be unfinished. */
   readonly copying?: boolean
   /** How long to wait for another process's lock, in milliseconds; five seconds by default. The wait blocks the thread. */
   readonly patience?: number

@@ -17,7 +17,7 @@ import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 /** Returns the newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
-/** Returns the newest migration that was applied: 0 if there is none, and `undefined` if the file does not exist. Changes nothing. */
+/** Returns the newest applied migration: 0 if there is none, and `undefined` if the file does not exist. Changes nothing. */
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
@@ -27,7 +27,7 @@ export const lookPatiently = (location: Location): Effect.Effect<number | undefi
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
     : PostgresOpening.look(location, {})
 
-/** Waits until an existing file can be written. The file must be ours, and no other process may be serving it. */
+/** Waits until an existing file is writable. The file must be ours, and no other process may be serving it. */
 export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.tryToWrite(location.path))

@@ -1,7 +1,7 @@
 /**
  * The runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) records the name of its
- * run, so that other runs can recognize abandoned work. They recognize it by locks, not by time: each run holds a lock on a file next to the
- * database, and the operating system releases this lock when the process ends. A database in memory has only the runs of this process.
+ * run, so that other runs can recognize abandoned work. Abandoned work is recognized by locks, not by time: each run holds a lock on a file next to
+ * the database, and the operating system releases this lock when the process ends. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
  * - A reservation records the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), and the operating
@@ -29,7 +29,7 @@ export interface RunsContract {
 /** One of several nodes on a database. Times are in milliseconds. The information about other nodes dates from the last renewal. */
 export interface NodeContract {
   readonly name: string
-  /** Returns the time that is left on the node's lease; negative if the lease has lapsed. */
+  /** Returns the time left on the node's lease; negative if the lease has lapsed. */
   readonly leaseLeft: () => number
   readonly sinceRenewal: () => number
   /** Returns whether this node is the leader, the node that runs the loops. */

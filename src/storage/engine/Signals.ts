@@ -1,7 +1,7 @@
 /**
  * Signals between the nodes of a database. A signal states that a cached value has changed or that the leader has work. On PostgreSQL, signals use
  * `NOTIFY` and reach all serving nodes, even if a command sends them. A process that serves a file sends no signals. A signal is lost if its
- * connection is lost, so no information may depend on signals alone.
+ * connection is lost, so correctness must never depend on signals alone.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"

@@ -57,7 +57,7 @@ const names = new Map<string, string>()
 /** The maximum number of prepared statements. The server stores them for each connection. */
 const namesMax = 500
 
-/** Returns a name under which the statement is prepared once per connection. */
+/** Returns the statement's name, so that the server prepares it only once per connection. */
 const nameOf = (text: string): string | undefined => {
   let name = names.get(text)
   if (name === undefined && names.size < namesMax) names.set(text, (name = `tollgate-${names.size}`))

@@ -2,7 +2,8 @@
  * Translates statements for PostgreSQL. Statements use the subset of SQL that both engines have in common, with these exceptions:
  * - `?` stands for a parameter. PostgreSQL numbers its parameters.
  * - A `+` before a column keeps SQLite from using an index. PostgreSQL has no such operator for text, and its planner decides by itself.
- * - SQLite statements select an integer as text if a number would not be exact (`exact`). The connection to PostgreSQL does this for every number.
+ * - SQLite statements select an integer as text if a number would not be exact (`exact`). The connection to PostgreSQL returns every such number as
+ *   text.
  * - `CROSS JOIN a ON b` fixes the join order in SQLite. PostgreSQL has no such syntax, and its planner determines the order itself.
  */
 

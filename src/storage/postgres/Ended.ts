@@ -1,6 +1,6 @@
 /**
- * The query with which a batch checks the runs of nodes (`Leases`). It is in a separate file, because importing `Leases` would load the driver in the
- * writer's thread.
+ * The query that a batch uses to check the runs of nodes (`Leases`). It is in a separate file, because importing `Leases` would load the driver in
+ * the writer's thread.
  */
 
 /** Selects whether each run in a JSON array has ended. The row locks keep other nodes from ending a run until the transaction ends. */

@@ -28,5 +28,5 @@ export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 
-/** Returns whether the database cannot be used right now. */
+/** Returns whether the error means that the database is unavailable. */
 export const isFault = (error: unknown): boolean => fault.test(codeOf(error)) || isConnectionFault(error)

@@ -97,7 +97,7 @@ interface Description {
   readonly fields: ReadonlyArray<{ readonly name: string; readonly dataTypeID: number }>
 }
 
-/** A group, in the form of a query object for the driver. */
+/** A group, as a query object for the driver. */
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0

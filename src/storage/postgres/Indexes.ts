@@ -31,7 +31,7 @@ export interface Listener {
   readonly end: (index: Index, millis: number) => Effect.Effect<void>
 }
 
-/** The server's report on the progress of a build: the step of `CREATE INDEX`, and a percentage if the server counts it. */
+/** The server's progress report on a build: the step of `CREATE INDEX`, and a percentage if the server provides one. */
 export interface Progress {
   readonly index: string
   readonly phase: string
@@ -184,7 +184,7 @@ export const make = Effect.gen(function* () {
         pause = Math.min(pauseLast, pause * 2)
         return Effect.zipRight(
           Effect.logWarning(
-            `${index ?? "an index"} could not be built; some pages are slow until it is. Next attempt in ${seconds} s`,
+            `${index ?? "an index"} could not be built; some pages are slow without it. Next attempt in ${seconds} s`,
             cause
           ),
           Effect.sleep(Duration.seconds(seconds))

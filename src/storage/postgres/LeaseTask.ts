@@ -14,7 +14,7 @@ export interface Task {
   readonly stuckAfter: number
   /** The heartbeat: a counter that the main thread increments. */
   readonly beats: Int32Array
-  /** The time at which the last successful renewal began, by `now`. */
+  /** When the last successful renewal began, by `now`. */
   readonly renewedAt: BigInt64Array
 }
 

@@ -49,7 +49,7 @@ interface Parts {
 
 interface State {
   client: Client | undefined
-  /** The time at which this thread's last successful renewal began. */
+  /** When this thread's last successful renewal began. */
   renewedAt: number
   renewal: Renewal.Renewal | undefined
   /** The connection that holds the leader's lock. */
@@ -164,7 +164,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
     if (row?.replaced === 1)
       return yield* giveUp(
         parts,
-        `another process was started as the node ${name}, so this one admits no more calls: stop it, or give each its own NODE_NAME`
+        `another process was started as the node ${name}, so this one admits no more calls: stop one, or give each its own NODE_NAME`
       )
     // The row is deleted after a very long silence.
     yield* enter(parts)

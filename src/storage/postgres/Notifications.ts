@@ -32,7 +32,7 @@ const idsMax = 100
 
 interface Parts {
   readonly connect: Postgres["Type"]["connect"]
-  /** The name under which this node publishes. */
+  /** This node's name as a publisher. */
   readonly self: string
   readonly listeners: Map<string, Set<Listener>>
   readonly state: State

@@ -15,7 +15,7 @@ const oldest = 16
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 5_000
 
-/** Returns the newest migration that was applied, or 0 if the database does not contain our tables. Fails if the database cannot be used. */
+/** Returns the newest applied migration, or 0 if the database does not contain our tables. Fails if the database cannot be used. */
 export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
@@ -112,12 +112,12 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
     case "28000":
       return `${shown} rejects this user: wrong password, or pg_hba.conf does not allow it (${message})`
     case "3D000":
-      return `${shown}: there is no such database; create it with CREATE DATABASE`
+      return `${shown}: the database does not exist; create it with CREATE DATABASE`
     case "42P01":
     case "42703":
-      return `${shown} is not in the state in which this service left it (${message}): restore a backup of it, or use an empty database`
+      return `${shown} is not as this service left it (${message}): restore a backup of it, or use an empty database`
     case "42501":
-      return `${shown}: this user lacks a permission that is needed there (${message})`
+      return `${shown}: this user lacks a required permission (${message})`
     case "53300":
       return `${shown} accepts no more connections (${message}): raise that limit, or reduce the connections`
     case "57P03":
@@ -126,7 +126,7 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
       return `cannot connect to ${shown}: is PostgreSQL running there?`
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `the host of ${shown} is not known`
+      return `the host of ${shown} is unknown`
     case "ECONNRESET":
     case "EPIPE":
       return `the server at ${shown} closed the connection: is it PostgreSQL?`

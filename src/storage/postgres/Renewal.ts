@@ -2,8 +2,8 @@
  * Renews a node's lease from a separate thread and connection. Large responses may keep the main thread too busy to renew the lease in time, and
  * other nodes would then release the node's reservations.
  *
- * The lease means that the node is still working on its calls. With a stuck main thread, it is not. The thread therefore renews the lease only if the
- * main thread's event loop has run within the last two minutes. If the process dies or freezes, so does the thread.
+ * A lease means that the node is still working on its calls. A node with a stuck main thread is not. The thread therefore renews the lease only if
+ * the main thread's event loop has run within the last two minutes. If the process dies or freezes, so does the thread.
  */
 import type { Worker } from "node:worker_threads"
 import type { Task } from "./LeaseTask.ts"
@@ -19,7 +19,7 @@ const beatEvery = 1_000
 const restartPause = 5_000
 
 export interface Renewal {
-  /** Returns the time at which the thread's last successful renewal began, by `LeaseTask.now`; 0 before the first one. */
+  /** Returns the start of the thread's last successful renewal, by `LeaseTask.now`; 0 before the first one. */
   readonly renewedAt: () => number
   readonly stop: () => Promise<unknown>
 }

@@ -34,7 +34,7 @@ export interface DeploymentSecretContract {
   /** Hashes a value with HMAC-SHA256, as 64 hex digits. */
   readonly hash: (purpose: Purpose, value: string) => string
   readonly seal: (text: string) => Effect.Effect<string>
-  /** Decrypts a value. Dies if the value was sealed with another secret. In that case, the deployment's secret was lost or replaced. */
+  /** Decrypts a value. Dies if the value was sealed with another secret, because the deployment's secret must then have been lost or replaced. */
   readonly unseal: (sealed: string) => Effect.Effect<string>
 }
 

@@ -29,7 +29,7 @@ export interface Place {
   readonly database: string | undefined
 }
 
-/** The changes that were made and those that failed, one phrase per file. */
+/** The completed and the failed changes, one phrase per file. */
 export interface Tightened {
   readonly done: ReadonlyArray<string>
   readonly left: ReadonlyArray<string>

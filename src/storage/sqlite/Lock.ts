@@ -12,7 +12,7 @@ export interface Lock {
 }
 
 /**
- * Locks the file and creates it if necessary. `patience` is how long to wait, in milliseconds. Throws SQLite's error, such as `SQLITE_BUSY` if
+ * Locks the file and creates it if necessary. `patience` is the maximum wait, in milliseconds. Throws SQLite's error, such as `SQLITE_BUSY` if
  * another process holds the lock.
  */
 export const take = (path: string, patience: number): Lock => {

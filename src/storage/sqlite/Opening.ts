@@ -15,8 +15,8 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../database/Unusable.ts"
 
 /**
- * Returns the newest migration that was applied to a file: 0 if the database is empty, and `undefined` if the file does not exist. Changes nothing.
- * `writing` also checks for write permission. Fails if the file is not a database of this service.
+ * Returns the newest migration applied to a file: 0 if the database is empty, and `undefined` if the file does not exist. Changes nothing. `writing`
+ * also checks for write permission. Fails if the file is not a database of this service.
  */
 export const look = (
   file: string,
@@ -46,12 +46,16 @@ export const look = (
         process.getuid === undefined
           ? ""
           : `: it belongs to user ${found.uid}, and this process runs as user ${process.getuid()}`
-      permitted(file, constants.R_OK, `may not be read by this user${owner}`)
+      permitted(file, constants.R_OK, `is not readable by this user${owner}`)
       if (writing) {
-        permitted(file, constants.W_OK, `may not be written by this user, or is on a read-only disk${owner}`)
+        permitted(file, constants.W_OK, `is not writable by this user, or is on a read-only disk${owner}`)
         folder()
         for (const tail of ["-wal", "-shm"])
-          permitted(file + tail, constants.R_OK | constants.W_OK, `has a ${file}${tail} that this user may not write`)
+          permitted(
+            file + tail,
+            constants.R_OK | constants.W_OK,
+            `has a ${file}${tail} that this user may not write to`
+          )
       }
       return appliedIn(file, copying, patience)
     },
@@ -64,7 +68,7 @@ const unusableFor = (file: string, error: unknown): DatabaseUnusable =>
     is_locked: /^SQLITE_(BUSY|LOCKED)/.test(faultOf(error)?.code ?? "")
   })
 
-/** Fails unless the file can be written right now. Writes nothing. */
+/** Fails unless the file is writable now. Writes nothing. */
 export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> =>
   Effect.try({
     try: () => {
@@ -99,12 +103,12 @@ export const whenUnlocked = <A, R>(
       const now = performance.now()
       if (now - began >= most)
         return new DatabaseUnusable({
-          message: `${file} is still locked by another process after ${most / 1_000} s: stop that process, or start again when it is done`
+          message: `${file} is still locked by another process after ${most / 1_000} s: stop that process, or start again when it has finished`
         })
       if (now < sayAt) return Effect.zipRight(lockPause, attempt)
       sayAt = now + said
       return Effect.logWarning(
-        `${file} is locked by another process: waiting for it, ${Math.ceil((began + most - now) / 1_000)} s at most`
+        `${file} is locked by another process: waiting up to ${Math.ceil((began + most - now) / 1_000)} s`
       ).pipe(Effect.zipRight(lockPause), Effect.zipRight(attempt))
     })
     return attempt
@@ -112,7 +116,7 @@ export const whenUnlocked = <A, R>(
 
 const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(done, 200)))
 
-const notSqlite = "is not a SQLite database: it is damaged, or it is another kind of file"
+const notSqlite = "is not a SQLite database: it is damaged or another kind of file"
 
 /** Returns whether access is permitted. A missing file counts as permitted, because it may be created. */
 const isPermitted = (path: string, mode: number): boolean => {
@@ -176,14 +180,14 @@ export const wordsOf = (file: string, error: unknown): string => {
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return `${file} may not be written by this user, or is on a read-only disk`
+      return `${file} is not writable by this user, or is on a read-only disk`
     case "CANTOPEN":
       return `${file} could not be opened: may this user read it, and write to ${dirname(file)}?`
     case "IOERR":
     case "EIO":
       return `${file} could not be used: its disk is failing (${fault.code})`
     case "ERROR":
-      return `${file} is not in the state in which this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
+      return `${file} is not as this service left it (${fault.message}): restore a backup (tollgate restore --from FILE)`
     default:
       return `${file} could not be used: ${fault.message} (${fault.code})`
   }

@@ -112,7 +112,7 @@ export const migrations = {
 /** The newest migration. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** Returns the newest migration that was applied, or 0 for an empty database. */
+/** Returns the newest applied migration, or 0 for an empty database. */
 const appliedTo = Effect.gen(function* () {
   const sql = yield* SqlClient
   const [found] = yield* sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
@@ -237,5 +237,5 @@ export const layerMemory = Layer.suspend(() =>
   )
 )
 
-/** Migrates a file and closes it. Returns the migrations that were applied. */
+/** Migrates a file and closes it. Returns the applied migrations. */
 export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))

@@ -1,8 +1,10 @@
-/** A vendor's bill, in one form for all vendors. Its lines are grouped by UTC day, model and kind of token, and by call if the vendor lists calls. */
+/**
+ * A vendor's bill, in a form common to all vendors. Its lines are grouped by UTC day, model and kind of token, and by call if the vendor lists calls.
+ */
 import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** The kinds of billed items. `all` is a single amount for all tokens of a model. `other` is a charge that is not for a model's usage. */
+/** The kinds of billed items. `all` is a single amount for all tokens of a model. `other` is a charge for anything but a model's usage. */
 export const billedKinds = [
   "input",
   "cached_input",

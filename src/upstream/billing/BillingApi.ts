@@ -13,9 +13,9 @@ export interface BillingApi {
   readonly base_url: string
   /** The reports that together make up the bill. */
   readonly reports: ReadonlyArray<string>
-  /** How long a UTC day's bill may still change after the end of the day, in milliseconds. The day is not closed until then. */
+  /** How long a UTC day's bill may change after the end of the day, in milliseconds. Only then is the day closed. */
   readonly closes_after_ms: number
-  /** The number of days before today that the vendor reports at most. */
+  /** The maximum number of days before today that the vendor reports. */
   readonly days_max: number
   readonly headers: (key: Redacted.Redacted) => Readonly<Record<string, string>>
   /** Builds the path and query of a page. `page` is the cursor from the previous response. */

@@ -7,7 +7,6 @@
  * - Discounts, credits, taxes, fees and refunds are separate lines that belong to no model. In Google's export, credits are in a separate column.
  * - A quantity in thousands or millions of tokens is converted to tokens by its unit.
  */
-import { parse as csv } from "csv-parse"
 import type { Readable } from "node:stream"
 import { parse as instantOf, toDay } from "../../kernel/Moment.ts"
 import { fromDecimal } from "../../kernel/Money.ts"
@@ -169,7 +168,9 @@ const sum = (one: BilledLine, other: BilledLine): BilledLine => ({
 export const readBill = async (
   input: Readable
 ): Promise<{ readonly format: BillFormat; readonly lines: ReadonlyArray<BilledLine> }> => {
-  const parser = csv({
+  // Loaded on demand, because most services never read a bill.
+  const { parse } = await import("csv-parse")
+  const parser = parse({
     bom: true,
     info: true,
     max_record_size: recordMax,

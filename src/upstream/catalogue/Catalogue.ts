@@ -19,7 +19,7 @@ export interface KnownModel extends Stored {
 export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
   readonly models: ReadonlyArray<KnownModel>
   readonly find: (id: string) => KnownModel | undefined
-  /** Finds a model among the vendors that have this upstream's name or host. */
+  /** Finds a model among the vendors with this upstream's name or host. */
   readonly findAt: (
     upstream: { readonly name: string; readonly base_url: string },
     model: string

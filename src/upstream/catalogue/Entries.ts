@@ -6,7 +6,7 @@
  * - A `price` that contains a prompt or completion price replaces the catalogue's entire price. If it contains neither, its lines are added to the
  *   catalogue's lines or replace them: `"price": { "cache_write_1h_usd_per_million": "6" }`. The same rule applies to each part of its
  *   `long_context`.
- * - Without `upstreams`, the model is served by the one upstream that has the vendor's name or host. An upstream without a `model` uses the vendor's
+ * - Without `upstreams`, the model is served by the only upstream with the vendor's name or host. An upstream without a `model` uses the vendor's
  *   name for the model.
  * - If the catalogue lacks a model's price or limit, the entry must state it. Otherwise, the entry is refused.
  * - `{ "catalogue": "openai/*" }` stands for every model in the catalogue whose id begins with `openai/` and whose price and limits are known. The
@@ -104,14 +104,14 @@ const expanded = (
 
 const nothingAlike = (alike: ReadonlyArray<KnownModel>, wildcard: string): string =>
   alike.length === 0
-    ? `the catalogue has no model ${wildcard}: "tollgate models" lists them`
-    : `every model ${wildcard} has its own entry or no price: remove this entry`
+    ? `the catalogue contains no model ${wildcard}: "tollgate models" lists the known models`
+    : `every model that matches ${wildcard} has its own entry or lacks a price: remove this entry`
 
 const unknownModel = (catalogue: Catalogue, id: unknown): string => {
   if (typeof id !== "string") return "must be the id of a model, such as openai/gpt-4.1"
   const near = catalogue.near(id)
   const hint = near.length === 0 ? `"tollgate models" lists them` : `similar ids are ${near.join(", ")}`
-  return `there is no such model in the catalogue of ${catalogue.day}: ${hint}`
+  return `the catalogue of ${catalogue.day} does not contain this model: ${hint}`
 }
 
 const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<string>): Fields => {

@@ -16,7 +16,7 @@ import type { Whole, WireRequest } from "../wire/Wire.ts"
 /** The vendor rejected the job. `words` contains its message. */
 export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
 
-/** The vendor is not accepting jobs right now. It may state how many seconds to wait. */
+/** The vendor is currently not accepting jobs. It may state how many seconds to wait. */
 export class VendorBusy extends Data.TaggedError("VendorBusy")<{
   readonly words: { readonly retry_after?: number }
 }> {}
@@ -49,7 +49,7 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** The members to omit from a result that is too long, so that the other members can still be read. */
+/** The members to omit from a result that is too long, so that its other members can still be read. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
@@ -155,7 +155,7 @@ export const result = Effect.fnUntraced(function* (
   const { lost, status } = answer
   // The result would be equally long if it were requested again.
   if (lost !== undefined && status >= 200 && status < 300) {
-    return { how: "failed", error_type: "media_failed", error: `its result is longer than ${answerMegabytesMax} MiB` }
+    return { how: "failed", error_type: "media_failed", error: `the result is longer than ${answerMegabytesMax} MiB` }
   }
   const parsed = readJson(answer.body)?.value
   if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }

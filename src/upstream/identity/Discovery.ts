@@ -19,7 +19,7 @@ type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "user
 
 interface Known {
   readonly document: Deferred.Deferred<Document>
-  /** The time at which the next request is due; infinite while a request is running. */
+  /** When the next request is due; infinite while a request is running. */
   until: number
   /** The last document that the issuer returned. */
   last: Document
@@ -41,7 +41,10 @@ export const make = (scope: Scope.Scope) => {
     yield* Deferred.succeed(entry.document, entry.last)
   })
 
-  /** Returns the current request or starts a new one. This is uninterruptible, because an entry without a running request would block its callers. */
+  /**
+   * Returns the current request or starts a new one. Starting a request is uninterruptible, because an entry without a running request would block
+   * its callers.
+   */
   const requested = (issuer: string): Effect.Effect<Known> =>
     Effect.uninterruptible(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {

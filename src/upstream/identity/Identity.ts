@@ -69,7 +69,7 @@ export interface IdentityContract {
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
-  /** The providers whose last request failed. Reading it starts the next request if that is due, without waiting for it. */
+  /** Returns the providers whose last request failed. Starts the next request if that is due, without waiting for it. */
   readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 

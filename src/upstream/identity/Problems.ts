@@ -9,7 +9,7 @@ export class IdentityRejected extends Problem<IdentityRejected>()("IdentityRejec
 
 export class IdentityProviderUnavailable extends Problem<IdentityProviderUnavailable>()("IdentityProviderUnavailable", {
   status: 503,
-  error: "the identity provider cannot be reached, try again shortly",
+  error: "the identity provider cannot be reached; try again shortly",
   code: "identity_provider_unavailable"
 }) {}
 

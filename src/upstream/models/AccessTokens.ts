@@ -53,15 +53,15 @@ const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
-/** The minimum age of a rejected token that is dropped, in milliseconds. */
+/** How old a rejected token must be before it is dropped, in milliseconds. */
 const refusedAfter = 60_000
-/** The maximum time before its expiry at which a token is replaced, in milliseconds. */
+/** How long before its expiry a token is replaced at the earliest, in milliseconds. */
 const aheadMax = 300_000
 
 interface Token {
   readonly text: string
   readonly given_at: number
-  /** The time at which the next request starts to fetch a new token. */
+  /** When the next request starts to fetch a new token. */
   readonly replace_at: number
   readonly expires_at: number
 }
@@ -132,14 +132,14 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
       const now = yield* Clock.currentTimeMillis
       const form = yield* Effect.tryPromise({
         try: () => requestOf(holder, now),
-        catch: () => fail("its key cannot sign")
+        catch: () => fail("the key cannot sign")
       })
       const answer = yield* Effect.mapError(
         wire.exchange(exchangeOf(address, form), { limit: answerMax, timeout: patience, read_on: false }),
         ({ reason }) => fail(reason)
       )
       const given = tokenIn(answer, now)
-      if (given === undefined) return yield* fail(`it returned ${answer.status} without a token`)
+      if (given === undefined) return yield* fail(`the response with status ${answer.status} contains no token`)
       token = given
       return given.text
     })

@@ -2,9 +2,8 @@
  * An upstream's credential: a key in a header, or a signature on each request (AWS).
  *
  * Where the specification is silent:
- * - The default header is the one that the vendor of the request's protocol reads: `x-api-key` for Anthropic's messages, `x-goog-api-key` for Google,
- *   and otherwise a bearer token. OpenAI and nearly all other vendors accept bearer tokens, and so do Bedrock's API keys. Azure OpenAI reads
- *   `api-key`.
+ * - The default header is that of the protocol's vendor: `x-api-key` for Anthropic's messages, `x-goog-api-key` for Google, and otherwise a bearer
+ *   token. OpenAI and nearly all other vendors accept bearer tokens, and so do Bedrock's API keys. Azure OpenAI reads `api-key`.
  * - An AWS access key signs the host, the path, the body and the service's time. Temporary credentials are read from the environment at startup, so
  *   the deployment must be restarted when they change.
  */
@@ -67,7 +66,7 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The connection itself sends the host and the length. Their values are the same as those that were signed.
+    // The connection itself sends the host and the length, with the signed values.
     const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }

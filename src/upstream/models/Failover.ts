@@ -1,4 +1,4 @@
-/** Tries several ways to serve a call, one after the other. */
+/** Tries several routes for a call, one after the other. */
 import { Data, Effect } from "effect"
 import type { Admission, Measured } from "../../books/gate/Gate.ts"
 import type { Busy } from "../../kernel/Busy.ts"
@@ -31,7 +31,7 @@ export const spent = (
   )
 
 /** The failure reason for a response that exceeds the size limit. */
-export const tooLong = "its response is too long"
+export const tooLong = "the response is too long"
 
 export interface Watch<Way, E> {
   /** Runs before each further attempt. */
@@ -41,9 +41,9 @@ export interface Watch<Way, E> {
 }
 
 /**
- * Tries the ways in order. The next way is tried only if it might avoid the failure, and never after a response has begun. A way that cannot send the
- * request (`InvalidRequest`) is skipped, and the failure of an earlier way is returned instead. If the caller has disconnected, the call fails with
- * the interruption. `isLast` is true for the last way.
+ * Tries the routes in order. The next route is tried only if it might avoid the failure, and never after a response has begun. A route that cannot
+ * send the request (`InvalidRequest`) is skipped, and the failure of an earlier route is returned instead. If the caller has disconnected, the call
+ * fails with the interruption. `isLast` is true for the last route.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
@@ -80,7 +80,7 @@ export interface Answered {
   readonly body: Readonly<Record<string, unknown>>
   /** The byte positions of the values that are empty in `body`, for a long response. */
   readonly emptied: ReadonlyArray<Place> | undefined
-  /** Whether the bytes were dropped because there was no room for them. */
+  /** Whether the bytes were dropped because they did not fit in memory. */
   readonly lost: boolean
 }
 
@@ -120,7 +120,7 @@ export const ask = Effect.fnUntraced(function* (
   const isTooLong = lost === "too_long"
   const read = outline === undefined ? readJson(answer.body) : undefined
   const parsed = outline === undefined ? read?.value : outline.value
-  const fault = isTooLong ? tooLong : parsed === undefined ? "its response is not a JSON object" : faultIn(parsed)
+  const fault = isTooLong ? tooLong : parsed === undefined ? "the response is not a JSON object" : faultIn(parsed)
   if (fault === undefined)
     return { bytes: read?.bytes ?? answer.body, body: parsed!, emptied: outline?.emptied, lost: lost !== undefined }
   const cost = costOf(parsed ?? reportsIn(answer), isTooLong)

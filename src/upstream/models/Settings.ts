@@ -9,15 +9,17 @@ import { protocolNames, usualProtocols } from "./Protocol.ts"
 import { Upstreams } from "./Upstreams.ts"
 
 const SpokenProtocol = Schema.Literal(...protocolNames).annotations({
-  message: () => ({ message: `one of ${protocolNames.join(", ")}`, override: true })
+  message: () => ({ message: `must be one of ${protocolNames.join(", ")}`, override: true })
 })
 
 const KeyHeader = Schema.Literal(...keyHeaders).annotations({
-  message: () => ({ message: `one of ${keyHeaders.join(", ")}`, override: true })
+  message: () => ({ message: `must be one of ${keyHeaders.join(", ")}`, override: true })
 })
 
-/** Node's timers cannot run for more than 24 days. */
-const TotalSeconds = Seconds.pipe(Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "at most 2000000 seconds" }))
+/** A timeout. Node's timers cannot run for more than 24 days. */
+const TotalSeconds = Seconds.pipe(
+  Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "must be at most 2000000 seconds" })
+)
 
 /** The names and values that are added to every request. They must not be credentials. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
@@ -52,7 +54,7 @@ const UpstreamFields = Schema.Struct({
   api_key_env: Schema.optional(NonEmpty),
   /** The key itself, for upstreams whose key is not a secret, such as a local server. */
   api_key: Schema.optional(Schema.String),
-  /** The header for the key; by default, the one that the protocol's vendor reads. */
+  /** The header for the key; by default, that of the protocol's vendor. */
   credential: Schema.optional(KeyHeader),
   /** Signs each request instead of sending a key. */
   aws: Schema.optional(AwsEntry),
@@ -61,7 +63,7 @@ const UpstreamFields = Schema.Struct({
   headers: Texts,
   /** Values added to every URL, such as Azure's `api-version`. */
   query: Texts,
-  /** How long the upstream may send nothing before it counts as unreachable. */
+  /** How long the upstream may be silent before it counts as unreachable. */
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
   /**
    * The maximum time from a request to the last byte of its response, an hour by default. A stream that takes longer is stopped, and the call costs

@@ -16,7 +16,7 @@ export interface UpstreamSettings {
   /** The base address without a route, such as `https://api.example.com/v1`. */
   readonly base_url: string
   readonly api_key: Redacted.Redacted
-  /** The header for the key; by default, the one that the protocol's vendor reads. */
+  /** The header for the key; by default, that of the protocol's vendor. */
   readonly credential?: KeyHeader | undefined
   /** Signs every request instead of sending a key. */
   readonly aws?: AwsCredential | undefined
@@ -26,13 +26,13 @@ export interface UpstreamSettings {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Values added to every URL. */
   readonly query?: Readonly<Record<string, string>> | undefined
-  /** How long the upstream may send nothing before it counts as unreachable, in milliseconds. */
+  /** How long the upstream may be silent before it counts as unreachable, in milliseconds. */
   readonly silence_ms_max: number
   /** The maximum time from a request to the last byte of its response, in milliseconds. */
   readonly total_ms_max?: number | undefined
   /** The protocols that the upstream accepts; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may continue from responses that the upstream stores. If not, each request forbids the upstream to store its response. */
+  /** Whether callers may continue from responses that the upstream stores. Otherwise, each request forbids the upstream to store its response. */
   readonly keeps_responses?: boolean | undefined
   /** The cooldown after failures, in milliseconds. Without it, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
@@ -48,9 +48,9 @@ export interface Upstream {
   readonly health: Health
   /** Returns the wire that sends metered requests. It requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
-  /** Sends free requests that are not metered, such as those that count tokens. */
+  /** Sends free, unmetered requests, such as token counts. */
   readonly unbilled: Wire.Wire
-  /** Returns the headers for JSON requests, with the credential in the form that the protocol's vendor reads. */
+  /** Returns the headers for JSON requests, with the credential in the format of the protocol's vendor. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
   /** The headers for tools, whose requests follow no model protocol. */
   readonly headers: Readonly<Record<string, string>>
@@ -132,7 +132,7 @@ export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("Unkn
 }) {
   override get message() {
     const known = this.upstreams.length === 0 ? "there are none" : `the upstreams are: ${this.upstreams.join(", ")}`
-    return `${this.named_by}: there is no upstream ${this.upstream} (${known}); add it to Upstreams, or choose another`
+    return `${this.named_by}: no upstream named ${this.upstream} is configured (${known}); add it to Upstreams, or choose another`
   }
 }
 

@@ -7,11 +7,11 @@ export interface PaymentSettings {
   readonly webhook_secret: Redacted.Redacted
   /** A base URL that replaces Stripe's own, such as `http://127.0.0.1:9000`. */
   readonly base_url: string | undefined
-  /** The URL to which the processor's pages return. */
+  /** The URL that the processor's pages return to. */
   readonly return_url: string
 }
 
-/** The processor did not respond, or its response leaves the outcome unknown. */
+/** The processor did not respond, or its response does not reveal the outcome. */
 export class ProcessorSilent extends Data.TaggedError("ProcessorSilent")<{ readonly reason: string }> {}
 
 /** The processor refused, for example because the card was declined or the payment method was deleted. The message is for the customer. */
@@ -26,7 +26,7 @@ export interface PaymentMethod {
   readonly exp_year: number | null
 }
 
-/** A successful payment. `tenant_id` comes from the payment's metadata, which the service sets. */
+/** A successful payment. The service sets `tenant_id` in the payment's metadata. */
 export interface Paid {
   readonly payment_id: string
   readonly tenant_id: string
@@ -39,7 +39,7 @@ export interface Paid {
   readonly charged_at?: number | undefined
 }
 
-/** Money that later left a payment or returned to it. */
+/** A later movement of a payment's money: a refund, a dispute or a reversal. */
 export interface Moved {
   /** The id of the refund or dispute, or of the payment for a `total`. */
   readonly id: string

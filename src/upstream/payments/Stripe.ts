@@ -188,7 +188,7 @@ const outcomeOf = (
 }
 
 const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<string, ProcessorSilent> =>
-  url === null ? new ProcessorSilent({ reason: "it returned no URL" }) : Effect.succeed(url)
+  url === null ? new ProcessorSilent({ reason: "the response contains no URL" }) : Effect.succeed(url)
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -257,7 +257,7 @@ const eventOf = (body: string): ProcessorEvent => {
   try {
     json = JSON.parse(body)
   } catch {
-    return { _tag: "Unreadable", field: "", rule: "a JSON document" }
+    return { _tag: "Unreadable", field: "", rule: "must be a JSON document" }
   }
   return Schema.decodeUnknownEither(Event)(json).pipe(
     Either.flatMap(({ data: { object }, id, type }): Read => {

@@ -23,7 +23,7 @@ export type Standing = "ready" | "due" | "cooling"
 export interface HealthFigures {
   /** The upstream's state. `failing` means that the last exchanges failed, and `unused` that there was none in the window. */
   readonly state: "ok" | "failing" | "unused"
-  /** The time at which its cooldown ends; null without a cooldown. */
+  /** When its cooldown ends; null without a cooldown. */
   readonly cooling_until: number | null
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
@@ -58,7 +58,7 @@ export const windowMinutes = 15
 /** The number of minutes that routing by latency considers. */
 const routedMinutes = 5
 const minute = 60_000
-/** The number of consecutive failures after which an upstream is `failing`. */
+/** The minimum number of consecutive failures of a `failing` upstream. */
 const failingFrom = 3
 /** The longest `Retry-After` that is honored. */
 const retryAfterMax = 10 * minute
@@ -106,11 +106,11 @@ export class Health {
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** The time before which no other call probes the upstream. */
+  /** When the next call may probe the upstream. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
-  /** `now` is in milliseconds since 1970. */
+  /** Creates the statistics. `now` returns milliseconds since 1970. */
   constructor(now: () => number, cooldown?: number) {
     this.#now = now
     this.#cooldown = cooldown
@@ -144,7 +144,7 @@ export class Health {
     this.#probingUntil = 0
   }
 
-  /** Whether a cooldown is configured. */
+  /** Returns whether a cooldown is configured. */
   get cools(): boolean {
     return this.#cooldown !== undefined
   }

@@ -39,7 +39,7 @@ export interface Question {
   readonly candidates: ReadonlyArray<Candidate>
   /** The upstream that last served the conversation. */
   readonly last?: string | undefined
-  /** Returns a number above 0 and at most 1, for each upstream. */
+  /** Returns a random number above 0 and at most 1 for an upstream. */
   readonly chance: (upstream: string) => number
 }
 
@@ -59,7 +59,7 @@ export const reasons = [
 export type Reason = (typeof reasons)[number]
 
 export interface Order {
-  /** The indexes of the candidates, in the order in which to try them. */
+  /** The indexes of the candidates, in the order to try them. */
   readonly places: ReadonlyArray<number>
   readonly reason: Reason
 }

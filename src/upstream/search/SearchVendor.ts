@@ -8,7 +8,7 @@ export interface SearchAsk {
   readonly include_raw: boolean
   /** The vendor's own value, such as `basic` or `advanced`. A vendor without search depths ignores it. */
   readonly search_depth: string
-  /** The domains to which the results are restricted; unrestricted if empty. */
+  /** The domains that results must belong to; unrestricted if empty. */
   readonly domains: ReadonlyArray<string>
 }
 

@@ -6,7 +6,7 @@ import type { Tap } from "./ByteStream.ts"
 import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
-/** How long the vendor may send nothing, and the maximum time from the request to the last byte, in milliseconds. */
+/** How long the vendor may be silent, and the maximum time from the request to the last byte, in milliseconds. */
 const silence_ms_max = 60_000
 const total_ms_max = 3_600_000
 
@@ -41,7 +41,7 @@ export interface FileDownload {
 
 const tooLong = (limit: number) => new Wire.Unreachable({ reason: `a file of more than ${limit} bytes` })
 
-/** Opens a file of up to `limit` bytes, from a public address or from `host`, the vendor's own host. A longer file is cut off. */
+/** Opens a file of up to `limit` bytes, from a public address or from `host`, the vendor's own host. The download of a longer file is aborted. */
 export const open = (url: string, host: string, limit: number): Effect.Effect<FileDownload, Wire.Unreachable> =>
   url.startsWith("data:")
     ? Effect.map(decoded(url), (bytes) => ({
@@ -79,7 +79,9 @@ const coming = Effect.fnUntraced(function* (streaming: Wire.Streaming, limit: nu
   }
   const bytes = new ByteStream(streaming, { read_on: 0, tap: upTo(limit) })
   yield* bytes.ended.pipe(
-    Effect.tap((how) => Effect.sync(() => (how === "complete" ? bytes.finish() : bytes.cut("the file broke off")))),
+    Effect.tap((how) =>
+      Effect.sync(() => (how === "complete" ? bytes.finish() : bytes.cut("the download ended early")))
+    ),
     Effect.zipRight(close),
     Effect.forkDaemon
   )

@@ -4,7 +4,8 @@
  *
  * Where the specification is silent:
  * - A frame with a wrong checksum breaks the stream, but the frames before it are passed on.
- * - A frame that exceeds the maximum length or ends too early is dropped, and the stream is cut short. This does not count as an upstream failure.
+ * - A frame that exceeds the maximum length or ends too early is dropped, and the stream is truncated there. The truncation does not count as an
+ *   upstream failure.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import type { Source } from "./ByteStream.ts"
@@ -44,7 +45,7 @@ const eventOf = (frame: Uint8Array): string => {
   return `event: ${name.replaceAll(/[\r\n]+/g, " ")}\ndata: ${json}\n\n`
 }
 
-/** The events of complete frames. If there is a `fault`, the events are those of the frames before the unreadable one. */
+/** The events of complete frames. With a `fault`, they are the events of the frames before the unreadable one. */
 interface Read {
   readonly events: string
   readonly fault?: string
@@ -71,7 +72,7 @@ class Frames {
     while (bytes.length - at >= lengthBytes) {
       const size = bytes.readUInt32BE(at)
       if (size < frameLeast || size > frameMax)
-        return { events, fault: `a frame claims to have ${size} bytes`, too_long: size > frameMax }
+        return { events, fault: `a frame claims to be ${size} bytes long`, too_long: size > frameMax }
       if (bytes.length - at < size) {
         this.needed = size
         break
@@ -113,7 +114,7 @@ export const eventsOf = (answer: Source): Source => ({
         answer.abort()
       },
       end: () => {
-        if (!frames.isEmpty) return cut("its last frame is cut", true)
+        if (!frames.isEmpty) return cut("the last frame is truncated", true)
         if (!over) sink.end()
       },
       cut

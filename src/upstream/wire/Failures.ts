@@ -2,9 +2,9 @@
  * Converts an upstream's failure to the caller's problem and the operator's log line.
  *
  * Where the specification is silent:
- * - A provider's invalid response is a failure and costs nothing unless it reports its usage. Audio that breaks off costs nothing and is cut off, so
- *   that no client mistakes it for complete audio. It is charged only if its client had delayed it for ten seconds in total. If the client of a
- *   speech request disconnects, the audio is read to its end and charged as usual.
+ * - A provider's invalid response is a failure and costs nothing unless it reports its usage. Audio that ends early costs nothing, and its response
+ *   is aborted, so that no client mistakes it for complete audio. It is charged only if its client had delayed it for ten seconds in total. If the
+ *   client of a speech request disconnects, the audio is read to its end and charged as usual.
  */
 import { Clock, Effect } from "effect"
 import { parsedOfVendor, written } from "../../protocols/conversation/Json.ts"
@@ -35,7 +35,7 @@ export const failed = (
     Effect.andThen(new UpstreamFailed(unserved === true ? { upstream, unserved } : { upstream }))
   )
 
-/** Fails because no response arrived. */
+/** Fails with the problem for a missing response. */
 export const unanswered = (
   upstream: string,
   { reason, unsent }: Wire.Unreachable,
@@ -72,7 +72,7 @@ const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   Array.isArray(body.error.details) &&
   body.error.details.some((one) => isObject(one) && one.reason === "API_KEY_INVALID")
 
-/** Reads the seconds of a `Retry-After`, which may also be a date, as a field of a problem. */
+/** Reads a `Retry-After`, in seconds or as a date, as a field of a problem. */
 export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const retry_after = retryAfterIn(headers, now)

@@ -1,6 +1,6 @@
 /**
- * Collects an upstream's complete response within the call's byte budget (`Room`). If there is not enough room for a long response, the upstream is
- * paused. If no room becomes free in time, the bytes are dropped, but the outline still states the cost.
+ * Collects an upstream's complete response within the call's byte budget (`Room`). If too few bytes are free for a long response, the upstream is
+ * paused. If they do not become free in time, the response's bytes are dropped, but the outline still contains its usage.
  */
 import { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
@@ -49,7 +49,7 @@ export class Intake {
   /** The number of bytes that the room held at the start. */
   private readonly before: number
   private chunks: Array<Buffer> = []
-  /** The response in one buffer, once its room was claimed. Collecting chunks and copying them at the end would need twice the room. */
+  /** The response in one buffer, once its bytes were claimed. Collecting chunks and copying them at the end would need twice the memory. */
   private all: Buffer | undefined
   private size = 0
   private outline: JsonOutline | undefined
@@ -85,7 +85,7 @@ export class Intake {
     return { body, outline, lost }
   }
 
-  /** Releases the room of a response that broke off, for another attempt. */
+  /** Releases the bytes of a response that ended early, for another attempt. */
   cut(): void {
     this.stop()
     this.taking.room?.become(this.before)
@@ -98,14 +98,14 @@ export class Intake {
 
   private outlined(long: LongMembers): void {
     this.outline = new JsonOutline(long)
-    // The room may have been claimed before the response became long.
+    // The bytes may have been claimed before the response became long.
     for (const chunk of this.all === undefined ? this.chunks : [this.all.subarray(0, this.size)])
       this.outline.take(chunk)
   }
 
   private claim(room: Room, bytes: number, flow: Flow): void {
     this.stopWaiting = room.claim(bytes, (granted) => {
-      // The response may have broken off in the meantime.
+      // The response may have ended early in the meantime.
       if (this.stopWaiting === undefined) return
       this.stopWaiting = undefined
       if (granted) this.moved(bytes)

@@ -12,9 +12,9 @@ export interface Passage {
   readonly body: Readable
   /** Waits until the upstream's response ends, even if the client has disconnected. A response without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>
-  /** Ends the client's response. An incomplete response is cut off instead, so that the client does not mistake it for a complete one. */
+  /** Ends the client's response. An incomplete response is aborted instead, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void
-  /** Cuts the client off, because the charge could not be committed in time. */
+  /** Aborts the client's response. Called if the charge could not be committed in time. */
   readonly cut: () => void
 }
 
@@ -24,7 +24,7 @@ export const make = (upstream: Source, to_its_end: ToItsEnd): Passage => {
     begun: stream.begun(to_its_end),
     body: stream.body,
     ended: stream.ended,
-    finish: (how) => (how === "complete" ? stream.finish() : stream.cut("the upstream's response broke off")),
+    finish: (how) => (how === "complete" ? stream.finish() : stream.cut("the upstream's response ended early")),
     cut: () => stream.cut("the charge is not committed yet")
   }
 }

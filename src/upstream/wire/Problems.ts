@@ -17,7 +17,7 @@ export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejec
 /** The upstream has no capacity. `retry_after` is set if the upstream states when to try again. */
 export class UpstreamBusy extends Problem<UpstreamBusy>()("UpstreamBusy", {
   status: 429,
-  error: "the model is busy, try again shortly",
+  error: "the model is busy; try again shortly",
   code: "upstream_rate_limited",
   fields,
   details: {}

@@ -5,8 +5,8 @@
  * If a fiber is interrupted before its call is sent, the call is never sent. A call that was sent may be charged, so its response is still read
  * (`kernel/ReadOn`). It is read to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, and otherwise for up to
  * ten seconds. A caller in an uninterruptible region gets the response as usual and can charge it. The gate runs every metered call in an
- * uninterruptible region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for all of this
- * unless it uses `Effect.disconnect`.
+ * uninterruptible region. A call that fails or is aborted during that time fails with the interruption. The interrupting fiber waits for the end of
+ * the call unless it uses `Effect.disconnect`.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -75,12 +75,12 @@ export interface Wire {
 export interface WireOptions {
   readonly base_url: string
   /**
-   * How long the upstream may send nothing, in milliseconds, before the head and between two chunks of the body. Informational heads (1xx) do not
-   * count. The final head must arrive within this time after the first informational one.
+   * How long the upstream may be silent, in milliseconds, before the head and between two chunks of the body. Informational heads (1xx) do not count.
+   * The final head must arrive within this time after the first informational one.
    */
   readonly silence_ms_max: number
   /**
-   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. A stream that takes longer is cut short.
+   * The maximum time from the request to the response's last byte, in milliseconds; unlimited by default. A stream that takes longer is truncated.
    * Any other response that takes longer is a failure.
    */
   readonly total_ms_max?: number | undefined
@@ -336,7 +336,7 @@ export const collect = (
     })
   })
 
-/** The headers in which vendors state the id of a request, most reliable first. `cf-ray` is Cloudflare's id, and many vendors use Cloudflare. */
+/** The vendors' headers for the id of a request, most reliable first. `cf-ray` is Cloudflare's id, and many vendors use Cloudflare. */
 const requestNames = [
   "x-generation-id",
   "x-request-id",

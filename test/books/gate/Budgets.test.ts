@@ -107,7 +107,7 @@ inScene(
     expect([status, JSON.parse(String(body))]).toEqual([
       429,
       {
-        error: "a budget admits no more calls at the moment",
+        error: "a budget currently admits no more calls",
         code: "rate_limited",
         details: {
           budget_id: "bud",

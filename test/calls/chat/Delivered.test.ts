@@ -153,7 +153,7 @@ describe.each(all)("a client of $name", ({ ask, last: lastType, name, path, text
       sends(vendorName, before, "ends")
       const { body } = await call(key, asked)
       expect(text.startsWith(textIn(eventsIn(body)).trim())).toBe(true)
-      expect(errorIn(body)?.error.message).toBe("the model broke off")
+      expect(errorIn(body)?.error.message).toBe("the model's stream ended early")
       const record = await last(who)
       expect(record).toMatchObject({ success: false, error_type: "upstream_error", usage_source: "estimated" })
       expect(record.prompt_tokens).toBeGreaterThan(0)

@@ -11,7 +11,7 @@ const event = (body: object, newline = "\n") => `data: ${JSON.stringify(body)}${
 const piece = (content: string, newline?: string) => event({ choices: [{ delta: { content } }], usage: null }, newline)
 /** The same as the client has it that did not ask for usage. */
 const shown = (content: string, newline?: string) => event({ choices: [{ delta: { content } }] }, newline)
-const broken = `${event({ error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" } })}data: [DONE]\n\n`
+const broken = `${event({ error: { message: "the model's stream ended early", type: "upstream_error", code: "upstream_error" } })}data: [DONE]\n\n`
 const usage = { prompt_tokens: 3, completion_tokens: 2 }
 
 /** Sends the pieces through; answers what the client had before the books had it, what it has in the end, and the ending. */

@@ -112,7 +112,7 @@ describe.each(all)(
             Number((record.prompt_tokens * 3e-6 + record.completion_tokens * 15e-6).toFixed(9))
           ])
           const error = eventsIn(body).find((event) => event.error?.code === "upstream_error")
-          expect([cut, error?.error.message]).toEqual([cut, "the model broke off"])
+          expect([cut, error?.error.message]).toEqual([cut, "the model's stream ended early"])
         }
         // A vendor of messages reports the prompt before the answer. No other vendor reports before the end.
         const [record] = await service.usage(who)
@@ -126,7 +126,7 @@ describe.each(all)(
         const { body } = await call(key, ask("alpha beta", { model: vendor, stream: true }))
         expect(body).not.toContain("secret")
         const error = eventsIn(body).find((event) => event.error?.code === "upstream_error")
-        expect(error?.error.message).toBe("the model broke off")
+        expect(error?.error.message).toBe("the model's stream ended early")
         expect(await last(who)).toMatchObject({ success: false, error_type: "upstream_error" })
       })
 
@@ -193,7 +193,7 @@ describe.each(all)(
         await fault(vendor, streamOf(vendor, [first!, failureOf(vendor)]))
         const asked = ask("one two", { model: `${vendor}-${vendor === "chat" ? "messages" : "chat"}`, stream: true })
         const { body } = await call(key, asked)
-        expect(eventsIn(body).at(-1)!.error.message).toBe("the model broke off")
+        expect(eventsIn(body).at(-1)!.error.message).toBe("the model's stream ended early")
         expect(await last(who)).toMatchObject({ provider: vendor, success: false, error_type: "upstream_error" })
       })
     })
@@ -210,7 +210,7 @@ describe("a stream that fails at once", () => {
     const event = Buffer.from(`event: response.failed\ndata: ${JSON.stringify(failed)}\n\n`)
     await fault("responses", streamOf("responses", [event]))
     const { body, status } = await service.call("/v1/responses", { token: key, json })
-    expect([status, eventsIn(body).at(-1)!.error.message]).toEqual([200, "the model broke off"])
+    expect([status, eventsIn(body).at(-1)!.error.message]).toEqual([200, "the model's stream ended early"])
     expect(await last(who)).toMatchObject({ provider: "responses", success: false, cost: 0.000036 })
   })
 

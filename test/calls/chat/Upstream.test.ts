@@ -33,7 +33,7 @@ const piece = (content: string, finish_reason: string | null = null) =>
 const shown = (content: string, finish_reason: string | null = null) =>
   event({ choices: [{ index: 0, delta: { content }, finish_reason }] })
 const done = "data: [DONE]\n\n"
-const broken = `${event({ error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" } })}${done}`
+const broken = `${event({ error: { message: "the model's stream ended early", type: "upstream_error", code: "upstream_error" } })}${done}`
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 
 /** The next stream is this one. */

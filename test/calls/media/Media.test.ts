@@ -142,7 +142,7 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
       yield* fault("media", { body: { video: { url } } })
       expect(yield* media.result({ caller, request_id })).toMatchObject({
         error_type: "media_failed",
-        error: "its result is longer than 8 MiB",
+        error: "the result is longer than 8 MiB",
         charge: { charged: 0n }
       })
       expect(yield* booksOf(caller)).toMatchObject(ended(usd, { cost: 0n, error_type: "media_failed" }))

@@ -288,7 +288,7 @@ describe("a stream", () => {
         throw new Error("the upstream broke off")
       })()
     )
-    expect(await stored(broken, text)).toEqual({ got: "the answer broke off", stored: [conflict] })
+    expect(await stored(broken, text)).toEqual({ got: "the response ended early", stored: [conflict] })
     const mebibyte = Buffer.alloc(1024 * 1024, "x")
     const long = await stored(Readable.from(Array.from({ length: 9 }, () => mebibyte)), text)
     expect([(long.got as string).length, long.stored]).toEqual([9 * 1024 * 1024, [conflict]])

@@ -137,7 +137,7 @@ describe("the commands", () => {
     [["allowance", "set", "--tenant", "ten_x", "--amount", "1"], "pass --amount and --period, or --plan and --config"],
     [["allowance", "set", "--tenant", "ten_x", "--plan", "a", "--amount", "1"], "omit those options"],
     [["voucher", "create", "--amount", "5", "--expires", "tomorrow"], "--expires tomorrow: must be a day"],
-    [["voucher", "create", "--amount", "5", "--uses", "0"], "--uses: must be from 1 to"],
+    [["voucher", "create", "--amount", "5", "--uses", "0"], "--uses: must be between 1 and"],
     [["voucher", "end", "--id", "vch_x"], "there is no such voucher"]
   ])("say what is wrong: %o", async (args, words) => {
     const { code, stderr } = await run(...args)

@@ -33,18 +33,18 @@ describe("a loop", () => {
     pass(60)
     expect(trouble()).toBeUndefined()
     pass(31)
-    expect(trouble()).toBe("its next turn does not begin")
+    expect(trouble()).toBe("its next iteration has not started")
     began()
     expect(trouble()).toBeUndefined()
   })
 
-  it("is troubled if its turn does not end", () => {
+  it("is troubled if its current iteration does not finish", () => {
     const { began, figures, pass, trouble } = world()
     began()
     pass(119)
     expect(trouble()).toBeUndefined()
     pass(2)
-    expect(trouble()).toBe("its turn does not end")
+    expect(trouble()).toBe("its current iteration has not finished")
     expect(figures()).toMatchObject([{ loop: "outbox", seconds_since_good: 121, failures: 0 }])
   })
 
@@ -56,7 +56,7 @@ describe("a loop", () => {
       failed()
       pass(1)
     }
-    expect(trouble()).toBe("its last 3 turns failed")
+    expect(trouble()).toBe("its last 3 iterations failed")
     began()
     turned()
     expect(trouble()).toBeUndefined()

@@ -70,6 +70,31 @@ describe("tollgate reconcile", () => {
     expect(metrics).toMatch(/tollgate_reconciliation_coverage\{vendor="aws"\} 0\.1666/)
   })
 
+  it("shows the operator the period's days and models, and the differences page by page", async () => {
+    expect((await reconciliations("?from=2020-01-01&to=2020-01-02")).result).toEqual({
+      vendors: [{ vendor: "aws", api: null, first_day: day, last_day: day }],
+      reconciliations: [],
+      truncated: false
+    })
+    const { days, rows, truncated } = (await reconciliations(`/aws?from=${day}`)).result
+    expect([days.length, truncated]).toEqual([1, false])
+    expect(rows).toMatchObject([
+      { day, model: "Tax: VAT", billed: 0.1 },
+      { day, model: "one", billed: 0.5, expected: 0, charged: 0, requests: 0 }
+    ])
+    expect((await reconciliations(`/aws?to=2020-01-01`)).result).toEqual({ days: [], rows: [], truncated: false })
+    const first = (await reconciliations("/aws/differences?limit=1")).result
+    expect(first.records).toMatchObject([{ day, model: "one", kind: "output", cause: "coverage", amount: 0.5 }])
+    const second = (await reconciliations(`/aws/differences?limit=1&before=${first.next}`)).result
+    expect(second).toMatchObject({ records: [{ day, model: "Tax: VAT", cause: "not_usage" }], next: null })
+    const only = (await reconciliations("/aws/differences?cause=not_usage")).result
+    expect([only.records.length, only.next]).toEqual([1, null])
+    expect((await reconciliations("/aws/differences?model=two")).result).toEqual({ records: [], next: null })
+    expect((await reconciliations("/nobody/differences")).result).toEqual({ records: [], next: null })
+    expect((await reconciliations("/aws/differences?cause=magic")).details).toMatchObject({ field: "cause" })
+    expect((await reconciliations("/aws?from=yesterday")).details).toMatchObject({ field: "from" })
+  })
+
   it("refuses what it cannot compare", async () => {
     const unknown = await reconcile("--vendor", "azure")
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('there is no vendor "azure"')])

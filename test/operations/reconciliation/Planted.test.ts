@@ -2,7 +2,7 @@
 import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { day as dayMillis, hour as hourMillis, parse, toDay } from "../../../src/kernel/Moment.ts"
-import type { Cause } from "../../../src/operations/reconciliation/Reconciliation.ts"
+import type { Cause, ReconciledDifference } from "../../../src/operations/reconciliation/Reconciliation.ts"
 import type { BillingVendor } from "../../../src/operations/reconciliation/Settings.ts"
 import type { Mistake } from "../../../src/sandbox/Bills.ts"
 import { billingApiNames } from "../../../src/upstream/billing/Vendors.ts"
@@ -137,6 +137,50 @@ describe("a planted mistake", () => {
     await advance(3 * dayMillis)
     const lines = await reconciled("openai", { first: toDay(now), last: toDay(now) })
     expect(causesIn(lines)).toEqual(["failed_here"])
+  })
+})
+
+describe("the differences of a period", () => {
+  it("are on pages of any length once each, in the order of the days, and add up to the drift", async () => {
+    await control("/bill", { mistake: "more_output" })
+    await reconciled("openrouter")
+    const found = await running.reconciling([vendorOf("openrouter")], ({ differences, find, period }) =>
+      Effect.gen(function* () {
+        const asked = { vendor: "openrouter", ...dates() }
+        const pages = (limit: number, more: object = {}) =>
+          Effect.gen(function* () {
+            const records: Array<ReconciledDifference> = []
+            let before: string | undefined
+            do {
+              const page = yield* differences({ ...asked, ...more, limit, before })
+              expect(page.records.length).toBeLessThanOrEqual(limit)
+              records.push(...page.records)
+              before = page.next ?? undefined
+            } while (before !== undefined)
+            return records
+          })
+        const { days, rows } = yield* period(asked)
+        const stored = yield* Effect.forEach(days, ({ day }) =>
+          Effect.map(find("openrouter", day), (detail) => detail.differences.map((one) => ({ day, ...one })))
+        )
+        return {
+          days,
+          rows,
+          stored: stored.flat(),
+          pages: yield* Effect.all([pages(1), pages(7), pages(200)]),
+          ofOne: yield* pages(3, { model: "sandbox-small", cause: "quantity" })
+        }
+      })
+    )
+    expect(found.stored.length).toBeGreaterThan(9)
+    for (const records of found.pages) expect(records).toEqual(found.stored)
+    expect(found.ofOne).toEqual(
+      found.stored.filter(({ cause, model }) => cause === "quantity" && model === "sandbox-small")
+    )
+    expect(found.ofOne.length).toBeGreaterThan(0)
+    const difference = sumOf(found.stored.map(({ amount }) => amount))
+    expect(sumOf(found.rows.map(({ billed, expected }) => billed - expected))).toBe(difference)
+    expect(sumOf(found.days.map(({ drift }) => drift))).toBe(difference)
   })
 })
 

@@ -2,7 +2,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect } from "@effect/vitest"
 import { Effect, Option, TestClock } from "effect"
-import { application, ask, beginning, join, person, scene, sql } from "../auth/World.ts"
+import { application, ask, beginning, join, person, refresh, scene, sql } from "../auth/World.ts"
 import type { Person } from "../auth/World.ts"
 import { describeSqlite } from "../../support/database.ts"
 import { verify } from "../../../src/app/Checks.ts"
@@ -387,6 +387,45 @@ describe("who sees a run", () => {
       }
       expect(yield* list(key, `?parent=${one.id}`)).toEqual([two.id])
       expect(yield* list(key, "?per_page=1&page=3")).toHaveLength(1)
+    })
+  )
+})
+
+describe("who sees the runs of a team", () => {
+  scene(
+    "its owners and admins see those of all keys; a member sees those of own keys, and one who left sees none",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const grace = yield* person("grace@example.com")
+      const alan = yield* person("alan@example.com")
+      yield* join(grace.account_id, ada.tenant_id)
+      yield* join(alan.account_id, ada.tenant_id, "active", "admin")
+      const inTeam = (of: Person) =>
+        Effect.map(refresh(of.refresh_token, { tenant_id: ada.tenant_id }), ({ body }) => ({
+          ...of,
+          token: body.result.access_token as string,
+          tenant_id: ada.tenant_id
+        }))
+      const [graceThere, alanThere] = [yield* inTeam(grace), yield* inTeam(alan)]
+      const adas = yield* run((yield* application(ada)).api_key)
+      const graces = yield* run((yield* application(graceThere)).api_key)
+      const elsewhere = yield* run((yield* application(grace)).api_key)
+      for (const [token, seen] of [
+        [ada.token, [adas, graces]],
+        [alanThere.token, [adas, graces]],
+        [graceThere.token, [graces]],
+        [grace.token, [elsewhere]]
+      ] as const) {
+        const ids = seen.map(({ id }) => id)
+        expect((yield* list(token)).toSorted()).toEqual(ids.toSorted())
+        for (const { id } of [adas, graces, elsewhere])
+          expect((yield* read(token, id)).status).toBe(ids.includes(id) ? 200 : 404)
+      }
+      expect((yield* end(graceThere.token, adas.id)).status).toBe(404)
+      expect((yield* end(alanThere.token, graces.id)).body.result.ended_at).not.toBeNull()
+      yield* sql("UPDATE tollgate_tenants_memberships SET role = 'member' WHERE account_id = ?", [alan.account_id])
+      expect(yield* list(alanThere.token)).toEqual([])
+      expect((yield* end(alanThere.token, adas.id)).status).toBe(404)
     })
   )
 })

@@ -143,7 +143,7 @@ describe("an entry that names a model of the catalogue", () => {
 
   it("is refused where nobody knows which model or upstream is meant", () => {
     expect(refusalOf([{ catalogue: whole.id.replace("openai/", "openai/x") }])).toContain(
-      `models.0.catalogue: there is no such model in the catalogue of ${catalogue.day}: similar ids are `
+      `models.0.catalogue: the catalogue of ${catalogue.day} does not contain this model: similar ids are `
     )
     expect(refusalOf([{ catalogue: "zzzz" }])).toContain(`"tollgate models" lists them`)
     expect(refusalOf([{ catalogue: 7 }])).toContain("the id of a model")

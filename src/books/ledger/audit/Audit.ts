@@ -25,7 +25,7 @@ import type { Place } from "./RunningTotals.ts"
 export interface ConcurrentWriters {
   /** The safe horizon at the start. */
   readonly first: Readonly<Place>
-  /** The current safe horizon; `undefined` if it cannot be determined at the moment. */
+  /** The current safe horizon; `undefined` if it cannot be determined now. */
   readonly end: Effect.Effect<Readonly<Place> | undefined>
   readonly atOneMoment: AtOneMoment
 }

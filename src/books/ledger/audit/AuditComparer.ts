@@ -96,7 +96,7 @@ const offsets = (parts: Parts) =>
     return Effect.zipRight(compareOffsets(parts, entryOffsets, entries), compareOffsets(parts, recordOffsets, records))
   })
 
-/** Compares offsets. They are written together with their row and never change. */
+/** Compares offsets. An offset is written together with its row and never changes. */
 const compareOffsets = Effect.fnUntraced(function* (
   { sql, totals }: Parts,
   { at: atColumn, check, heads, offsets }: OffsetTable,

@@ -18,7 +18,7 @@ export interface Pace {
   readonly pause: Effect.Effect<void>
 }
 
-/** The pace for a separate process, at which a slice takes about ten milliseconds. */
+/** The pace for a separate process. A slice takes about ten milliseconds. */
 export const quick: Pace = { slice: 4096, pause: turn }
 
 /** The progress of an audit. */

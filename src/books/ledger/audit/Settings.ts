@@ -1,4 +1,4 @@
-/** The interval at which the service verifies its books: `verify` in the configuration file. */
+/** How often the service verifies its books: `verify` in the configuration file. */
 import { Context, Layer, Schema } from "effect"
 import { Seconds } from "../../../kernel/Setting.ts"
 

@@ -6,7 +6,7 @@ import type { Checkpoint, Pace, Progress } from "./Checkpoint.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import { Writer } from "../write/Writer.ts"
 
-/** The findings, and the checkpoint up to which the rows were checked. */
+/** The findings, and the checkpoint after the checked rows. */
 export interface Verified {
   readonly findings: ReadonlyArray<Finding>
   readonly checkpoint: Checkpoint
@@ -28,7 +28,7 @@ export type VerifySince = (
 export interface Verification {
   /** The time when the verification ended. */
   readonly at: number
-  /** Whether the verification covered everything. */
+  /** Whether the verification covered all rows. */
   readonly whole: boolean
   /** The number of findings. The verification held if the number is 0. */
   readonly findings: number
@@ -49,7 +49,10 @@ interface Row {
 
 const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT) AS world, CAST(revenue AS TEXT) AS revenue`
 
-/** Returns the last verification that held; `undefined` if a later full verification has findings, because they may be before the checkpoint. */
+/**
+ * Returns the last verification that held. Returns `undefined` if a later full verification has findings, because the affected rows may precede the
+ * checkpoint.
+ */
 export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
   one(
     sql,
@@ -107,7 +110,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
     ([row]) => row!.found === 0
   )
 
-/** Runs a verification and stores its result. In the result, `kept` is false if the database cannot be written, and `millis` is the duration. */
+/** Runs a verification and stores its result. In the result, `kept` is false if the database is not writable, and `millis` is the duration. */
 export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis

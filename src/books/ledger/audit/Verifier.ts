@@ -1,7 +1,7 @@
 /**
  * Verifies the books of a running service at intervals. It checks the rows since the last clean verification, in slices with pauses between them.
- * Findings are logged and counted in `/metrics`. While the last full verification has findings, the verifier does nothing, because checking only
- * newer rows would prove nothing.
+ * Findings are logged and counted in `/metrics`. While the last full verification has findings, the verifier does nothing, because a check of only
+ * the newer rows would prove nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
@@ -39,12 +39,12 @@ export interface VerifierContract {
 }
 
 export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, VerifierContract>() {
-  /** `load` loads the code for verification when it is first needed. */
+  /** Provides the verifier. `load` loads the code for verification when it is first needed. */
   static readonly layer = (load: Effect.Effect<VerifySince>) => Layer.scoped(Verifier, make(load))
   static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
 }
 
-/** A slice takes a millisecond or two and is followed by a pause of ten milliseconds. */
+/** The pace of the verifier. A slice takes a millisecond or two and is followed by a pause of ten milliseconds. */
 const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
 /** The shortest time from the start of the service to its first verification. */

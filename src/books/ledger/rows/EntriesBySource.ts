@@ -11,7 +11,7 @@ import type { PageOf } from "../../../kernel/Page.ts"
 import { entriesAmong } from "./RowLinks.ts"
 import type { CreditSource } from "../rules/Transaction.ts"
 
-/** The requested sources. `call` selects charges. They have no source. */
+/** The requested sources. `call` selects charges, the entries without a source. */
 export type EntrySources = "call" | ReadonlyArray<CreditSource>
 
 /** A page, with the number of entries on all pages and its own rows as `tollgate_ledger_entries e`, newest first. */

@@ -104,6 +104,20 @@ const blockBefore = Effect.fnUntraced(function* (sql: SqlClient, account: string
   return { first: low * offsetEvery, entries: head?.entries ?? 0 }
 })
 
+/** Finds the number of the account's first entry at or after this time. It is one more than the number of entries if there is none. */
+export const firstEntryAt = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  account: string,
+  at: number
+): Effect.fn.Return<number, SqlError> {
+  const { entries, first } = yield* blockBefore(sql, account, at)
+  const range = { from: first + 1, to: Math.min(first + offsetEvery, entries) + 1 }
+  if (range.from >= range.to) return range.from
+  const [before] = yield* sql<{ readonly n: number }>`
+    SELECT count(*) AS n FROM ${entriesAmong(sql, account, range)} AND e.at < ${at}`
+  return range.from + before!.n
+})
+
 /** Finds the entry of a charge; `undefined` if the call cost nothing. */
 export const entryOfCharge = Effect.fnUntraced(function* (
   sql: SqlClient,

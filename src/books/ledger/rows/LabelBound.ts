@@ -21,7 +21,7 @@ class Seen {
   private bitmap: Uint32Array | undefined
   private count = 0
 
-  /** Adds a combination. Returns whether it was already known or there was room for it. */
+  /** Adds a combination. Returns whether it was already known or fits within the limit. */
   takes(hash: number, max: number): boolean {
     if (this.has(hash)) return true
     if (this.count >= max) return false

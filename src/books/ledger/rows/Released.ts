@@ -1,5 +1,5 @@
 /**
- * Handles calls that were released because their run seemed to have ended, but that still settle because their node was only slow or disconnected.
+ * Handles calls that were released because their run seemed to have ended, although their node was only slow or disconnected and still settles them.
  * Such a call already has a usage record, at cost 0. That record receives another id, so that the usage id sent to the client identifies the charge.
  * A second settlement no longer finds the released record by its id, so a call is charged only once.
  */
@@ -12,7 +12,7 @@ import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
 
-/** Loads the released ones among the calls, with the numbers of their dimensions. */
+/** Loads those of the calls that were released, with the numbers of their dimensions. */
 export function* load(
   calls: ReadonlyArray<string>
 ): SqlSteps<ReadonlyArray<{ readonly reservation: Reservation; readonly number: number }>> {

@@ -54,7 +54,7 @@ export const make = (sql: SqlClient) => {
         ),
         ([row]) => row!.n
       ),
-    /** Counts and sums the reservations in each interval between an instant (inclusive) and the next. `instants` is descending. */
+    /** Counts and sums the reservations in each interval from one time (inclusive) to the next. `instants` is descending. */
     byAge: (instants: ReadonlyArray<number>) =>
       Effect.forEach(instants, (until, i) => {
         const since = instants[i + 1] ?? Number.MIN_SAFE_INTEGER

@@ -1,7 +1,7 @@
 /**
- * The rollup lag. A tenant's rollups sum its records up to the watermark. The records after the watermark are the tail. A reader adds the tail to the
- * rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark. In this way, many records of one
- * caller become one row in each rollup.
+ * The rollup lag, also called the tail: a tenant's records after the watermark. The rollups sum the records up to the watermark. A reader adds the
+ * tail to the rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark, so that many records of
+ * one caller become one row in each rollup.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -10,15 +10,15 @@ import { tables } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
- * The length at which a tail is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this length by
- * the number of calls that the tenant settled in the batch.
+ * The maximum length of a tail before it is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this
+ * length by the number of calls that the tenant settled in the batch.
  */
 export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/ledger/TailMax", {
   defaultValue: () => 256
 }) {}
 
 /**
- * The corresponding length for a tenant whose calls another tenant has paid for. It is smaller because a query for a team's total reads the tails of
+ * The corresponding length for a tenant with calls that another tenant paid for. It is smaller because a query for a team's total reads the tails of
  * all members.
  */
 export const pooledMax = 32

@@ -1,11 +1,11 @@
-/** Maintains the sums that the usage views read. A tenant's tail is folded into them when it is long enough (`RollupLag`). */
+/** Maintains the sums that the usage views read. A tenant's rollup lag is folded into them once it is long enough (`RollupLag`). */
 import { day, hour } from "../../../kernel/Moment.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { tailRecords } from "./RollupLag.ts"
 
-/** Folds the tenants' tails into all rollups and moves each watermark to the tenant's last record. */
+/** Folds the tenants' rollup lags into all rollups and moves each watermark to the tenant's last record. */
 export function* fold(tails: ReadonlyMap<string, number>): SqlSteps<void> {
   if (tails.size === 0) return
   const found = yield* all([...tails.keys()].map((tenant) => asked(selectGroups, [tenant])))

@@ -98,8 +98,8 @@ export const recordsAmong = (sql: SqlClient, tenant: string, range: Range, besid
   among(sql, "r", tenant, range, beside)
 
 /** Selects an account's entries in a range of numbers, as `tollgate_ledger_entries e`. */
-export const entriesAmong = (sql: SqlClient, account: string, range: Range): Fragment =>
-  among(sql, "e", account, range, "")
+export const entriesAmong = (sql: SqlClient, account: string, range: Range, beside = ""): Fragment =>
+  among(sql, "e", account, range, beside)
 
 /** Selects columns of an owner's last row up to a `seq`. */
 export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: number, columns: string): Fragment => {

@@ -1,16 +1,16 @@
 /**
- * The rules of the books, as a pure function. It takes the accounts, reservations and counters that a transaction touches, and returns results and
- * changes. Nothing in this file uses a database, a clock or a thread. Every engine runs it, and the property tests check it.
+ * The rules of the books, as a pure function. Its input is the accounts, reservations and counters that a transaction touches, and its output is
+ * results and changes. Nothing in this file uses a database, a clock or a thread. Every engine runs it, and the property tests check it.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
  * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. If a call is open at the end of a month, its
  *   reservation counts in the next month.
  * - A call that was released because its run had ended may still settle if its node was only slow or disconnected. It is charged from the credit that
- *   is available then, and the rest is `uncollected`. Its usage record takes the call's id, and the record of the release, at cost 0, gets another id
- *   (`Released`). If the call failed at no cost, the record of the release is kept instead.
- * - The limit of an API key works like a balance. A call that costs more than its reservation is charged up to the limit, and the rest is
- *   `uncollected`. A limit that is set below the current spending stops further calls, but existing reservations may still be charged.
+ *   is available then, and the remainder is `uncollected`. Its usage record gets the call's id, and the record of the release, at cost 0, gets
+ *   another id (`Released`). If the call failed at no cost, only the record of the release remains.
+ * - The limit of an API key works like a balance. A call that costs more than its reservation is charged up to the limit, and the remainder is
+ *   `uncollected`. A limit below the current spending stops further calls, but existing reservations may still be charged.
  * - A call is charged first. Only then may a debt be taken from the reservation that it released.
  */
 import { Either } from "effect"
@@ -75,7 +75,7 @@ export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome 
   return committed(tried.right.results)
 }
 
-/** Applies a transaction to a new draft on top of `draft`, which does not change until it adopts the new one. */
+/** Applies a transaction to a new draft on top of `draft`. `draft` does not change until it adopts the new one. */
 export const attempt = (
   draft: Draft,
   postings: ReadonlyArray<Posting>
@@ -389,7 +389,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   const within = smaller(availableOf(account), most)
   const limit = usdWithin(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
-  // A call is reserved only once, which the database's primary key enforces as well.
+  // A call is reserved only once. The database's primary key also enforces this rule.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   const { entries, giftable, granted, reserved } = account
   draft.accounts.set(account.id, moved(account, giftable, granted, reserved + amount, entries))
@@ -399,7 +399,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   return Either.right({ _tag: "Reserved", source: payer, amount, within: booked.within })
 }
 
-/** Returns the account with other amounts. Every call needs this twice, and a literal takes a fifth of the time of a spread. */
+/** Returns the account with other amounts. This runs twice per call, and a literal takes a fifth of the time of a spread. */
 const moved = (account: Account, giftable: Nano, granted: Nano, reserved: Nano, entries: number): Account => ({
   id: account.id,
   tenant_id: account.tenant_id,
@@ -477,7 +477,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
 }
 
-/** Whether the late outcome of a released call must still be booked. */
+/** Returns whether the late outcome of a released call must still be booked. */
 const isDue = ({ cost, error_type, success }: CallOutcome): boolean =>
   error_type !== interrupted && (success || cost > 0n)
 
@@ -525,7 +525,7 @@ const noIds: ReadonlyArray<string> = []
 const noBudgets: ReadonlyMap<string, never> = new Map<string, never>()
 const noAnchors: ReadonlyMap<string, never> = new Map<string, never>()
 
-/** Changes on top of the books or of another draft, which can adopt them. */
+/** Changes on top of the books or of another draft. The draft below can adopt them. */
 export class Draft {
   readonly accounts = new Map<string, Account>()
   readonly entries: Array<Entry> = []
@@ -546,12 +546,12 @@ export class Draft {
     this.below = below
   }
 
-  /** The budgets that changed; `undefined` for one that was removed. */
+  /** Returns the budgets that changed, with `undefined` for those that were removed. */
   get budgets(): ReadonlyMap<string, Budget | undefined> {
     return this.#budgets ?? noBudgets
   }
 
-  /** The anchors whose budgets changed, with the ids of those budgets. */
+  /** Returns the anchors whose budgets changed, with the ids of those budgets. */
   get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
     return this.#anchors ?? noAnchors
   }
@@ -568,7 +568,7 @@ export class Draft {
     )
   }
 
-  /** The number of the tenant's usage records. */
+  /** Returns the number of the tenant's usage records. */
   recordsOf(tenant: string): number {
     return (
       this.records.get(tenant) ??
@@ -617,7 +617,7 @@ export class Draft {
     this.#anchors.set(anchor, ids)
   }
 
-  /** The application's charges and reservations, including the changes in this draft and those below it. */
+  /** Returns the application's charges and reservations, including the changes in this draft and in the drafts below it. */
   spendingOf(application: string): Spending {
     const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
     let { month, reserved, total } = before
@@ -685,7 +685,7 @@ export class Draft {
   }
 }
 
-/** Returns the ids of the accounts that a posting may touch. For `Settle`, the reservation names the account. */
+/** Returns the ids of the accounts that a posting may touch. For `Settle`, the reservation identifies the account. */
 export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
   switch (posting._tag) {
     case "Open":

@@ -9,7 +9,7 @@
  * - A request counts in the period of its admission, even if the call fails. A charge and its tokens count in the period of the settlement. If a call
  *   is open at the end of a period, its reservation counts in the next one.
  * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Any other limit refuses calls that need
- *   more than is left.
+ *   more than it has left.
  * - If several models and providers may serve a call, an exhausted budget for one of them excludes only that one. The call is refused if none
  *   remains. The charge counts against the budgets for the model and provider that served it.
  */
@@ -19,7 +19,7 @@ import type { ClaimedFacts, Way } from "./Transaction.ts"
 
 export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
 
-/** The units that a limit may have, in the order in which they are checked. */
+/** The units that a limit may have, in the order they are checked. */
 export const units = ["usd", "tokens", "requests", "concurrent"] as const
 export type BudgetUnit = (typeof units)[number]
 
@@ -44,7 +44,7 @@ export interface AppliesTo {
   readonly end_user?: string | undefined
 }
 
-/** Raises the limit in USD until an instant. */
+/** A temporary increase of the limit in USD. */
 export interface Raise {
   readonly usd: Nano
   readonly until: number
@@ -60,7 +60,7 @@ export interface BudgetTerms {
   /** The notification thresholds, as fractions of the limit in ascending order. */
   readonly notify_at: ReadonlyArray<number>
   readonly raises: ReadonlyArray<Raise>
-  /** Whether the operator created the budget. The tenant cannot change such a budget. */
+  /** Whether the operator created the budget. If so, the tenant cannot change it. */
   readonly by_operator: boolean
   readonly created_by: string
   readonly created_at: number
@@ -74,7 +74,7 @@ export interface Budget {
   readonly kind: BudgetKind
   /** Absent if the budget counts all tenants. */
   readonly tenant_id: string | undefined
-  /** Its calls share this tenant, API key or run; or `everyone`. */
+  /** The tenant, API key or run that its calls share; or `everyone`. */
   readonly anchor: string
   readonly terms: BudgetTerms
   /** The start of the period, in milliseconds since 1970. */
@@ -97,7 +97,7 @@ export interface Budget {
 /** The anchor of the budgets that count the calls of all tenants. */
 export const everyone = "everyone"
 
-/** The start of the period that contains an instant. Weeks begin on Monday. */
+/** Returns the start of the period that contains `at`. Weeks begin on Monday. */
 export const periodStart = (period: BudgetPeriod, at: number): number => {
   switch (period) {
     case "minute":
@@ -116,7 +116,7 @@ export const periodStart = (period: BudgetPeriod, at: number): number => {
   }
 }
 
-/** The end of the period that contains an instant; `undefined` if it never ends. */
+/** Returns the end of the period that contains `at`, or `undefined` if the period never ends. */
 export const renewsAt = (period: BudgetPeriod, at: number): number | undefined => {
   if (period === "total") return undefined
   if (period === "month") return nextMonthOf(at)
@@ -125,7 +125,7 @@ export const renewsAt = (period: BudgetPeriod, at: number): number | undefined =
 
 const lengths = { minute: 60_000, hour, day, week: 7 * day }
 
-/** The limit in USD at an instant, including the raises. */
+/** Returns the limit in USD at `at`, including the raises. */
 export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | undefined => {
   if (limit.usd === undefined || raises.length === 0) return limit.usd
   let usd = limit.usd
@@ -133,7 +133,7 @@ export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | und
   return usd
 }
 
-/** Returns the budget at an instant. A new period starts with nothing spent, but open calls keep their reservations. */
+/** Returns the budget in its state at `at`. A new period starts with nothing spent, but open calls keep their reservations. */
 export const standingAt = (budget: Budget, at: number): Budget => {
   const { terms } = budget
   const limit = usdLimit(terms, at)
@@ -174,12 +174,12 @@ export const newBudget = (
   crossed: 0
 })
 
-/** Returns the budget with new terms. Its period, conditions and counters are kept. */
+/** Returns the budget with new terms. Its period, conditions and counters do not change. */
 export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Budget => {
   const { applies_to, period } = budget.terms
   const terms = { ...changed, applies_to, period }
   const counted = standingAt(budget, at)
-  // The limits or thresholds may be different, so count again which are reached.
+  // The limits or thresholds may have changed, so count the reached thresholds again.
   const { requests, reserved, spent, tokens } = counted
   const crossed = crossedBy(terms, spent, tokens, requests, 0)
   return { ...counted, terms, crossed, ceiling: ceilingOf(terms, at, spent + reserved) }
@@ -187,7 +187,7 @@ export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Bud
 
 const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)
 
-/** Whether the budget counts a call, not considering its conditions for the model and provider. */
+/** Returns whether the budget counts a call, regardless of its conditions for the model and provider. */
 export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): boolean => {
   const { capability, end_user, member, tag } = applies_to
   return (
@@ -198,26 +198,26 @@ export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): 
   )
 }
 
-/** Whether the budget counts calls served by this model and provider. */
+/** Returns whether the budget counts calls served by this model and provider. */
 export const countsWay = ({ terms: { applies_to } }: Budget, { model, provider }: Way): boolean =>
   (applies_to.model === undefined || applies_to.model === model) &&
   (applies_to.provider === undefined || applies_to.provider === provider)
 
-/** Whether the budget has a condition for the model or provider. */
+/** Returns whether the budget has a condition for the model or provider. */
 export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
   applies_to.model !== undefined || applies_to.provider !== undefined
 
-/** Whether the tags, one `name=value` per line, include the tag. */
+/** Returns whether the tags, one `name=value` per line, include the tag. */
 const hasTag = (tags: string, tag: string): boolean =>
   `\n${tags}${tag.includes("=") ? "\n" : ""}`.includes(`\n${tag}${tag.includes("=") ? "\n" : "="}`)
 
-/** The least that a call needs. */
+/** The minimum that a call needs. */
 export interface Needs {
   readonly usd: Nano
   readonly tokens: number
 }
 
-/** Returns the first unit in which the budget does not leave enough for a call; `undefined` if it admits the call. */
+/** Returns the first unit with too little left for a call, or `undefined` if the budget admits the call. */
 export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): BudgetUnit | undefined => {
   const { limit, mode } = budget.terms
   if (mode === "notify") return undefined
@@ -231,7 +231,7 @@ export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): Bud
   return undefined
 }
 
-/** The budget's remainder in a unit that it limits; at least 0. */
+/** Returns the budget's remainder in a unit that it limits, but at least 0. */
 export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
   const { limit } = budget.terms
   switch (unit) {
@@ -246,13 +246,13 @@ export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | num
   }
 }
 
-/** The credit left in the budget; `undefined` if it has no limit in USD. */
+/** Returns the credit left in the budget, or `undefined` if it has no limit in USD. */
 export const usdLeft = (budget: Budget, at: number): Nano | undefined => {
   const limit = usdLimit(budget.terms, at)
   return limit === undefined ? undefined : largest(limit - budget.spent - budget.reserved, 0n)
 }
 
-/** The least credit that any of the budgets leaves; `undefined` if none of them limits credit. */
+/** Returns the least credit left in any of the budgets, or `undefined` if none of them limits credit. */
 export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | undefined => {
   let within: Nano | undefined
   for (const budget of budgets) {
@@ -263,7 +263,7 @@ export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | un
   return within
 }
 
-/** The fewest tokens that any of the budgets leaves; `undefined` if none of them limits tokens. */
+/** Returns the fewest tokens left in any of the budgets, or `undefined` if none of them limits tokens. */
 export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number | undefined => {
   let within: number | undefined
   for (const budget of budgets) {
@@ -274,7 +274,7 @@ export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number
   return within
 }
 
-/** Returns the budget after a call's admission. A key's limit counts only credit, because it also covers calls from before it was set. */
+/** Returns the budget after a call's admission. A key's limit counts only credit, because it also covers calls made before it was set. */
 export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
   const { open, requests, reserved, spent, tokens: used, tokens_reserved } = budget
   return budget.kind === "key"
@@ -288,7 +288,7 @@ export interface Settling {
   readonly tokens_reserved: number
   readonly spent: Nano
   readonly tokens: number
-  /** Whether the call was open until now, which a released call was not. */
+  /** Whether the call was open until now. A released call was not. */
   readonly wasOpen: boolean
 }
 
@@ -335,7 +335,7 @@ const counting = (
   crossed: crossedBy(budget.terms, spent, tokens, requests, budget.crossed)
 })
 
-/** Counts the thresholds that these counters have reached. `crossed` is how many were reached before. */
+/** Counts the thresholds that these counters have reached. `crossed` is the number reached before. */
 const crossedBy = (
   { limit, notify_at }: BudgetTerms,
   spent: Nano,
@@ -357,7 +357,7 @@ const crossedBy = (
 const part = (used: number, limit: number | undefined): number =>
   limit === undefined || limit === 0 ? 0 : used / limit
 
-/** The limit on a unit that leaves the least among a call's budgets, for rate limit headers. */
+/** The limit with the least left in a unit among a call's budgets, for rate limit headers. */
 export interface Rate {
   readonly limit: number
   readonly remaining: number
@@ -370,7 +370,7 @@ export interface Rates {
   readonly tokens?: Rate | undefined
 }
 
-/** Finds the limits that leave the least among these budgets. */
+/** Finds the limits with the least left among these budgets. */
 export const ratesOf = (budgets: ReadonlyArray<Budget>, at: number): Rates => ({
   requests: rateOf(budgets, "requests", at),
   tokens: rateOf(budgets, "tokens", at)

@@ -35,12 +35,12 @@ export interface CheckRow {
 /** A rule that must hold, with the query that finds its violations, or a program if one query is not enough. */
 export type Check = {
   readonly name: string
-  /** Set if the cost of the check does not grow with the history. An audit since a checkpoint runs only these checks. */
+  /** Present if the cost of the check does not grow with the history. An audit since a checkpoint runs only these checks. */
   readonly isShort?: true
   readonly sentence: (row: CheckRow) => string
 } & (
   | {
-      /** Must return `id`, `expected` and `found`, all as text. */
+      /** The query. It must return `id`, `expected` and `found`, all as text. */
       readonly query: string
     }
   | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }

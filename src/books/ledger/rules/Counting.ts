@@ -31,7 +31,7 @@ import type {
 /** Access to the budgets that a transaction may touch. */
 export interface BudgetsAtHand {
   readonly budget: (id: string) => Budget | undefined
-  /** The ids of all budgets at an anchor, of every kind. */
+  /** Returns the ids of all budgets at an anchor, of every kind. */
   readonly budgetsAt: (anchor: string) => ReadonlyArray<string>
   readonly setBudget: (id: string, budget: Budget) => void
 }
@@ -39,9 +39,9 @@ export interface BudgetsAtHand {
 /** The budgets that count an admitted call. */
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
-  /** The indexes of the ways that budgets bar. */
+  /** The indexes of the `ways` that budgets exclude. */
   readonly barred: ReadonlyArray<number>
-  /** The refusal of the first budget that bars a way. */
+  /** The refusal by the first of these budgets. */
   readonly refusal?: Shortage | undefined
 }
 
@@ -107,7 +107,7 @@ export const admit = (
   return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
 }
 
-/** Bars the ways for which a budget has too little left. */
+/** Excludes the models and providers whose budgets have too little left. */
 const admitWays = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
@@ -182,7 +182,9 @@ export const book = (
 const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
-/** The newest array of ids, by its first id. Equal arrays usually share one object, so that a message to another thread contains it once. */
+/**
+ * The newest array of ids, by its first id. Equal arrays usually share one object, so that a message to another thread contains the array only once.
+ */
 const lists = new Map<string, ReadonlyArray<string>>()
 const listsMax = 10_000
 
@@ -217,7 +219,10 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
   return found ?? none
 }
 
-/** Returns whether a budget that reserved for a call also counts its charge. It does not if another model or provider served the call. */
+/**
+ * Returns whether a budget with a reservation for a call also counts the charge. A budget for a model or provider that did not serve the call does
+ * not count it.
+ */
 export const countsServed = (budget: Budget, served: Dimensions): boolean =>
   !isOfWays(budget) || countsWay(budget, served)
 
@@ -228,7 +233,7 @@ export const servedIn = (budgets: ReadonlyArray<Budget>, served: Dimensions): Re
     : budgets.filter((budget) => countsServed(budget, served))
 
 /**
- * Returns the budgets to name in a usage record: those that hold a reservation for the call, except those for other models and providers.
+ * Returns the budgets to list in a usage record: those with a reservation for the call, except those for other models and providers.
  */
 export const namedIn = (
   ids: ReadonlyArray<string> | undefined,

@@ -5,16 +5,16 @@ import { Problem } from "../../../kernel/Problem.ts"
 import { units } from "./Budget.ts"
 import type { Posting, Refusal } from "./Transaction.ts"
 
-/** The database cannot be written right now, because another process holds its lock or the disk is full or fails. The caller may retry later. */
+/** The database is not writable, because another process holds its lock or the disk is full or failing. The caller may retry later. */
 export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavailable", {
   status: 503,
-  error: "the books cannot be written at the moment, try again shortly",
+  error: "the books are not writable; try again shortly",
   code: "books_unavailable",
   fields: {
     /**
-     * `false` means that nothing was written. `true` means that the transaction may have been written or may yet be, because no reply came in time,
-     * the writer ended before it replied, or the disk failed during the commit. The HTTP body does not contain this, so a client always reads
-     * `false`.
+     * `false` means that nothing was written. `true` means that the transaction may have been written or may still be written, because no reply
+     * arrived in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client always
+     * reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },
@@ -61,17 +61,17 @@ export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>
   }
 }
 
-/** The balance is sufficient, but the limit of the API key (`application`) leaves only `available`. */
+/** The balance is sufficient, but the limit of the API key (`application`) has only `available` left. */
 export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReached", {
   application: Schema.String,
   available: Nano
 }) {
   override get message() {
-    return `the spending limit of the API key ${this.application} leaves ${toDecimal(this.available)} USD`
+    return `the spending limit of the API key ${this.application} has ${toDecimal(this.available)} USD left`
   }
 }
 
-/** The balance is sufficient, but a budget does not leave enough. `limit` and `left` are in `unit`, with USD as nano-USD. */
+/** The balance is sufficient, but a budget has too little left. `limit` and `left` are in `unit`, with USD as nano-USD. */
 export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetReached", {
   budget: Schema.String,
   name: Schema.String,
@@ -83,8 +83,9 @@ export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetRe
   of_everyone: Schema.optional(Schema.Literal(true))
 }) {
   override get message() {
-    const left = this.unit === "usd" ? `${toDecimal(this.left)} USD` : `${this.left} of ${this.unit}`
-    return `the budget "${this.name}" leaves ${left}`
+    const unit = this.unit === "concurrent" ? "concurrent calls" : this.unit
+    const left = this.unit === "usd" ? `${toDecimal(this.left)} USD` : `${this.left} ${unit}`
+    return `the budget "${this.name}" has ${left} left`
   }
 }
 

@@ -1,10 +1,10 @@
 /**
- * Renews an allowance, which takes back the unused part of the last period and grants the next amount. A charge spends granted credit before
- * purchased credit, and the allowance before other granted credit. The unused part is therefore the last grant minus the charges since then, and at
- * most the unreserved granted credit.
+ * Renews an allowance: takes back the unused part of the last period and grants the next amount. A charge spends granted credit before purchased
+ * credit, and the allowance before other granted credit. The unused part is therefore the last grant minus the charges since then, and at most the
+ * unreserved granted credit.
  *
- * When credit is taken back (a refund, a mistaken grant), it comes from other granted credit first, then from the allowance. A renewal never takes
- * credit that was granted later.
+ * Credit that is taken back (a refund, a mistaken grant) reduces other granted credit first, then the allowance. A renewal never takes credit that
+ * was granted later.
  *
  * The charges since a grant are computed as the balance after the grant, plus all other movements, minus the current balance. Movements other than
  * charges are few and have an index, so an allowance adds nothing to the cost of a charge.
@@ -18,7 +18,7 @@ import type { Account, Entry, LastAllowance, Posting, Refusal } from "./Transact
 
 type Renew = Extract<Posting, { readonly _tag: "Renew" }>
 
-/** Takes back the unused part, and grants the amount plus the part to keep. Returns both parts. */
+/** Takes back the unused part, and grants the amount plus the part to carry over. Returns both parts. */
 export const renew = (
   draft: Draft,
   found: Account,

@@ -1,6 +1,6 @@
 /**
- * The operations on the books: postings that move or reserve credit, and other modules' statements that commit or fail with them. A
- * transaction is plain data, so it can be sent to a thread. It either commits as a whole or has no effect.
+ * The operations on the books: postings that move or reserve credit, and other modules' statements that commit or fail with them. A transaction is
+ * plain data, so it can be sent to a thread. It either commits as a whole or has no effect.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -8,7 +8,7 @@ import type { TokenDetails } from "../../../kernel/TokenDetails.ts"
 import type { BudgetKind, BudgetTerms, BudgetUnit, Rates } from "./Budget.ts"
 import { storable } from "../../../storage/database/Text.ts"
 
-/** Where credit comes from or goes to: the `source` of a ledger entry. Charges have no source. */
+/** The origin or destination of credit: the `source` of a ledger entry. Charges have no source. */
 export type CreditSource =
   | "purchase"
   | "registration_bonus"
@@ -23,7 +23,7 @@ export type CreditSource =
 /** Credit from these sources is giftable, so it may be sent in a transfer. All other credit is granted and may only be spent. */
 export const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
 
-/** The part of a refunded or disputed payment that an account could not give back. */
+/** The part of a refunded or disputed payment that the account's credit could not cover. */
 export interface Debt {
   readonly payment: string
   readonly amount: Nano
@@ -31,7 +31,7 @@ export interface Debt {
 
 export type AccountStatus = "active" | "suspended" | "closed"
 
-/** A billing account. Its balance is giftable + granted, and calls may still reserve `availableOf`. */
+/** A billing account. Its balance is giftable + granted. Calls may reserve up to `availableOf`. */
 export interface Account {
   readonly id: string
   readonly tenant_id: string
@@ -54,13 +54,13 @@ export interface Account {
 
 export const balanceOf = (account: Account): Nano => account.giftable + account.granted
 
-/** Credit that no open call has reserved. */
+/** Returns the credit that no open call has reserved. */
 export const freeOf = (account: Account): Nano => balanceOf(account) - account.reserved
 
-/** The account's debts for refunds and disputes. */
+/** Returns the sum of the account's debts for refunds and disputes. */
 export const owedOf = ({ debts }: Account): Nano => debts?.reduce((sum, { amount }) => sum + amount, 0n) ?? 0n
 
-/** Credit that calls may still reserve: free and not owed. */
+/** Returns the credit that calls may still reserve: free and not owed. */
 export const availableOf = (account: Account): Nano => {
   const free = freeOf(account)
   if (account.debts === undefined) return free
@@ -84,7 +84,7 @@ export interface CallFacts {
   readonly run_id?: string | undefined
   /** One `name=value` per line, in ascending order. */
   readonly tags?: string | undefined
-  /** The caller's own user, as named in the request. */
+  /** The caller's end user, as identified in the request. */
   readonly end_user?: string | undefined
 }
 
@@ -117,14 +117,14 @@ export interface Source {
   readonly kind: "own" | "team"
   readonly why: Why
   /**
-   * Set if the source pays nothing because the tenant does not let its members spend. If it is the caller's own account, it must still be active.
+   * Present if the source must not pay because its tenant does not let its members spend. The caller's own account must be active even then.
    */
   readonly barred?: true
 }
 
 /**
- * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, which serves as a
- * cache key.
+ * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, so it can serve as
+ * a cache key.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
@@ -147,7 +147,9 @@ export interface Reservation {
   readonly budgets?: ReadonlyArray<string> | undefined
   /** The tokens reserved for the call in its budgets. */
   readonly tokens?: number | undefined
-  /** Set if it was released because its run had ended (`interrupted`). It then reserves nothing, and the usage record states a cost of 0. */
+  /**
+   * Present if it was released because its run had ended (`interrupted`). In that case, it reserves nothing, and the usage record states a cost of 0.
+   */
   readonly released?: true
 }
 
@@ -163,7 +165,7 @@ export interface Limit {
   readonly tenant_id: string
   readonly amount: Nano
   readonly period: LimitPeriod
-  /** When charges begin to count: the beginning of the month, or 0 for all time. */
+  /** The time from which charges count: the beginning of the month, or 0 for all time. */
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano
@@ -173,7 +175,7 @@ export interface Limit {
   readonly ceiling: Nano
 }
 
-/** Where a charge's figures come from: the provider's count, our own count of the data received, an estimate, or nowhere because there are none. */
+/** The source of a charge's figures: the provider's count, our own count of the received data, an estimate, or none. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
 /** How a call ended. */
@@ -194,7 +196,7 @@ export interface CallOutcome {
   readonly token_details?: TokenDetails | undefined
   /** The response's `X-Request-Id`. Absent for calls by an embedder. */
   readonly request_id?: string | undefined
-  /** The vendors' ids of its requests (`kernel/VendorRequests`). Absent if the vendors named none. */
+  /** The vendors' ids of its requests (`kernel/VendorRequests`). Absent if the vendors sent none. */
   readonly vendor_request?: string | undefined
   /** The cost that the vendor reported for the call. */
   readonly vendor_cost?: Nano | undefined
@@ -234,8 +236,8 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Ends a transfer's escrow. The credit either goes to the recipient (`transfer_release`), which may be the sender's own account, or returns to the
-   * sender (`transfer_return`). The statement submitted with this posting must ensure that a transfer ends only once.
+   * Ends a transfer's escrow. The credit goes to the recipient (`transfer_release`) or returns to the sender (`transfer_return`). The recipient may
+   * be the sender's own account. The statement submitted with this posting must ensure that a transfer ends only once.
    */
   | {
       readonly _tag: "EndEscrow"
@@ -248,8 +250,8 @@ export type Posting =
     }
   /**
    * Takes back unreserved credit, giftable credit first, for a purchase whose payment was reversed. With the source `admin`, it takes back a mistaken
-   * grant, and only from granted credit. The balance never goes below zero. With `payment`, the account owes the rest for that payment. Each later
-   * transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
+   * grant, and only from granted credit. The balance never goes below zero. With `payment`, the account owes the remainder for that payment. Each
+   * later transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
    */
   | {
       readonly _tag: "TakeBack"
@@ -263,14 +265,14 @@ export type Posting =
     }
   /**
    * Begins a period of an allowance. It takes back the unused part of the last one (`last`), but only from unreserved granted credit, then grants
-   * `amount` plus the part that may be kept. An amount of 0 ends the allowance.
+   * `amount` plus the part that may be carried over. An amount of 0 ends the allowance.
    */
   | {
       readonly _tag: "Renew"
       readonly account: string
       readonly amount: Nano
       readonly last?: LastAllowance | undefined
-      /** The most of the unused credit that is granted again. */
+      /** The maximum amount of unused credit that is granted again. */
       readonly keep: Nano
       readonly reference: string
       readonly description: string
@@ -300,9 +302,9 @@ export type Posting =
       readonly terms: BudgetTerms | null
     }
   /**
-   * Reserves between `least` and `most` on the first source that has `enough` available, or else on the first that has `least`. `enough` is `least`
-   * by default. If a source of the kind `own` is missing or inactive, at whatever position, the posting is refused. A team's source is skipped
-   * instead. The reservation never exceeds what the call's budgets leave.
+   * Reserves between `least` and `most` on the first source with `enough` available, otherwise on the first with `least`. `enough` is `least` by
+   * default. If a source of the kind `own` is missing or inactive, at whatever position, the posting is refused. A team's source is skipped instead.
+   * The reservation never exceeds the credit left in the call's budgets.
    */
   | {
       readonly _tag: "Reserve"
@@ -313,7 +315,7 @@ export type Posting =
       readonly most: Nano
       readonly run: string
       readonly facts: ClaimedFacts
-      /** The tokens that the call may use, which token budgets limit. Absent if it uses none. */
+      /** The tokens that the call may use within its token budgets. Absent if it uses none. */
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
@@ -339,7 +341,7 @@ export interface Statement {
   readonly rows?: number
 }
 
-/** A transaction. Its type lists the postings, which determine the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
+/** A transaction. Its type lists the postings and so determines the results (`ResultsOf`) and the refusals (`Problems.RefusalsOf`). */
 export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Posting>> {
   readonly postings: P
   readonly statements: ReadonlyArray<Statement>
@@ -357,11 +359,13 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
 /** The balance of an account after a posting. */
 interface Balances {
   readonly balance: Nano
-  /** The balance before the posting. It is present if a debt was paid or cancelled, because the amount alone does not determine it then. */
+  /**
+   * The balance before the posting. Present if a debt was paid or cancelled, because the amount alone does not determine the balance in that case.
+   */
   readonly before?: Nano | undefined
 }
 
-/** The result of each posting. A balance is that of the posting's account after it. */
+/** The result of each posting. A balance is the account's balance after the posting. */
 export interface ResultByPosting {
   readonly Open: { readonly _tag: "Opened" }
   readonly SetStatus: { readonly _tag: "Changed" }
@@ -389,23 +393,23 @@ export interface ResultByPosting {
 
 /** The allowance that budgets give a reserved call. */
 export interface Within {
-  /** The tokens that budgets leave for the call; `undefined` if no budget limits tokens. */
+  /** The tokens that the call may use within its budgets; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
   readonly rates: Rates
-  /** The indexes of the `ways` that are barred by budgets. */
+  /** The indexes of the `ways` that budgets exclude. */
   readonly barred: ReadonlyArray<number>
-  /** The refusal by the first of these budgets; absent if all ways are open. */
+  /** The refusal by the first of these budgets; absent if none of the `ways` is excluded. */
   readonly refusal?: Shortage | undefined
 }
 
-/** The balance is sufficient, but a budget does not leave enough. */
+/** The balance is sufficient, but a budget has too little left. */
 export interface Shortage {
   readonly _tag: "BudgetReached"
   readonly budget: string
   readonly name: string
   readonly unit: BudgetUnit
   readonly period: BudgetTerms["period"]
-  /** The limit and what is left of it, in `unit`, with USD as nano-USD. */
+  /** The limit and its remainder, in `unit`, with USD as nano-USD. */
   readonly limit: Nano
   readonly left: Nano
   /** In milliseconds since 1970; absent if the budget never resets. */
@@ -419,10 +423,10 @@ export type Result = ResultByPosting[Posting["_tag"]]
 /** The results of a transaction's postings, in order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
-/** Why a transaction was refused and had no effect, as data. The writer fails with the matching error (`Problems`). */
+/** The reason why a transaction was refused, as data. The writer fails with the matching error (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
-  /** The balance is sufficient, but the API key's limit does not leave enough. */
+  /** The balance is sufficient, but the API key's limit has too little left. */
   | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
   | Shortage
   /** The balance is sufficient, but not enough of it is giftable. */
@@ -463,9 +467,9 @@ export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   /** The position among the calling tenant's records, starting at 1. */
   readonly number: number
   readonly at: number
-  /** The `provider` and `model` in it are those that served the call. */
+  /** The dimensions, with the `provider` and `model` that served the call. */
   readonly dimensions: Dimensions
-  /** The part of the cost that was not paid. `cost` is the part that was. */
+  /** The unpaid part of the cost. `cost` is the paid part. */
   readonly uncollected: Nano
   readonly reserved: Nano
   /** The ids of the budgets that counted the call; absent if there are none. */

@@ -30,8 +30,8 @@ const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * The longest duration of a batch, in milliseconds. If there are several writers, one may commit records with lower numbers than those already
- * checked, so a range is checked again after this time.
+ * The longest duration of a batch, in milliseconds. If there are several writers, one may commit records with numbers below those already checked, so
+ * a range is checked again after this time.
  */
 const batchMillis = 60_000
 
@@ -95,7 +95,7 @@ const writeOf = (parts: Parts): BackgroundIndexerContract["write"] =>
     return most - left
   })
 
-/** Finds the tenants for which a run may have become due since the last check. */
+/** Finds the tenants that may have a newly due run since the last check. */
 const find = Effect.fnUntraced(function* (parts: Parts) {
   const { hasCompany, sql, state } = parts
   const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
@@ -127,7 +127,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
   }
 })
 
-/** Finds the tenants for which one of these records completes a run. */
+/** Finds the tenants with a run that one of these records completes. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
   inPieces(
     { from: from + 1, to: last + 1 },

@@ -73,7 +73,7 @@ export interface KeySum {
   readonly latency_ms: number
 }
 
-/** Reads a key's stored totals over some periods, by model and endpoint, together with their end, in one statement. */
+/** Reads a key's stored totals over some periods, by model and endpoint, and their end, in one statement. */
 export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyArray<Periods>) => {
   const within: ReadonlyArray<Fragment> = periods.map(
     ({ end, grain, start }) => sql`SELECT model, endpoint, ${sql.literal(columns)} FROM tollgate_usage_by_key

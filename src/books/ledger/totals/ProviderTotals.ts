@@ -54,7 +54,7 @@ const measures = {
   uncollected: "SUM(r.uncollected)"
 } as const
 
-/** Returns whether the measure is an amount. Amounts are read as text, because a sum may exceed the range in which a number is exact. */
+/** Returns whether the measure is an amount. Amounts are read as text, because a sum may exceed the range of exact numbers. */
 const isAmount = (measure: string): boolean => measure === "cost" || measure === "uncollected"
 
 const columns = (expressionOf: (measure: keyof typeof measures) => string): string =>

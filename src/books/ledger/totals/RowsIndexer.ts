@@ -21,8 +21,8 @@ export interface RowsIndexerContract {
 export interface RowTotals {
   readonly name: string
   /**
-   * The number of new records that makes an addition worthwhile. A reader spends a microsecond on each record that has not been added yet. On the
-   * other hand, if there are several writers, each run makes all of them wait a few milliseconds for the end of the running batches (`SafeHorizon`).
+   * The number of new records that makes an addition worthwhile. A reader spends a microsecond on each record that has not been added yet. If there
+   * are several writers, however, each iteration makes all of them wait a few milliseconds for the end of the running batches (`SafeHorizon`).
    */
   readonly enough: number
   readonly endOf: (sql: SqlClient) => Effect.Effect<number, SqlError>
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  /** The last row before the safe horizon; 0 if the horizon cannot be determined at the moment. */
+  /** The last row before the safe horizon; 0 if the horizon cannot be determined now. */
   const settledRow = sql.onDialectOrElse({
     pg: () => Effect.flatMap(SafeHorizon.find(sql, 0), (end) => ProviderTotals.lastRow(sql, end?.record ?? 0)),
     orElse: () => ProviderTotals.lastRow(sql)

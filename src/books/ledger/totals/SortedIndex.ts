@@ -45,7 +45,7 @@ export interface Run {
 /** The number of a tenant's runs, by level. */
 export type Written = ReadonlyArray<number>
 
-/** Selects an INTEGER column or expression in the form that `valueRead` accepts: as text if a JavaScript number would not be exact. */
+/** Selects an INTEGER column or expression for `valueRead`: as text if a JavaScript number would not be exact. */
 export const exact = (expression: string): string =>
   `CASE WHEN abs(${expression}) > ${Number.MAX_SAFE_INTEGER} THEN CAST(${expression} AS TEXT) ELSE ${expression} END`
 

@@ -93,7 +93,7 @@ export const make = Effect.gen(function* () {
     return yield* exit
   }, Effect.scoped)
 
-  /** Retries while the database is locked. The connection is released between two attempts, so that others can read. */
+  /** Retries while the database is locked. The connection is released between two attempts, so that other fibers can read. */
   const patiently = (transactions: ReadonlyArray<Transaction>) => {
     const began = performance.now()
     const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>

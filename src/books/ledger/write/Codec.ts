@@ -33,7 +33,7 @@ export interface Sender<A> {
   readonly encode: (items: ReadonlyArray<A>) => Tape
 }
 
-/** A decoder for the tapes of one sender, in the order in which they were sent. */
+/** A decoder for the tapes of one sender, in the order they were sent. */
 export interface Receiver<A> {
   readonly decode: (tape: Tape) => ReadonlyArray<A>
 }
@@ -41,8 +41,8 @@ export interface Receiver<A> {
 type Term = object | string | null
 
 /**
- * The number of terms after which numbering restarts. It allows eight terms for each of four thousand callers. If more callers are active, terms are
- * sent repeatedly, and the thread looks up their dimensions in the database each time.
+ * The number of terms before numbering restarts. It allows eight terms for each of four thousand callers. If more callers are active, terms are sent
+ * repeatedly, and the thread looks up their dimensions in the database each time.
  */
 const termsMax = 32_768
 
@@ -116,7 +116,7 @@ class Decoder {
   private readonly terms: Array<Term> = []
 
   put(tape: Tape): void {
-    if (tape.first > this.terms.length) throw new Error("a message went missing")
+    if (tape.first > this.terms.length) throw new Error("a message is missing")
     this.terms.length = tape.first
     if (tape.terms !== "") for (const term of JSON.parse(tape.terms) as ReadonlyArray<Term>) this.terms.push(term)
     this.tape = tape

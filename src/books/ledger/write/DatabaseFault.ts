@@ -10,8 +10,8 @@ const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROT
 const kinds = { any: fault, lock: /^SQLITE_(BUSY|LOCKED)(_|$)/, commit: /^SQLITE_IOERR(_|$)/ }
 
 /**
- * Returns whether an error or its cause means that the database is not writable at the moment. With `lock`, returns whether another process has
- * locked it. With `commit`, returns whether a failed COMMIT may have succeeded, because the disk or the connection failed during the COMMIT.
+ * Returns whether an error or its cause means that the database is not writable. With `lock`, returns whether another process has locked it. With
+ * `commit`, returns whether a failed COMMIT may have succeeded, because the disk or the connection failed during the COMMIT.
  */
 export const isStorageFault = (error: unknown, which: keyof typeof kinds = "any"): boolean => {
   const codes = kinds[which]

@@ -54,8 +54,8 @@ const reconnectPause = 200
 const graceMillis = 1_000
 
 /**
- * The longest silence of a node during a batch, as a share of the commit limit. After that, the server treats the node as frozen and releases the
- * batch's locks before other batches reach their limit.
+ * The longest silence of a node during a batch, as a share of the commit limit. A node that is silent for longer counts as frozen, and the server
+ * releases the batch's locks before other batches reach their limit.
  */
 const silentShare = 0.5
 

@@ -14,7 +14,7 @@ export const batchMax = 512
 /** The time that a healthy writer waits for another process's lock on the database, in milliseconds. */
 export const patience = 1_000
 
-/** The time after which the callers of a pending commit get `BooksUnavailable`. */
+/** How long callers wait for a pending commit before they get `BooksUnavailable`. */
 export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}

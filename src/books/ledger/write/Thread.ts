@@ -16,7 +16,7 @@ export interface Task {
   readonly batchMax: number
   /** The time to wait for another process's lock, in milliseconds. */
   readonly patience: number
-  /** The number of records at which a rollup lag is folded. */
+  /** The maximum number of records in a rollup lag before it is folded. */
   readonly tailMax: number
 }
 

@@ -18,8 +18,8 @@ export interface WriterContract {
    * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation on `Ledger`. If the caller is
    * interrupted while it waits, the transaction may still commit, so code that acquires a resource this way must wait uninterruptibly.
    *
-   * `BooksUnavailable` means that the database cannot be written because it is locked, full or failing. The failure is reported within ten seconds.
-   * With `maybe_written`, the transaction may have been committed, or may still be committed before any transaction submitted later.
+   * `BooksUnavailable` means that the database is not writable because it is locked or its disk is full or failing. The failure is reported within
+   * ten seconds. With `maybe_written`, the transaction may have been committed, or may still be committed before any transaction submitted later.
    *
    * Inside a `withTransaction` of the same client (only with `Writer.layer`), the transaction becomes part of the caller's transaction. Its result is
    * returned once its statements have run. It commits and rolls back with the caller's transaction, so its results must not be published before that
@@ -122,7 +122,7 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
   return attempt(pauseFirst)
 }
 
-/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. It serves to update caches and wake loops. */
+/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. Use it to update caches and wake loops. */
 export const afterCommit = <A, E, R>(
   commit: Effect.Effect<A, E, R>,
   after: Effect.Effect<void>

@@ -22,11 +22,11 @@ import {
 import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
-/** The usual end of an event without usage. It is removed without parsing. */
+/** The usual end of an event without usage. The reader replaces it without parsing the event. */
 const noUsage = `,"usage":null}${blankLine}`
-/** The end of the event after the removal. */
+/** The replacement for that end. */
 const withoutNoUsage = `}${blankLine}`
-/** Matches an event that ends an answer. In earlier events, the value is null or an empty string. */
+/** Matches an event that ends an answer. In earlier events, `finish_reason` is null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
 
@@ -34,7 +34,7 @@ const isDone = /^data: ?\[DONE\]\s*$/
 export const done = "data: [DONE]\n\n"
 /** The end of a broken stream. */
 const brokenOff = `data: ${JSON.stringify({
-  error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
+  error: { message: "the model's stream ended early", type: "upstream_error", code: "upstream_error" }
 })}\n\n${done}`
 export const broken = (): string => brokenOff
 
@@ -122,7 +122,7 @@ const marks =
 
 /**
  * Finds the run that begins at `from`. It ends before an event that contains more than deltas or is formatted unusually. Scanning a run takes about
- * half as long as inspecting each event. `returns` states whether the string contains carriage returns.
+ * half as long as inspecting each event. `returns` is true if the string contains carriage returns.
  */
 const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0
@@ -157,7 +157,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
 
 const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"
 
-/** Removes the usage from an event. All other bytes are unchanged, except for line ends inside its JSON. */
+/** Removes the usage from an event. All other bytes are unchanged, except line ends inside the event's JSON. */
 const withoutUsage = (event: string): string => {
   const lines = event.split(/(?<=\n)/)
   const data = lines.filter((line) => line.startsWith("data:"))

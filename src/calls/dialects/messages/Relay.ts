@@ -17,9 +17,9 @@ import { noUsage } from "../../../protocols/conversation/Usage.ts"
 const stop = `event: message_stop\ndata: {"type":"message_stop"}${blankLine}`
 const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
-  error: { type: "api_error", message: "the model broke off", code: "upstream_error" }
+  error: { type: "api_error", message: "the model's stream ended early", code: "upstream_error" }
 })}${blankLine}`
-/** Returns the end of a broken stream. */
+/** Returns the events that close a broken stream. */
 export const broken = (): string => brokenOff
 
 /** Matches the names of generated strings, and the events that must be inspected. */
@@ -28,7 +28,7 @@ const marks =
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Copies the usage from `message_start`, except for the count of the answer's first tokens. */
+/** Copies the usage from `message_start`, except the count of the answer's first tokens. */
 const noteStart = (usage: Record<string, unknown>, { message }: Json): void => {
   const said = ((message as Json | undefined)?.usage ?? {}) as Json
   for (const name in said) if (name !== "output_tokens") usage[name] = said[name]

@@ -14,9 +14,14 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
-/** Returns the end of a stream that broke after these events. */
+/** Returns the events that close a stream that broke after these events. */
 export const broken = (events: string): string => {
-  const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
+  const error = {
+    type: "upstream_error",
+    code: "upstream_error",
+    message: "the model's stream ended early",
+    param: null
+  }
   const sequence_number = lastNumber(events) + 1
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", sequence_number, error })}${blankLine}`
 }

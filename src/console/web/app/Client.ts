@@ -23,7 +23,7 @@ export const withAllDigits = (json: string): string =>
     : json
 
 /**
- * Sends a request with the session's token. After a 401, it gets a new token and tries once more. Fails with `SignedOut` if the session has expired.
+ * Sends a request with the session's token. After a 401, gets a new token and retries once. Fails with `SignedOut` if the session has expired.
  */
 export const fetchWith =
   <G extends Grant, To>(session: Session<G, To>) =>

@@ -10,7 +10,7 @@ export interface PersonGrant extends Grant {
   readonly session_expires_at: string
 }
 
-/** The key under which this tab's tenant is stored, so that it survives a reload. The tenant's id is not secret. */
+/** The storage key for this tab's tenant, so that the choice survives a reload. The tenant's id is not secret. */
 const tenantOfTab = "console.tenant"
 
 /** Reads the code of a single-use console link and removes it from the address bar and the history. */

@@ -1,4 +1,4 @@
-/** The ways in which a request can fail: an error response, an unreachable service, or an expired session. */
+/** The ways a request can fail: an error response, an unreachable service, or an expired session. */
 
 interface Problem {
   readonly error?: string

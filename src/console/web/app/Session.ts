@@ -1,5 +1,5 @@
 /**
- * This tab's session. The access token is kept only in memory. An HttpOnly cookie survives a reload, and `renew` exchanges it for the next token.
+ * This tab's session. The access token is stored only in memory. An HttpOnly cookie survives a reload, and `renew` exchanges it for the next token.
  * Tabs share the cookie, so a lock makes them renew one at a time, and they notify each other when the session ends.
  */
 import { useSyncExternalStore } from "react"

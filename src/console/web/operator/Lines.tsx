@@ -201,10 +201,11 @@ interface CallLinesProps {
   readonly names?: ReadonlyMap<string, string>
 }
 
-const explain = (usage_id: string) =>
+/** Fetches the explanation of any tenant's call. */
+export const explain = (usage_id: string) =>
   resultOf(operatorApi.GET("/v1/operator/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
 
-/** A table of calls. Selecting a finished call opens its explanation, line by line. */
+/** Shows a table of calls. Selecting a finished call opens its explanation, line by line. */
 export const CallLines = (props: CallLinesProps) => {
   const [opened, open] = useState<string>()
   return (

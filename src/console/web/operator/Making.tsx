@@ -85,7 +85,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   )
 }
 
-/** The button that opens the dialog. */
+/** Renders the button that opens the dialog. */
 export const Making = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: MakingProps<Draft, Made>) => {
   const [isOpen, open] = useState(false)
   return (

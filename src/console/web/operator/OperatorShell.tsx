@@ -13,6 +13,7 @@ import {
   LogOut,
   MonitorSmartphone,
   Network,
+  Scale,
   Search,
   Ticket,
   Undo2,
@@ -61,7 +62,8 @@ const nav = [
   [
     { to: "/operator/upstreams", text: texts.nav.upstreams, icon: Network },
     { to: "/operator/costs", text: texts.nav.costs, icon: ChartColumn },
-    { to: "/operator/drift", text: texts.nav.drift, icon: FileDiff }
+    { to: "/operator/drift", text: texts.nav.drift, icon: FileDiff },
+    { to: "/operator/reconciliations", text: texts.nav.reconciliations, icon: Scale }
   ],
   [
     { to: "/operator/reservations", text: texts.nav.reservations, icon: Hourglass },

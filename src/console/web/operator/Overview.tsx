@@ -26,7 +26,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const t = texts.overview
 
-/** A trend line without axes. */
+/** Renders a trend line without axes. */
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
   // Pads the values to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
@@ -127,7 +127,7 @@ interface Trouble {
   readonly to?: NonNullable<LinkProps["to"]>
 }
 
-/** Returns the current problems, one sentence each. Problems that users notice come first. */
+/** Returns the current problems, one sentence each, or `undefined` while data is loading. Problems that users notice come first. */
 const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
   const newest = useNewest()

@@ -66,6 +66,12 @@ const watchRoutes = <R extends AnyRoute>(frame: R) => {
     path: "/drift",
     component: lazyRouteComponent(() => import("./Drift.tsx"), "Drift")
   })
+  const reconciliations = createRoute({
+    getParentRoute: () => frame,
+    path: "/reconciliations",
+    validateSearch: only("vendor", "from", "to", "by", "cause", "model"),
+    component: lazyRouteComponent(() => import("./Reconciliations.tsx"), "Reconciliations")
+  })
   const reservations = createRoute({
     getParentRoute: () => frame,
     path: "/reservations",
@@ -76,7 +82,7 @@ const watchRoutes = <R extends AnyRoute>(frame: R) => {
     path: "/owed",
     component: lazyRouteComponent(() => import("./Owed.tsx"), "Owed")
   })
-  return [upstreams, costs, drift, reservations, owed] as const
+  return [upstreams, costs, drift, reconciliations, reservations, owed] as const
 }
 
 /** Returns the routes below `/operator`. */

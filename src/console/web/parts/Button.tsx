@@ -26,7 +26,7 @@ export const Button = ({ children, icon: Icon, kind = "plain", ...props }: Butto
   </AriaButton>
 )
 
-/** A link that looks like a button. */
+/** Renders a link that looks like a button. */
 export const ButtonLink = ({
   children,
   icon: Icon,

@@ -58,7 +58,7 @@ export const Dialog = ({ children, isOpen, onClose, stays = false, title, wide =
   )
 }
 
-/** The buttons at the end of a dialog. */
+/** Renders the buttons at the end of a dialog. */
 export const DialogActions = ({ children }: { readonly children: ReactNode }) => (
   <footer className="dialog-actions">{children}</footer>
 )

@@ -76,7 +76,7 @@ export const TextField = ({
   </AriaTextField>
 )
 
-/** A field for an amount in USD, as a decimal string. */
+/** Renders a field for an amount in USD, as a decimal string. */
 export const MoneyField = (props: FieldProps) => (
   <TextField {...props} inputMode="decimal" pattern="[0-9]*\.?[0-9]{0,9}" before="$" behind="USD" />
 )
@@ -88,7 +88,7 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
 /** The form's error: the field that it names, and the reason. */
 const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
 
-/** A native select. It works best on phones. */
+/** Renders a native select, because it works best on phones. */
 export const SelectField = ({
   autoFocus,
   help,

@@ -108,7 +108,7 @@ interface LegendProps {
   /** The key of the series that is shown alone. */
   readonly only: string | undefined
   readonly onPress: (series: PlotSeries) => void
-  /** The value next to a name. */
+  /** Renders the value next to a name. */
   readonly children: (series: PlotSeries) => ReactNode
 }
 
@@ -153,7 +153,7 @@ const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]
   return { colors, isOne, only, press, seen, seenColors }
 }
 
-/** The collapsed table. Its content is rendered only when it opens. */
+/** Renders the collapsed table. Its content is rendered only when it opens. */
 const FiguresTable = (props: FiguresProps) => {
   const [isOpen, setOpen] = useState(false)
   return (

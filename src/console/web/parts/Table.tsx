@@ -61,7 +61,7 @@ interface HeadingProps<Row, Sort extends string> {
   readonly onSort: ((sorting: Sorting<Sort>) => void) | undefined
 }
 
-/** A column header. It is a button if the column can be sorted. */
+/** Renders a column header. The header is a button if the column can be sorted. */
 const Heading = <Row, Sort extends string>({ of, onSort, sorting }: HeadingProps<Row, Sort>) => {
   const { align, isActions, needs, sort, title } = of
   const isSorted = sort !== undefined && sorting?.by === sort
@@ -175,7 +175,7 @@ interface PagesProps {
   readonly children?: ReactNode
 }
 
-/** Buttons for the next and previous page. */
+/** Renders buttons for the next and previous page. */
 export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
   <nav className="table-pages" aria-label={texts.table.next}>
     <span className="quiet small">{children}</span>

@@ -128,7 +128,7 @@ export const playgroundTexts = {
     notAllowed: "Choose another model, or ask an owner of the tenant.",
     busy: "Try again in a moment. Nothing was charged.",
     upstream: "The provider failed or could not be reached. You are not charged for output that it did not return.",
-    unavailable: "The service cannot save data at the moment, so it did not make the call. Try again in a moment."
+    unavailable: "The service currently cannot save data, so it did not make the call. Try again in a moment."
   },
   needed: "Required",
   available: "Available",

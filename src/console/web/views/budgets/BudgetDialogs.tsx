@@ -22,6 +22,7 @@ const empty = {
   "limit.concurrent": "",
   period: "month",
   mode: "refuse",
+  notify_at: "80, 100",
   "applies_to.member": "",
   "applies_to.key": "",
   "applies_to.model": "",
@@ -43,10 +44,24 @@ export interface FieldOf {
 const conditions = ["model", "provider", "capability", "tag", "end_user"] as const
 const conditionsAndOwners = ["member", "key", ...conditions] as const
 
-const draftOf = ({ limit, mode, name }: Budget): Draft => ({
+/** Writes thresholds as percentages: `[0.5, 1]` becomes `50, 100`. */
+const percentages = (thresholds: Budget["notify_at"]): string =>
+  thresholds.map((share) => String(Math.round(share * 1e8) / 1e6)).join(", ")
+
+const typedThresholds = ({ notify_at }: Draft): ReadonlyArray<number> =>
+  notify_at.split(",").flatMap((typed) => {
+    const text = typed.replace("%", "").trim()
+    return text === "" ? [] : [Number(text) / 100]
+  })
+
+/** A list of percentages up to 100, each with or without a percent sign. */
+const percentagesPattern = String.raw`\s*((100|[0-9]{1,2}(\.[0-9]+)?)\s*%?\s*(,\s*(?=[0-9])|$))*`
+
+const draftOf = ({ limit, mode, name, notify_at }: Budget): Draft => ({
   ...empty,
   name,
   mode,
+  notify_at: percentages(notify_at),
   ...Object.fromEntries(units.map((unit) => [`limit.${unit}`, limit[unit] === undefined ? "" : String(limit[unit])]))
 })
 
@@ -66,6 +81,7 @@ const bodyOf = (draft: Draft): NewBudget => ({
   ),
   period: draft.period as NewBudget["period"],
   mode: draft.mode as Budget["mode"],
+  notify_at: [...typedThresholds(draft)],
   applies_to: Object.fromEntries(
     conditionsAndOwners.flatMap((name) => {
       const typed = draft[`applies_to.${name}`].trim()
@@ -74,10 +90,11 @@ const bodyOf = (draft: Draft): NewBudget => ({
   )
 })
 
-/** Builds the body that changes a budget. A limit that is left empty is removed. */
-const changeOf = (draft: Draft): Schemas["BudgetChange"] => ({
+/** Builds the body that changes a budget. A limit that is left empty is removed. Thresholds are sent only if they changed. */
+const changeOf = (draft: Draft, before: Draft): Schemas["BudgetChange"] => ({
   name: draft.name.trim(),
   mode: draft.mode as Budget["mode"],
+  ...(draft.notify_at !== before.notify_at && { notify_at: [...typedThresholds(draft)] }),
   limit: Object.fromEntries(units.map((unit) => [unit, typedLimit(draft, unit) ?? null]))
 })
 
@@ -98,6 +115,17 @@ const Mode = ({ field }: { readonly field: FieldOf }) => (
   <SelectField {...field("mode")} label={texts.mode} options={Object.entries(texts.modes)} />
 )
 
+const Thresholds = ({ field }: { readonly field: FieldOf }) => (
+  <TextField
+    {...field("notify_at")}
+    label={texts.notices}
+    help={texts.noticesHelp}
+    pattern={percentagesPattern}
+    behind="%"
+    maxLength={100}
+  />
+)
+
 const Conditions = ({ field }: { readonly field: FieldOf }) =>
   conditions.map((name) => (
     <TextField
@@ -109,7 +137,7 @@ const Conditions = ({ field }: { readonly field: FieldOf }) =>
     />
   ))
 
-/** The actions that the dialogs take when they are submitted. */
+/** The requests that the dialogs send when they are submitted. */
 export interface Ways {
   readonly create: (body: NewBudget, draft: Draft) => Promise<unknown>
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>
@@ -148,7 +176,7 @@ const useDraft = (first: Draft): readonly [Draft, FieldOf] => {
 
 interface MakeProps extends DialogOf {
   readonly first?: Partial<Draft>
-  /** The fields that decide whose calls the budget counts. */
+  /** Renders the fields that decide whose calls the budget counts. */
   readonly owners: (field: FieldOf, draft: Draft) => ReactNode
 }
 
@@ -170,6 +198,7 @@ export const MakeBudget = ({ first = {}, owners, ...of }: MakeProps) => {
         <SelectField {...field("period")} label={texts.period} options={Object.entries(texts.periods)} />
         <Mode field={field} />
       </div>
+      <Thresholds field={field} />
       {owners(field, draft)}
       <Conditions field={field} />
     </FormDialog>
@@ -180,7 +209,7 @@ type DialogOfOne = DialogOf & { readonly of: Budget }
 
 const Change = ({ of, ...dialog }: DialogOfOne) => {
   const [draft, field] = useDraft(draftOf(of))
-  const change = useAct(dialog, () => dialog.ways.change(of.id, changeOf(draft)), texts.saved)
+  const change = useAct(dialog, () => dialog.ways.change(of.id, changeOf(draft, draftOf(of))), texts.saved)
   return (
     <FormDialog
       title={texts.changeTitle(of.name)}
@@ -193,6 +222,7 @@ const Change = ({ of, ...dialog }: DialogOfOne) => {
       <TextField {...field("name")} label={texts.name} isRequired autoFocus maxLength={100} />
       <Limits field={field} />
       <Mode field={field} />
+      <Thresholds field={field} />
     </FormDialog>
   )
 }

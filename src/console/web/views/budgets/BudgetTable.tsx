@@ -1,5 +1,6 @@
 /** A table of budgets with bars and actions. */
 import { ArrowUpFromLine, Pencil, Trash2 } from "lucide-react"
+import { percent } from "../../moments.ts"
 import { nano } from "../../money.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
@@ -41,6 +42,9 @@ const Renews = ({ of }: { readonly of: Budget }) => (
   </span>
 )
 
+const Notices = ({ at }: { readonly at: Budget["notify_at"] }) =>
+  at.length === 0 ? <span className="quiet">{texts.noNotices}</span> : at.map(percent).join(", ")
+
 export const raisedOf = ({ raises }: Budget): bigint => raises.reduce((sum, { usd }) => sum + nano(usd), 0n)
 
 interface BudgetTableProps<B extends Budget> {
@@ -80,6 +84,7 @@ const columnsOf = <B extends Budget>({
   { id: "used", title: texts.used, cell: (budget) => <Gauges of={budget} raised={raisedOf(budget)} /> },
   { id: "period", title: texts.period, needs: "medium", cell: ({ period }) => texts.periods[period] },
   { id: "mode", title: texts.mode, needs: "wide", cell: ({ mode }) => texts.modes[mode] },
+  { id: "notices", title: texts.notices, needs: "wide", cell: ({ notify_at }) => <Notices at={notify_at} /> },
   { id: "renews", title: texts.renews, cell: (budget) => <Renews of={budget} /> },
   {
     id: "actions",

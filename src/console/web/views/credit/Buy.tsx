@@ -12,9 +12,9 @@ import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { creditTexts } from "../../texts/credit.ts"
 
-/** The key under which the payment that this tab opened is stored. The value is not secret. */
+/** The storage key for the payment that this tab opened. The value is not secret. */
 const storageName = "console.checkout"
-/** The time that the console waits for the confirmation, in milliseconds. */
+/** How long the console waits for the confirmation, in milliseconds. */
 const patience = 3_600_000
 
 interface Checkout {
@@ -85,7 +85,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
   )
 }
 
-/** A notice that the console shows after the user returns from the processor's page, until the payment is confirmed. */
+/** Shows a notice after the user returns from the processor's page, until the payment is confirmed. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
   const [begun, setBegun] = useState(checkout)

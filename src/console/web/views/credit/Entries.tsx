@@ -1,9 +1,12 @@
 /** The ledger. It lists every change to the balance with its cause. */
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
-import { ReceiptText } from "lucide-react"
+import { ReceiptText, ShieldCheck } from "lucide-react"
+import { useState } from "react"
 import { useLedger } from "../../app/Asking.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { nameOfEntry } from "../../app/Entry.ts"
+import { count } from "../../moments.ts"
+import { Button } from "../../parts/Button.tsx"
 import { Choice } from "../../parts/Choice.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Section } from "../../parts/Page.tsx"
@@ -12,6 +15,8 @@ import { NumberedPages, Table } from "../../parts/Table.tsx"
 import type { Column } from "../../parts/Table.tsx"
 import { When } from "../../parts/When.tsx"
 import { creditTexts } from "../../texts/credit.ts"
+import { receiptTexts } from "../../texts/receipts.ts"
+import { EntryReceipt, numberOf } from "../receipts/Verification.tsx"
 
 type Entry = Schemas["LedgerEntry"]
 
@@ -90,6 +95,35 @@ const columns: ReadonlyArray<Column<Entry>> = [
   }
 ]
 
+const EntryTable = ({ entries, isStale }: { readonly entries: ReadonlyArray<Entry>; readonly isStale: boolean }) => {
+  const [verified, verify] = useState<Entry>()
+  const actions: Column<Entry> = {
+    id: "actions",
+    title: receiptTexts.title,
+    isActions: true,
+    cell: (entry) => (
+      <Button
+        kind="ghost"
+        icon={ShieldCheck}
+        aria-label={receiptTexts.verifyEntry(count(numberOf(entry)))}
+        onPress={() => verify(entry)}
+      />
+    )
+  }
+  return (
+    <>
+      <Table
+        caption={creditTexts.ledger}
+        columns={[...columns, actions]}
+        rows={entries}
+        rowKey={({ id }) => id}
+        isStale={isStale}
+      />
+      <EntryReceipt of={verified} onClose={() => verify(undefined)} />
+    </>
+  )
+}
+
 export const Entries = () => {
   const { page: text, source } = route.useSearch()
   const filter: Filter = source !== undefined && source in filters ? (source as Filter) : "all"
@@ -125,13 +159,7 @@ export const Entries = () => {
             </Empty>
           ) : (
             <>
-              <Table
-                caption={creditTexts.ledger}
-                columns={columns}
-                rows={records}
-                rowKey={({ id }) => id}
-                isStale={ledger.isPlaceholderData}
-              />
+              <EntryTable entries={records} isStale={ledger.isPlaceholderData} />
               <NumberedPages page={page} perPage={perPage} shown={records.length} total={total_records} go={go} />
             </>
           )

@@ -8,7 +8,7 @@ import { Refusal } from "../../app/Refusal.ts"
 export type Reload = Schemas["AutoReload"]
 export type Method = Schemas["PaymentMethod"]
 
-/** Returns whether the user is an owner or admin, or `undefined` while this is loading. */
+/** Returns whether the user is an owner or admin, or `undefined` while the membership is loading. */
 export const useManages = (): boolean | undefined => {
   const membership = useMembership()
   return membership === undefined ? undefined : membership.role !== "member"
@@ -44,6 +44,6 @@ export const isUnconfigured = (error: unknown): boolean =>
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** Names a payment method: "Visa ···· 4242". */
+/** Formats the name of a payment method: "Visa ···· 4242". */
 export const methodName = ({ brand, last4, type }: Method): string =>
   `${capital(brand ?? type)}${last4 === null ? "" : ` ···· ${last4}`}`

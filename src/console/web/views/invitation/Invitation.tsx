@@ -1,4 +1,4 @@
-/** The page behind invitation links in letters, which offers credit from another user or membership in a team. It works without an account. */
+/** The page that invitation links in emails open. It offers credit from another user, or membership in a team. It requires no account. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"

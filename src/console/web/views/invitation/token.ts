@@ -1,6 +1,6 @@
 /**
- * This tab's invitation token. It arrives in the URL's fragment (`#`), from which the page removes it before it renders. The tab keeps the token
- * until it is used, because signing in leads to other pages and back. Only the owner of the invited address can use it.
+ * This tab's invitation token. It arrives in the URL's fragment (`#`). The page removes the token from the URL before rendering, and the tab stores
+ * it until it is used, because signing in leads to other pages and back. Only the owner of the invited address can use it.
  */
 const storageName = "console.invitation"
 

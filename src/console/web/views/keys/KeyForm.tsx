@@ -68,7 +68,7 @@ export const pairsOf = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Leaves out unchanged tags, because a value may contain a comma. */
+/** Builds the request body. Leaves out unchanged tags, because a value may contain a comma. */
 const bodyOf = ({ description, lastDay, limit, models, name, period, tags }: Draft, before: Draft) => {
   const allowed = models.split(/[\s,]+/).filter((model) => model !== "")
   return {
@@ -236,7 +236,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
   )
 }
 
-/** The dialog that creates a key. Its form is empty each time it opens. */
+/** Renders the dialog that creates a key. Its form is empty each time the dialog opens. */
 export const MakeKey = ({ isOpen, onClose }: MakeProps) => (isOpen ? <Make onClose={onClose} /> : null)
 
 const Change = ({ of, onClose }: { readonly of: Key; readonly onClose: () => void }) => {

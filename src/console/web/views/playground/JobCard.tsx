@@ -40,7 +40,7 @@ interface ResultProps {
   readonly index: number
 }
 
-/** A link that downloads a file through the service. */
+/** Renders a link that downloads a file through the service. */
 const Save = ({ file, name }: { readonly file: string; readonly name: string }) => (
   <div>
     <a className="button button-ghost" href={file} download={name}>
@@ -50,7 +50,7 @@ const Save = ({ file, name }: { readonly file: string; readonly name: string }) 
   </div>
 )
 
-/** A link to the copy that the vendor keeps for a while. */
+/** Renders a link to the copy that the vendor stores temporarily. */
 const Way = ({ of }: { readonly of: Made }) =>
   isWebAddress(of.url) ? (
     <a

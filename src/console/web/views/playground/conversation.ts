@@ -1,4 +1,4 @@
-/** This tab's conversation, kept in memory for one user in one tenant. It survives a change of view but not a reload. */
+/** This tab's conversation, stored in memory for one user in one tenant. It survives a change of view but not a reload. */
 import { queries } from "../../app/Queries.ts"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -30,7 +30,7 @@ export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Me
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
   )
 
-/** The delays before each poll for the charge, in milliseconds. A call that was stopped is settled within seconds. */
+/** The delay before each poll for the charge, in milliseconds. A call that was stopped is settled within seconds. */
 const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))

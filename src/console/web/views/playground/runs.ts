@@ -1,4 +1,4 @@
-/** A tool's calls in this tab, newest first, kept in memory for one user in one tenant. They survive a change of view but not a reload. */
+/** A tool's calls in this tab, newest first, stored in memory for one user in one tenant. They survive a change of view but not a reload. */
 import { useSyncExternalStore } from "react"
 import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"

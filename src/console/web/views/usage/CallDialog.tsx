@@ -14,6 +14,7 @@ import { Facts } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { When } from "../../parts/When.tsx"
 import { inWords, texts } from "../../texts.ts"
+import { ChargeReceipt } from "../receipts/Verification.tsx"
 
 type Explanation = Schemas["Explanation"]
 
@@ -78,7 +79,7 @@ const pairsOf = (tags: NonNullable<Explanation["tags"]>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Links to the run to which the user's call belongs. */
+/** Links to the run that the user's call belongs to. */
 const linkToRun = (run_id: string): ReactNode => (
   <Link key="run" to="/runs/$run_id" params={{ run_id }}>
     {run_id}
@@ -155,7 +156,16 @@ export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialo
   return (
     <Dialog title={texts.call.title} isOpen={id !== undefined} onClose={onClose} wide>
       <Answer of={explanation} lines={8}>
-        {(of) => <Explained of={of} runLink={explain === explainToPerson ? linkToRun : (run_id) => run_id} />}
+        {(of) =>
+          explain === explainToPerson ? (
+            <>
+              <Explained of={of} runLink={linkToRun} />
+              <ChargeReceipt key={of.usage_id} of={of} />
+            </>
+          ) : (
+            <Explained of={of} runLink={(run_id) => run_id} />
+          )
+        }
       </Answer>
     </Dialog>
   )

@@ -19,6 +19,7 @@ import { texts } from "../../texts.ts"
 import { CallDialog } from "./CallDialog.tsx"
 import { CallTable } from "./CallTable.tsx"
 import type { CallSort } from "./CallTable.tsx"
+import { ExportButtons } from "./Export.tsx"
 import { SeriesPlot, useNames, useSeries } from "./Series.tsx"
 import type { Measure, SeriesBy } from "./Series.tsx"
 import { dayOf, grainsOf, spanOf } from "./Window.ts"
@@ -331,7 +332,7 @@ export const Usage = () => {
   // Returns to the view that opened the call. If the URL was opened directly, only closes the dialog.
   const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
-    <Page title={texts.usage.title}>
+    <Page title={texts.usage.title} actions={<ExportButtons span={span} />}>
       <WindowBar {...part} />
       <Over {...part} />
       <Calls {...part} />

@@ -1,0 +1,48 @@
+/** The texts of receipts and their verification. */
+
+export const receiptTexts = {
+  title: "Receipt",
+  lead: "Proves that the ledger entry is in the service's append-only log. This browser checks the proof.",
+  verify: "Verify the receipt",
+  again: "Verify again",
+  entryTitle: (number: string) => `Receipt of entry ${number}`,
+  verifyEntry: (number: string) => `Verify the receipt of entry ${number}`,
+  inLog: { charge: "This charge is in the log.", entry: "This entry is in the log." },
+  checkpoint: (entries: string, at: string) => `Checkpoint of ${at}, with ${entries} entries.`,
+  cosigned: (name: string, at: string | undefined) =>
+    at === undefined ? `Cosigned by ${name}.` : `Cosigned by ${name} at ${at}.`,
+  unknown: (names: string) => `Also signed by ${names}. This page has no key for this signature and did not check it.`,
+  pending: "The log has not reached this entry yet.",
+  pendingText: "Entries are added about a second after they are booked. This page tries again every two seconds.",
+  none: "There is no receipt",
+  free: "The call cost nothing, so the ledger has no entry for it.",
+  paidByAnother:
+    "Another tenant paid for this call. Only that tenant can get the receipt, because it shows the balance.",
+  unsupported: "This browser cannot verify the receipt",
+  insecure: "Browsers offer cryptography only over HTTPS. Open the console with HTTPS, or use the command below.",
+  noEd25519: "It does not support Ed25519 signatures. Update the browser, or use the command below.",
+  invalid: "The receipt is not valid",
+  invalidText: "Keep the receipt and ask the operator for an explanation.",
+  contradicts: (figure: string) => `the receipt states another ${figure} than this page`,
+  figures: {
+    account: "account",
+    amount: "amount",
+    balance: "balance",
+    number: "number",
+    reference: "reference",
+    source: "source",
+    type: "direction"
+  },
+  unavailable: "The receipt could not be loaded",
+  changed: "The log's key has changed",
+  changedText: (since: string) =>
+    `This browser has trusted the earlier key since ${since}. An operator may replace the key, but a forged log would also show another one. Compare the new key with a copy from elsewhere, such as the operator's website, before you trust it.`,
+  trust: "Trust the new key",
+  log: "Log",
+  entry: "Entry",
+  entryOf: (number: string, account: string) => `number ${number} of ${account}`,
+  leaf: "Leaf",
+  root: "Root",
+  copy: "Copy the receipt",
+  keep: "Anyone can check a copy without this service:"
+} as const

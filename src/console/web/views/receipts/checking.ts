@@ -1,0 +1,131 @@
+/** Fetches a receipt and verifies it in the browser, against the figures that the page shows. */
+import { ReceiptInvalid, verify } from "tollgate/receipts"
+import type { ReceiptEntry, VerifiedReceipt } from "tollgate/receipts"
+import { api, asked, openApi, tenantId } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { Refusal } from "../../app/Refusal.ts"
+import { receiptTexts as texts } from "../../texts/receipts.ts"
+import { trustIn } from "./trust.ts"
+import type { Trust } from "./trust.ts"
+
+type Receipt = Schemas["Receipt"]
+
+/** A charge or a ledger entry, and what its receipt must state. Amounts are in nano-USD. */
+export interface Subject {
+  readonly of: { readonly usage_id: string } | { readonly number: number }
+  readonly states: Partial<
+    Pick<ReceiptEntry, "account" | "amount" | "balance" | "number" | "reference" | "source" | "type">
+  >
+}
+
+/** A witness that cosigned the checkpoint, with the time that its signature states. */
+export interface Cosigned {
+  readonly name: string
+  readonly at: number | undefined
+}
+
+export interface Signatures {
+  readonly cosigned: ReadonlyArray<Cosigned>
+  /** The names on signatures for which the page has no key. They prove nothing. */
+  readonly unknown: ReadonlyArray<string>
+}
+
+interface Fetched {
+  readonly receipt: Receipt
+  readonly trust: Trust
+  readonly fetchedAt: number
+}
+
+export type Checked =
+  | (Fetched & { readonly kind: "verified"; readonly found: VerifiedReceipt; readonly signatures: Signatures })
+  | (Fetched & { readonly kind: "invalid"; readonly why: string })
+  /** The log has not reached the entry yet. */
+  | { readonly kind: "pending" }
+  /** There is no receipt for this user, for a reason that the text states. */
+  | { readonly kind: "none"; readonly why: string }
+  /** The browser lacks the cryptography. */
+  | { readonly kind: "unsupported"; readonly why: string }
+
+const fetched = ({ of }: Subject): Promise<Receipt> =>
+  "usage_id" in of
+    ? asked(api.GET("/v1/usage/{usage_id}/receipt", { params: { path: of } }))
+    : asked(
+        api.GET("/v1/tenants/{tenant_id}/billing/ledger/{number}/receipt", {
+          params: { path: { tenant_id: tenantId(), number: String(of.number) } }
+        })
+      )
+
+/** The answer to a refusal that is no failure. Undefined for all others. */
+const refused = (error: unknown): Checked | undefined => {
+  if (!(error instanceof Refusal)) return undefined
+  switch (error.code) {
+    case "not_in_log":
+      return { kind: "pending" }
+    case "nothing_charged":
+      return { kind: "none", why: texts.free }
+    case "paid_by_another_tenant":
+      return { kind: "none", why: texts.paidByAnother }
+    default:
+      return undefined
+  }
+}
+
+/** The signature lines of a checkpoint: a name, and the bytes that follow the key's id. */
+const signatureLines = (checkpoint: string): ReadonlyArray<readonly [name: string, bytes: string]> =>
+  checkpoint
+    .slice(checkpoint.lastIndexOf("\n\n") + 2)
+    .split("\n")
+    .flatMap((line) => {
+      const [, name, base64] = /^\u2014 (\S+) ([A-Za-z0-9+/=]+)$/.exec(line) ?? []
+      return name === undefined ? [] : [[name, atob(base64!).slice(4)] as const]
+    })
+
+/** A cosignature begins with its time: seconds in 8 bytes, most significant first (C2SP tlog-cosignature). */
+const timeIn = (bytes: string): number | undefined =>
+  bytes.length === 72
+    ? Array.from(bytes.slice(0, 8), (char) => char.charCodeAt(0)).reduce((sum, byte) => sum * 256 + byte, 0) * 1000
+    : undefined
+
+const signaturesOf = (checkpoint: string, { origin, signers }: VerifiedReceipt): Signatures => {
+  const others = signatureLines(checkpoint).filter(([name]) => name !== origin)
+  return {
+    cosigned: others.filter(([name]) => signers.includes(name)).map(([name, bytes]) => ({ name, at: timeIn(bytes) })),
+    unknown: others.filter(([name]) => !signers.includes(name)).map(([name]) => name)
+  }
+}
+
+/** Names the first figure that the receipt states differently from the page. */
+const contradiction = ({ states }: Subject, entry: ReceiptEntry): keyof Subject["states"] | undefined =>
+  (Object.keys(states) as ReadonlyArray<keyof Subject["states"]>).find((name) => states[name] !== entry[name])
+
+const verified = async (subject: Subject, { fetchedAt, receipt, trust }: Fetched): Promise<Checked> => {
+  try {
+    const found = await verify(receipt, trust.keys)
+    const wrong = contradiction(subject, found.entry)
+    return wrong === undefined
+      ? { kind: "verified", receipt, trust, fetchedAt, found, signatures: signaturesOf(receipt.checkpoint, found) }
+      : { kind: "invalid", receipt, trust, fetchedAt, why: texts.contradicts(texts.figures[wrong]) }
+  } catch (error) {
+    if (error instanceof ReceiptInvalid) return { kind: "invalid", receipt, trust, fetchedAt, why: error.message }
+    if (error instanceof DOMException && error.name === "NotSupportedError")
+      return { kind: "unsupported", why: texts.noEd25519 }
+    throw error
+  }
+}
+
+/** Rejects if the receipt or the keys cannot be fetched. */
+export const check = async (subject: Subject): Promise<Checked> => {
+  // Browsers offer cryptography only to pages from HTTPS or from the machine itself.
+  if (!isSecureContext) return { kind: "unsupported", why: texts.insecure }
+  let receipt: Receipt
+  try {
+    receipt = await fetched(subject)
+  } catch (error) {
+    const answer = refused(error)
+    if (answer === undefined) throw error
+    return answer
+  }
+  const { keys } = await asked(openApi.GET("/v1/log/keys"))
+  const fetchedAt = Date.now()
+  return verified(subject, { receipt, fetchedAt, trust: trustIn(keys, new Date(fetchedAt).toISOString()) })
+}

@@ -1,0 +1,10 @@
+/** Writes cells of a CSV file (RFC 4180). */
+
+/** Quotes a cell if it contains a separator, a quote or a line break. */
+export const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+
+/** Characters that begin a formula in a spreadsheet, with the full-width forms that East Asian versions read alike. */
+const beginsFormula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
+
+/** Writes a cell so that no spreadsheet treats it as a formula. An apostrophe precedes a text that begins like one. */
+export const cell = (text: string): string => quoted(beginsFormula.test(text) ? `'${text}` : text)
