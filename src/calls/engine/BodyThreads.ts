@@ -8,7 +8,7 @@
 import { Effect } from "effect"
 import type { Worker } from "node:worker_threads"
 import { startBodies } from "./BodyThreadCode.ts"
-import type { AnswerDone, Done, Failed, ReadDone, ReadTask, Task, WriteDone, WriteTask } from "./BodyThread.ts"
+import type { AnswerDone, Done, Failed, ReadDone, ReadTask, Task, WriteDone, WriteTask } from "./BodyTask.ts"
 
 /** The maximum length of a prompt that is parsed on the main thread. */
 export const parsedMax = 256 * 1024

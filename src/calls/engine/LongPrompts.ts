@@ -5,7 +5,7 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { ClientProtocol } from "../../upstream/models/Protocol.ts"
 import type { ModelRoute } from "../prompts/Model.ts"
 import type { LongText, Translation, ValidPrompt } from "../prompts/Prompt.ts"
-import type { Failed } from "./BodyThread.ts"
+import type { Failed } from "./BodyTask.ts"
 import { movable, onThread, returned } from "./BodyThreads.ts"
 import type { Pair } from "./Translated.ts"
 
@@ -23,7 +23,7 @@ export class LongPrompt {
   }
 }
 
-/** What a prompt's thread needs to know about it. */
+/** A prompt's identity on the thread. */
 interface Known {
   readonly prompt: number
   readonly client: ClientProtocol
