@@ -188,7 +188,7 @@ export interface LongMember {
 /** The properties of a long prompt that another thread has read (`engine/LongPrompts`). */
 export interface LongFacts {
   readonly members: ReadonlyArray<LongMember>
-  /** What the long members request of the fields that change the vendor's bill. */
+  /** The values that the long members request in fields that change the vendor's bill. */
   readonly asked: ReadonlyMap<string, ReadonlyArray<string>>
   /** Whether it contains a thought that another vendor signed. */
   readonly foreign: boolean
